@@ -16,6 +16,7 @@ import { prepareBridge } from './bridge/prepare-bridge.ts';
 import { hasCilium } from './config/chained-plugins.ts';
 import type { AgentConfig } from './config/options.ts';
 import { openCriView } from './cri/cri-client.ts';
+import { listRuntimeHandlers } from './cri/runtime-handlers.ts';
 import type { SandboxView } from './cri/sandbox-view.ts';
 import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
 import { type NewLinks, openNewLinks } from './fast-path/attach-new-links.ts';
@@ -162,6 +163,7 @@ export function createComponents(
     mutex: new KeyedMutex(),
     wiring: openPodWiring({
       ...{ kernel, nodeNetwork: finder.current, enis: () => state.plannedEnis, log, sandboxes },
+      handlerOf: async (containerId) => (await listRuntimeHandlers(view)).get(containerId),
       nicReturned: (mac, outcome) => {
         if (outcome === 'missing') log.warn('the interface of an exclusive ENI is not here, waiting for it', { mac });
       },

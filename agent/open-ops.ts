@@ -6,6 +6,7 @@ import { failureOf } from './attachment/failure-of.ts';
 import type { ClusterConnection } from './cluster.ts';
 import type { AgentComponents, AgentRuntime } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
+import { listRuntimeHandlers } from './cri/runtime-handlers.ts';
 import type { WarmTargets } from './journal/supply.ts';
 import { openExplainer } from './ops/explainer.ts';
 import type { OpsUseCases } from './ops/ops-service.ts';
@@ -36,7 +37,7 @@ export type OpsDeps = {
 };
 
 /** Those of the agent's components that the ops service uses. */
-type OpsParts = Pick<AgentComponents, 'state' | 'recorder' | 'hub' | 'metrics' | 'programs'> & {
+type OpsParts = Pick<AgentComponents, 'state' | 'recorder' | 'hub' | 'metrics' | 'programs' | 'view'> & {
   readonly useCases: Pick<AgentComponents['useCases'], 'clock' | 'log' | 'journal'>;
   readonly finder: Pick<AgentComponents['finder'], 'primary'>;
   readonly reconcile: PreviewDeps;
@@ -51,10 +52,11 @@ const NO_WARM: WarmTargets = { min: 0, max: 0 };
 export function openOps(deps: OpsDeps): OpsUseCases {
   const { config, components, cluster } = deps;
   const { state, useCases, recorder, hub } = components;
-  const explainer = openExplainer(config);
+  const explainer = openExplainer(config, () => listRuntimeHandlers(components.view));
   return {
-    pool: () =>
+    pool: async ({ runtimeHandlers }) =>
       poolReply(state, {
+        ...(runtimeHandlers ? { handlers: await listRuntimeHandlers(components.view) } : {}),
         bootMs: useCases.clock.bootMs(),
         cooldownMs: config.ipCooldownMs,
         warm: cluster?.warm() ?? state.supply?.warm ?? NO_WARM,

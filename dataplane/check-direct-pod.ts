@@ -2,11 +2,13 @@ import type { Netns } from '../netlink/netns.ts';
 import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
 import { checkHostLink, checkNft, differences, type PodCheck, SUBNET_CONFLICTS, unequal } from './check-pod.ts';
+import type { NetState } from './desired.ts';
 import { findNic } from './direct-nic.ts';
 import { nicAlias } from './host-veth-name.ts';
 import type { Kernel } from './kernel.ts';
-import type { EniPodNetwork, NodeNetwork } from './network.ts';
+import type { EniPodNetwork } from './network.ts';
 import { planDirectPod } from './plan-direct-pod.ts';
+import { planInside } from './read-inside.ts';
 
 /**
  * Compares a Pod with an exclusive ENI with its plan, on both sides: the interface by its MAC, its name, address and
@@ -16,17 +18,21 @@ import { planDirectPod } from './plan-direct-pod.ts';
 export async function checkDirectPod(
   kernel: Kernel,
   podNetns: Netns | undefined,
-  { node, pod, nft }: PodCheck<EniPodNetwork>,
+  check: PodCheck<EniPodNetwork>,
 ): Promise<readonly string[]> {
+  const { node, pod, nft } = check;
   return [
     ...checkHostLink(kernel, pod),
     ...differences(kernel, planDirectPod(node, pod).host, 'host'),
     ...(await checkNft(kernel, pod, nft)),
-    ...(podNetns === undefined ? ['Pod: its network namespace is gone'] : checkInPod(podNetns, node, pod)),
+    ...(podNetns === undefined ? ['Pod: its network namespace is gone'] : await checkInPod(podNetns, check)),
   ];
 }
 
-function checkInPod(podNetns: Netns, node: NodeNetwork, pod: EniPodNetwork): readonly string[] {
+async function checkInPod(
+  podNetns: Netns,
+  { node, pod, handler }: PodCheck<EniPodNetwork>,
+): Promise<readonly string[]> {
   using rtnetlink = openRtnetlinkIn(podNetns);
   const { nic, key, podVeth } = pod;
   const link = nic === undefined ? undefined : findNic(rtnetlink.link.list(), nic.mac);
@@ -45,5 +51,9 @@ function checkInPod(podNetns: Netns, node: NodeNetwork, pod: EniPodNetwork): rea
   if (link === undefined || side === undefined) return found;
   const plan = planDirectPod(node, pod, { nic: link.ifindex, side: side.ifindex }).pod;
   const kernel = { rtnetlink, sysctl: openSysctl(podNetns) };
-  return [...found, ...differences(kernel, plan, 'Pod', SUBNET_CONFLICTS)];
+  const compare = (state: NetState) => differences(kernel, state, 'Pod', SUBNET_CONFLICTS);
+  const all = [...found, ...compare(plan)];
+  if (all.length === 0) return all;
+  const inside = await planInside(podNetns, plan, handler);
+  return inside === plan ? all : compare(inside);
 }

@@ -11,12 +11,15 @@ import { NFT_TABLE } from './numbers.ts';
 import { observeNetns, observeNft } from './observe.ts';
 import { type Operation, renderOperation, renderRoute, renderRule } from './operation.ts';
 import { planPod } from './plan-pod.ts';
+import { planInside } from './read-inside.ts';
 
 /** What a Pod is compared with; `nft` is the node's table, absent when there is none. */
 export type PodCheck<Pod extends PodNetwork = PodNetwork> = {
   readonly node: NodeNetwork;
   readonly pod: Pod;
   readonly nft?: NftTable;
+  /** Asks the runtime for the Pod's handler; undefined when it does not say. */
+  readonly handler?: () => Promise<string | undefined>;
 };
 
 /** Conflicts that concern one Pod; all others concern the node. */
@@ -24,7 +27,7 @@ const POD_CONFLICTS: ReadonlySet<Conflict['kind']> = new Set(['link', 'sysctl', 
 
 /**
  * Compares a Pod's links, addresses, routes, rules or group and map, neighbours, MTU and settings with its plan, on
- * both sides. Changes nothing. @returns every difference, for people; empty when there is none
+ * both sides. Of a Pod whose sandbox took addresses and routes out, the inside is its link. Changes nothing. @returns every difference, for people; empty when there is none
  * @throws NetlinkError, SysctlError, NftError when the kernel cannot be read
  */
 export async function checkPod(
@@ -32,13 +35,15 @@ export async function checkPod(
   podNetns: Netns | undefined,
   check: PodCheck,
 ): Promise<readonly string[]> {
-  const { node, pod } = check;
+  const { node, pod, handler } = check;
   if (pod.kind === 'ipam') return differences(kernel, planPod(node, pod).host, 'host');
   return [
     ...checkHostLink(kernel, pod),
     ...differences(kernel, planPod(node, pod).host, 'host'),
     ...(await checkNft(kernel, pod, check.nft)),
-    ...(podNetns === undefined ? ['Pod: its network namespace is gone'] : checkInPod(podNetns, node, pod)),
+    ...(podNetns === undefined
+      ? ['Pod: its network namespace is gone']
+      : await checkInPod(podNetns, { node, pod, ...(handler && { handler }) })),
   ];
 }
 
@@ -69,21 +74,20 @@ export async function checkNft(kernel: Kernel, pod: PodNetwork, nft: NftTable | 
   return [`${table} is altered${hasGroup ? '' : `; its map has no element for link group ${pod.eniTable}`}`];
 }
 
-function checkInPod(podNetns: Netns, node: NodeNetwork, pod: PodNetwork): readonly string[] {
+async function checkInPod(podNetns: Netns, { node, pod, handler }: PodCheck): Promise<readonly string[]> {
   using rtnetlink = openRtnetlinkIn(podNetns);
   const ifname = pod.podVeth.name;
   const link = rtnetlink.link.get({ ifname });
   if (link === undefined) return [`Pod: interface ${ifname} is missing`];
   const plan = planPod(node, pod, link.ifindex).pod;
-  return [
-    ...unequal(`Pod: MAC of ${ifname}`, link.address, pod.podVeth.mac),
-    ...differences(
-      { rtnetlink, sysctl: openSysctl(podNetns) },
-      plan,
-      'Pod',
-      pod.kind === 'bridge' ? SUBNET_CONFLICTS : POD_CONFLICTS,
-    ),
-  ];
+  const kernel = { rtnetlink, sysctl: openSysctl(podNetns) };
+  const compare = (state: NetState) =>
+    differences(kernel, state, 'Pod', pod.kind === 'bridge' ? SUBNET_CONFLICTS : POD_CONFLICTS);
+  const found = [...unequal(`Pod: MAC of ${ifname}`, link.address, pod.podVeth.mac), ...compare(plan)];
+  if (found.length === 0) return found;
+  const inside = await planInside(podNetns, plan, handler);
+  // A device of Kata's takes the MAC as well.
+  return inside === plan ? found : compare(inside);
 }
 
 /** As `POD_CONFLICTS`, for interfaces that have the prefix of their subnet or block. */

@@ -4,6 +4,7 @@ import type { InitOf, MessageOf, MessageTable } from './codec.ts';
 /** Requests the addresses of the node. */
 export const POOL_REQUEST = {
   clientVersion: { number: 1, type: 'string' },
+  runtimeHandlers: { number: 2, type: 'bool' },
 } as const satisfies MessageTable;
 /** POOL_REQUEST, decoded. */
 export type PoolRequest = MessageOf<typeof POOL_REQUEST>;
@@ -44,6 +45,7 @@ export const POOL_ADDRESS = {
   pairedIp: { number: 12, type: 'string' },
   keptFor: { number: 13, type: 'string' },
   keptUid: { number: 14, type: 'string' },
+  runtimeHandler: { number: 15, type: 'string' },
 } as const satisfies MessageTable;
 /** POOL_ADDRESS, decoded. */
 export type PoolAddress = MessageOf<typeof POOL_ADDRESS>;

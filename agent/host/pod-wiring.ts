@@ -32,6 +32,8 @@ type PodWiringDeps = {
   readonly nodeNetwork: () => NodeNetwork | undefined;
   readonly enis: () => readonly EniNetwork[];
   readonly sandboxes: Pick<Sandboxes, 'find'>;
+  /** Asks the runtime for the handler of a sandbox; undefined when it does not say. */
+  readonly handlerOf: (containerId: string) => Promise<string | undefined>;
   /** Called when a Pod has no longer an ENI's interface: it is in the host's namespace, or was not found. */
   readonly nicReturned?: (mac: string, outcome: 'back' | 'missing') => void;
   /** Gets every change as the command lines that a person would type. */
@@ -69,6 +71,7 @@ export function openPodWiring({
   log,
   changed,
   sandboxes,
+  handlerOf,
   nicReturned,
 }: PodWiringDeps): PodWiring {
   const node = (): NodeNetwork => {
@@ -109,7 +112,7 @@ export function openPodWiring({
       if (pod.kind !== 'direct-eni') return [];
       using netns = sandboxes.find(netnsPath);
       if (netns === undefined) return [];
-      const lines = await updateDirectRoutes(kernel, netns, node(), pod);
+      const lines = await updateDirectRoutes(kernel, netns, node(), pod, () => handlerOf(pod.key.containerId));
       if (lines.length === 0) return lines;
       changed?.(pod.key, () => lines);
       log.info('kernel changed', { requests: lines, cause: `routes of ${pod.alias}` });
@@ -118,10 +121,11 @@ export function openPodWiring({
     verify: (pod) => (pod.kind === 'ipam' ? [] : verify(kernel.rtnetlink, pod)),
     check: async (pod, netns, depth) => {
       const network = node();
+      const handler = () => handlerOf(pod.key.containerId);
       const check = (more: Pick<PodCheck, 'nft'>) =>
         pod.kind === 'direct-eni'
-          ? checkDirectPod(kernel, netns, { node: network, pod, ...more })
-          : checkPod(kernel, netns, { node: network, pod, ...more });
+          ? checkDirectPod(kernel, netns, { node: network, pod, handler, ...more })
+          : checkPod(kernel, netns, { node: network, pod, handler, ...more });
       if (depth === 'own') return await check({});
       const podDifferences = await check(network.nftables === false ? {} : { nft: nftTable(network, enis()) });
       return [...podDifferences, ...sharedDifferences(kernel, network, enis(), pod)];

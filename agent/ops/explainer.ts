@@ -24,6 +24,7 @@ const MAX_ANSWER_CHARS = 1024 * 1024;
  */
 export function openExplainer(
   config: { readonly stateDir: string; readonly hostRoot: string },
+  handlers: () => Promise<ReadonlyMap<string, string>>,
   nft: Pick<Nft, 'canonical'> = openNft(),
 ): Explainer {
   let isBusy = false;
@@ -32,7 +33,7 @@ export function openExplainer(
       if (isBusy) return { declined: 'another explanation is being made' };
       isBusy = true;
       try {
-        return await explain(request, config, nft);
+        return await explain(request, config, { handlers, nft });
       } catch (error) {
         return { declined: messageOf(error) };
       } finally {
@@ -45,7 +46,7 @@ export function openExplainer(
 async function explain(
   { subject, to, from, place }: ExplainRequest,
   { stateDir, hostRoot }: { readonly stateDir: string; readonly hostRoot: string },
-  nft: Pick<Nft, 'canonical'>,
+  ports: { readonly handlers: () => Promise<ReadonlyMap<string, string>>; readonly nft: Pick<Nft, 'canonical'> },
 ): Promise<ExplainReplyInit> {
   const own = identifyExplainPlace({ journal: join(stateDir, 'journal.db'), hostRoot });
   if (own?.netns !== place?.netns || own?.journal !== place?.journal || own?.hostRoot !== place?.hostRoot) {
@@ -54,7 +55,7 @@ async function explain(
   const { explainNode } = await import('../../inspection/explain/explain-node.ts');
   const question = { subject, to: to === '' ? undefined : to, from: from === '' ? undefined : from };
   const context = { global: { netns: undefined, stateDir, hostRoot } };
-  const { explanation, facts } = await explainNode(context, question, { maxNftBytes: MAX_NFT_BYTES, nft });
+  const { explanation, facts } = await explainNode(context, question, { maxNftBytes: MAX_NFT_BYTES, ...ports });
   const { agent, host } = facts;
   const unread = [agent, host.nft, host.legacyIptables, host.queueListeners].find(({ kind }) => kind === 'unknown');
   if (unread?.kind === 'unknown') return { declined: unread.why };

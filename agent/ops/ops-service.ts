@@ -14,7 +14,7 @@ import type { LocalService } from '../server/grpc-server.ts';
 
 /** The calls of the ops CLI, as the server calls them. */
 export type OpsUseCases = {
-  pool(): OpsReplyInitOf<'pool'>;
+  pool(request: { readonly runtimeHandlers: boolean }): Promise<OpsReplyInitOf<'pool'>>;
   summary(): Promise<OpsReplyInitOf<'summary'>>;
   /** Never rejects: the reply says why no pass could be run. */
   repair(request: { readonly dryRun: boolean; readonly ruleMode: string }): Promise<OpsReplyInitOf<'repair'>>;
@@ -33,7 +33,7 @@ const MAX_WATCHERS = 32;
 /** Creates `service Ops`, which only translates. It is for root, on the unix socket: never offer it on TCP. */
 export function opsService(useCases: OpsUseCases, agentVersion: string): LocalService {
   const implementation: UntypedServiceImplementation = {
-    pool: unary<'pool'>(async () => ({ ...useCases.pool(), agentVersion })),
+    pool: unary<'pool'>(async (request) => ({ ...(await useCases.pool(request)), agentVersion })),
     summary: unary<'summary'>(async () => ({ ...(await useCases.summary()), agentVersion })),
     repair: unary<'repair'>(async (request) => ({ ...(await useCases.repair(request)), agentVersion })),
     recorder: unary<'recorder'>(async ({ pod }) => useCases.recorder(pod)),

@@ -12,6 +12,8 @@ type PoolView = {
   readonly cooldownMs: number;
   readonly warm: WarmTargets;
   readonly outside: OutsideDemand;
+  /** Handlers of the runtime by container id; absent unless they were asked for. */
+  readonly handlers?: ReadonlyMap<string, string>;
 };
 
 /** Describes every address with its owner, and every ENI with its state. Changes nothing. */
@@ -24,7 +26,7 @@ export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
   const byEni = Map.groupBy(addresses, ({ eniId }) => eniId);
   const { warm } = view;
   return {
-    addresses: [...addresses, ...onBridge].map((address) => addressMessage(state, address, view.bootMs)),
+    addresses: [...addresses, ...onBridge].map((address) => addressMessage(state, address, view)),
     enis: (state.supply?.enis ?? []).map((eni) => eniMessage(state, eni, byEni.get(eni.eniId) ?? [])),
     ...{ warmMin: warm.min, warmMax: warm.max, limit: warm.limit ?? 0 },
     demand: state.pool.demand(warm, view.outside).desired,
@@ -43,7 +45,11 @@ export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
 
 type Item<T extends readonly unknown[] | undefined> = NonNullable<T>[number];
 
-function addressMessage(state: NodeState, address: PoolAddress, bootMs: number): Item<PoolReplyInit['addresses']> {
+function addressMessage(
+  state: NodeState,
+  address: PoolAddress,
+  { bootMs, handlers }: PoolView,
+): Item<PoolReplyInit['addresses']> {
   const { ip, family, eniId, assignmentId, leaseKey, coolUntilMs } = address;
   const lease = leaseKey === undefined ? undefined : state.leases.get(leaseKey);
   return {
@@ -58,6 +64,7 @@ function addressMessage(state: NodeState, address: PoolAddress, bootMs: number):
     pairedIp: address.pairedIp ?? '',
     keptFor: address.claim === undefined ? '' : claimKey(address.claim),
     keptUid: address.claim?.uid ?? '',
+    runtimeHandler: (lease && handlers?.get(lease.containerId)) ?? '',
   };
 }
 

@@ -16,7 +16,8 @@ import type { GrpcClient } from './grpc-client.ts';
 
 /** Client of a running agent's API. The caller must close it. */
 export type OpsClient = {
-  pool(): Promise<OpsReplyOf<'pool'>>;
+  /** With `runtimeHandlers` the agent asks the container runtime for those of the Pods. */
+  pool(request?: { readonly runtimeHandlers: boolean }): Promise<OpsReplyOf<'pool'>>;
   summary(): Promise<OpsReplyOf<'summary'>>;
   /** Without `dryRun` the agent changes the kernel. */
   repair(request: { readonly dryRun: boolean }): Promise<OpsReplyOf<'repair'>>;
@@ -58,7 +59,7 @@ export async function openOpsClient(socket: string, readMs: number = CALL_MS): P
   };
   const close = () => library?.close();
   return {
-    pool: () => read(OPS_METHODS.pool, {}),
+    pool: (request = { runtimeHandlers: false }) => read(OPS_METHODS.pool, request satisfies OpsRequestInitOf<'pool'>),
     summary: () => read(OPS_METHODS.summary, {}),
     repair: (request) => call(OPS_METHODS.repair, request satisfies OpsRequestInitOf<'repair'>, REPAIR_MS),
     recorder: (pod) => read(OPS_METHODS.recorder, { pod } satisfies OpsRequestInitOf<'recorder'>),

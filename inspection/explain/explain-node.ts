@@ -3,6 +3,7 @@ import { type Nft, openNft } from '../../dataplane/nft.ts';
 import { NftError } from '../../dataplane/nft-error.ts';
 import { PlanError } from '../../dataplane/plan-error.ts';
 import { desiredOf } from '../desired/desired-of.ts';
+import type { ReadHandlers } from '../node/hide-taken.ts';
 import { joinPods, type NodePod } from '../node/join-pods.ts';
 import { ifKnown, known, unknown } from '../node/known.ts';
 import type { Known, NodeFacts } from '../node/node-facts.ts';
@@ -22,6 +23,8 @@ export type ExplainPorts = {
   readonly maxNftBytes?: number;
   /** Remembers how nft lists the planned table. */
   readonly nft?: Pick<Nft, 'canonical'>;
+  /** Asks for the handlers of runtimes, where a Pod's addresses are gone. */
+  readonly handlers?: ReadHandlers;
 };
 
 /**
@@ -31,11 +34,16 @@ export type ExplainPorts = {
 export async function explainNode(
   context: NodeContext,
   question: ExplainQuestion,
-  { maxNftBytes, nft = openNft() }: ExplainPorts = {},
+  { maxNftBytes, nft = openNft(), handlers }: ExplainPorts = {},
 ): Promise<{ readonly explanation: Explanation; readonly facts: NodeFacts }> {
   const insides = await podsToRead(context, question);
   const limit = maxNftBytes === undefined ? {} : { maxNftBytes };
-  const facts = await readNodeFacts(context, { insides, sysctls: 'when-asked', ...limit });
+  const facts = await readNodeFacts(context, {
+    insides,
+    sysctls: 'when-asked',
+    ...limit,
+    ...(handlers && { handlers }),
+  });
   using kernel = openKernelLookup(context, facts);
   const explainContext = buildExplainContext(facts, await readPlannedNft(facts, nft), kernel);
   return { explanation: buildExplanation(explainContext, question), facts };

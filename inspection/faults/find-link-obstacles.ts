@@ -1,3 +1,4 @@
+import { isKataTap } from '../../dataplane/decide-inside.ts';
 import { flowFilterOf } from '../../dataplane/fast-path/flow-filter.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { type QdiscMessage, qdiscLimits } from '../../netlink/qdisc-message.ts';
@@ -166,6 +167,9 @@ function takenBy({ kind, control, mirred }: TrafficAction, links: readonly LinkM
     return control === TC_ACT_SHOT || control === TC_ACT_STOLEN ? `drops packets (${kind})` : undefined;
   if (mirred.how !== TCA_EGRESS_REDIR && mirred.how !== TCA_INGRESS_REDIR) return undefined;
   const to = links.find(({ ifindex }) => ifindex === mirred.ifindex);
-  // An ifb link shapes what comes in, and gives it back: the CNI plugin bandwidth uses it.
-  return to?.kind === 'ifb' ? undefined : `redirects packets to ${to?.ifname ?? `if${mirred.ifindex}`}`;
+  // An ifb link shapes what comes in, and gives it back: the CNI plugin bandwidth uses it. By its tap Kata leads packets to the
+  // virtual machine, which has the Pod's address too.
+  return to !== undefined && (to.kind === 'ifb' || isKataTap(to))
+    ? undefined
+    : `redirects packets to ${to?.ifname ?? `if${mirred.ifindex}`}`;
 }

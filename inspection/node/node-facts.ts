@@ -40,6 +40,8 @@ export type NetnsFacts = {
    */
   readonly sysctls: ReadonlyMap<string, string>;
   readonly traffic: TrafficFacts;
+  /** Of a Pod: links of which a packet socket receives every packet. */
+  readonly packetLinks?: readonly number[];
   /** Describes objects that the kernel listed and that cannot be read, a line each; absent: none. */
   readonly unreadable?: readonly string[];
 };

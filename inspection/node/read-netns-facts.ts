@@ -1,3 +1,4 @@
+import { readPacketLinks } from '../../dataplane/read-inside.ts';
 import { type Netns, withNetns } from '../../netlink/netns.ts';
 import { openRtnetlink, type Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
@@ -36,6 +37,7 @@ export function readNetnsFacts(netns?: Netns, reading: NetnsReading = {}): Netns
       ...dumps,
       sysctls: settingsOf(reading, netns, names),
       traffic: (reading.traffic ?? reading.sysctls !== false) ? readTrafficFacts(rtnetlink) : NO_TRAFFIC,
+      ...(netns === undefined ? {} : { packetLinks: readPacketLinks() }),
       ...(unreadable.length === 0 ? {} : { unreadable }),
     };
   };
@@ -51,7 +53,7 @@ function settingsOf(
   return sysctls === 'when-asked' && netns === undefined ? new SettingsWhenAsked() : readSysctls(ifnames);
 }
 
-function readDumps(rtnetlink: Rtnetlink): Omit<NetnsFacts, 'sysctls' | 'traffic'> {
+function readDumps(rtnetlink: Rtnetlink): Omit<NetnsFacts, 'sysctls' | 'traffic' | 'packetLinks'> {
   const families = [AF_INET, AF_INET6];
   return {
     links: rtnetlink.link.list(),

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type Sync, warmThreadPool, withNetns } from '../../netlink/netns.ts';
 import { findEnis } from './find-enis.ts';
 import { findPodLinks } from './find-pod-links.ts';
+import { hideTaken, type ReadHandlers } from './hide-taken.ts';
 import { unknown } from './known.ts';
 import { mergeTableNames } from './merge-table-names.ts';
 import type { HostFacts, NodeFacts, PodFacts } from './node-facts.ts';
@@ -29,6 +30,10 @@ type NodeReading = {
   readonly sysctls?: boolean | 'when-asked';
   /** Whether to read traffic control; default: as `sysctls`. */
   readonly traffic?: boolean;
+  /** Asks for the handlers of runtimes, where a Pod's addresses are gone; default: none is known. */
+  readonly handlers?: ReadHandlers;
+  /** Shows what is left in the namespace of a Pod whose sandbox took addresses and routes out; else it is unknown. */
+  readonly showsTaken?: boolean;
 };
 
 /** The options and environment that select the node to read. */
@@ -65,7 +70,7 @@ export async function readNodeFacts({ global }: NodeContext, reading: NodeReadin
     // Reading a namespace takes a millisecond: an agent that explains serves others in between.
     if (isRead) await setImmediate();
   }
-  return { host, agent, pods };
+  return { host, agent, pods: reading.showsTaken === true ? pods : await hideTaken(pods, reading.handlers) };
 }
 
 function readLegacyIptables(global: NodeContext['global']): Promise<HostFacts['legacyIptables']> {

@@ -39,7 +39,7 @@ function opsOf(t: ExecutionContext, { config, cluster, readiness, runtime }: Cha
     runtime: { ...runtime },
     components: {
       ...{ state, metrics: deps.metrics as OpsDeps['components']['metrics'] },
-      ...{ recorder: new FlightRecorder(), hub: new EventHub(), programs: undefined },
+      ...{ recorder: new FlightRecorder(), hub: new EventHub(), programs: undefined, view: undefined },
       useCases: { clock, log: deps.log, journal: deps.journal },
       finder: { primary: () => undefined },
       reconcile: {
@@ -71,11 +71,13 @@ function opsOf(t: ExecutionContext, { config, cluster, readiness, runtime }: Cha
   return { ...node, ops, passes, forgets };
 }
 
+const UNASKED = { runtimeHandlers: false };
+
 test('openOps: pool measures a cooldown with the clock of the boot', async (t) => {
   const { ops, deps } = opsOf(t);
   await attach(deps, addOf(1), PATIENT);
   await detach(deps, { containerId: 'c1', ifName: 'eth0' });
-  t.is(ops.pool().addresses?.[0]?.coolRemainingMs, 100_000);
+  t.is((await ops.pool(UNASKED)).addresses?.[0]?.coolRemainingMs, 100_000);
 });
 
 test('openOps: summary measures durations with the monotonic clock', async (t) => {
@@ -88,7 +90,7 @@ test('openOps: summary measures durations with the monotonic clock', async (t) =
 test('openOps: without a cluster, node name, warm targets and demand are those of the supply and the ADDs', async (t) => {
   const { ops, state } = opsOf(t);
   state.addsWaiting.set('c9/eth0', { podNamespace: 'ns', podName: 'late' });
-  t.like(ops.pool(), { warmMin: 5, warmMax: 5, demand: 6 });
+  t.like(await ops.pool(UNASKED), { warmMin: 5, warmMax: 5, demand: 6 });
   t.like(await ops.summary(), { nodeName: 'n1', supplySource: 'file', api: undefined });
 });
 
@@ -99,7 +101,7 @@ test('openOps: with a cluster, they are those of the cluster', async (t) => {
     cluster: { outside: () => ({ waiting: 2, floor: 0 }), silenceMs: () => 4_000 },
     runtime: { kubeUse },
   });
-  t.like(ops.pool(), { warmMin: 1, warmMax: 1, demand: 3 });
+  t.like(await ops.pool(UNASKED), { warmMin: 1, warmMax: 1, demand: 3 });
   const { api, ...rest } = await ops.summary();
   t.like(rest, { nodeName: 'n7', supplySource: 'cluster' });
   t.like(api, { calls: 3, silenceMs: 4_000, heard: true });

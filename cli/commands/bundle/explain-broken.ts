@@ -4,6 +4,7 @@ import { readPlannedNft } from '../../../inspection/explain/explain-node.ts';
 import type { Explanation } from '../../../inspection/explain/explanation.ts';
 import { openKernelLookup } from '../../../inspection/explain/open-kernel-lookup.ts';
 import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
+import { askHandlers } from '../../agent/ask-handlers.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { renderExplanation } from '../explain/render-explanation.ts';
 import { type PartContent, textPart } from './bundle-part.ts';
@@ -22,7 +23,7 @@ export async function explainBroken(
   context: Pick<CommandContext, 'global' | 'clock'>,
   signal: AbortSignal,
 ): Promise<PartContent> {
-  const facts = await readNodeFacts(context);
+  const facts = await readNodeFacts(context, { handlers: () => askHandlers(context.global.socket) });
   using kernel = openKernelLookup(context, facts);
   const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel);
   const endMs = context.clock.monotonicMs() + EXPLAIN_MS;

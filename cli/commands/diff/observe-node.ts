@@ -21,6 +21,8 @@ import { resolveHostPath } from '../../../runtime/host-path.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import { openSysctl } from '../../../sysctl/sysctl.ts';
 import { SysctlError } from '../../../sysctl/sysctl-error.ts';
+import { askHandlers } from '../../agent/ask-handlers.ts';
+import type { CommandContext } from '../../command/command.ts';
 import { lostVeths } from './compare-links.ts';
 import type { NodeSnapshot } from './compare-node.ts';
 import type { PodSnapshot } from './compare-pod.ts';
@@ -37,7 +39,7 @@ const MAX_READS = 4;
  * changed are left out, and differences must be in two reads.
  * @throws UserError NO_JOURNAL when there is no record of the desired state; KERNEL, FORBIDDEN when it cannot be read
  */
-export async function observeNode(context: NodeContext): Promise<NodeSnapshot> {
+export async function observeNode(context: Pick<CommandContext, 'global'>): Promise<NodeSnapshot> {
   let earlier: NodeSnapshot | undefined;
   for (let attempt = 1; ; attempt++) {
     const snapshot = await observeOnce(context);
@@ -58,8 +60,12 @@ function withoutChangedLeases(snapshot: NodeSnapshot, after: AgentFacts): NodeSn
   return { ...snapshot, agent, desired, pods: snapshot.pods.filter(({ key }) => desired.networks.has(key)) };
 }
 
-async function observeOnce(context: NodeContext): Promise<NodeSnapshot> {
-  const facts = await readNodeFacts(context, { nft: false, sysctls: false });
+async function observeOnce(context: Pick<CommandContext, 'global'>): Promise<NodeSnapshot> {
+  const facts = await readNodeFacts(context, {
+    nft: false,
+    sysctls: false,
+    handlers: () => askHandlers(context.global.socket),
+  });
   if (facts.agent.kind === 'unknown') {
     const { why, next } = facts.agent;
     throw new UserError('NO_JOURNAL', `the desired state of this node is not known: ${why}`, next);

@@ -9,6 +9,7 @@ import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
 import { netnsPathOf, withNodeNetns } from '../../../inspection/node/with-node-netns.ts';
 import { withNetns } from '../../../netlink/netns.ts';
 import { UserError } from '../../../runtime/user-error.ts';
+import { askHandlers } from '../../agent/ask-handlers.ts';
 import { isTooOld, openOpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext, GlobalArgs } from '../../command/command.ts';
 import { compareNode } from '../diff/compare-node.ts';
@@ -37,7 +38,7 @@ export async function readDoctorFacts(
 ): Promise<DoctorFacts> {
   const tree = openHostTree(global.hostRoot);
   const hostLocal = knownFrom(() => readHostLocal(tree));
-  const node = await readNodeFacts({ global });
+  const node = await readNodeFacts({ global }, { handlers: () => askHandlers(global.socket) });
   const proc = knownFrom(() => withNodeNetns(global, (netns) => (netns ? withNetns(netns, readProc) : readProc())));
   const netnsPath = global.netns === undefined ? undefined : netnsPathOf(global);
   const agent = await readAgent(global.socket);

@@ -100,7 +100,7 @@ export async function readFacts(
   const facts = await readNodeFacts(context, { ...reading, traffic: traffic && pod === undefined, insides: 'none' });
   if (pod === undefined) return facts;
   const { key } = findPod(joinPods(facts), facts.agent, pod).pod;
-  return readNodeFacts(context, { ...reading, insides: (each) => each === key });
+  return readNodeFacts(context, { ...reading, insides: (each) => each === key, showsTaken: true });
 }
 
 /** Returns the names as iproute2 on the host prints them, for one namespace. */

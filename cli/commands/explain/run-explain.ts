@@ -1,4 +1,5 @@
 import type { Explanation } from '../../../inspection/explain/explanation.ts';
+import { askHandlers } from '../../agent/ask-handlers.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { printDocument } from '../../output/print-document.ts';
@@ -47,7 +48,9 @@ async function followConnection(
 /** Reads the kernel in this process. Imported where it is needed: the code takes most of the time of a start. */
 async function explainHere(context: CommandContext, question: Question): Promise<Explained> {
   const { explainNode } = await import('../../../inspection/explain/explain-node.ts');
-  const { explanation, facts } = await explainNode(context, question);
+  const { explanation, facts } = await explainNode(context, question, {
+    handlers: () => askHandlers(context.global.socket),
+  });
   const { agent } = facts;
   return agent.kind === 'unknown' ? { explanation, warning: `from the kernel alone: ${agent.why}` } : { explanation };
 }

@@ -6,8 +6,10 @@ import { readPlannedNft } from '../../../inspection/explain/explain-node.ts';
 import type { Explanation } from '../../../inspection/explain/explanation.ts';
 import { openKernelLookup } from '../../../inspection/explain/open-kernel-lookup.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
-import { type NodeContext, readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
+import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
 import { UserError } from '../../../runtime/user-error.ts';
+import { askHandlers } from '../../agent/ask-handlers.ts';
+import type { CommandContext } from '../../command/command.ts';
 import { compareNode } from '../diff/compare-node.ts';
 import { findingOf } from '../diff/difference.ts';
 import { observeNode } from '../diff/observe-node.ts';
@@ -29,8 +31,11 @@ type GraphInput = {
  * nothing.
  * @throws UserError when the kernel cannot be read; USAGE, NOT_FOUND for a wrong subject
  */
-export async function readGraphInput(context: NodeContext, { subject, to }: GraphQuestion): Promise<GraphInput> {
-  const facts = await readNodeFacts(context, { insides: 'all' });
+export async function readGraphInput(
+  context: Pick<CommandContext, 'global'>,
+  { subject, to }: GraphQuestion,
+): Promise<GraphInput> {
+  const facts = await readNodeFacts(context, { handlers: () => askHandlers(context.global.socket) });
   using kernel = openKernelLookup(context, facts);
   const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel);
   const named = subject === undefined ? undefined : buildExplanation(explainContext, { subject, to, from: undefined });
@@ -56,7 +61,7 @@ export async function readGraphInput(context: NodeContext, { subject, to }: Grap
  * Returns the differences from the agent's record. Without a record there are none, and the drawing says that it is
  * unknown.
  */
-async function differences(context: NodeContext): Promise<readonly Finding[]> {
+async function differences(context: Pick<CommandContext, 'global'>): Promise<readonly Finding[]> {
   try {
     return compareNode(await observeNode(context)).differences.map(findingOf);
   } catch (error) {

@@ -15,7 +15,7 @@ function scene(t: ExecutionContext) {
   const place = identifyExplainPlace({ journal: dir.join('journal.db'), hostRoot: '/' });
   if (place === undefined) throw new Error('this process cannot be identified');
   const request: ExplainRequest = { subject: 'web-0', to: '', from: '', place, clientVersion: '' };
-  return { explainer: openExplainer(config), request, place };
+  return { explainer: openExplainer(config, async () => new Map()), request, place };
 }
 
 test('openExplainer: declines a caller of another namespace, journal or root', async (t) => {

@@ -8,7 +8,7 @@ import { OPS_SERVICE } from '../../../agent/api/ops-service.ts';
 import { openExplainer } from '../../../agent/ops/explainer.ts';
 
 const [socket = '', stateDir = ''] = process.argv.slice(2);
-const explainer = openExplainer({ stateDir, hostRoot: '/' });
+const explainer = openExplainer({ stateDir, hostRoot: '/' }, async () => new Map());
 const server = new Server();
 const { explain } = OPS_SERVICE;
 server.addService({ explain } as unknown as ServiceDefinition, {

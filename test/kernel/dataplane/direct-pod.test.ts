@@ -286,3 +286,18 @@ test('unwireDirectPod: without the namespace everything of the node goes, and th
     t.is(node.ip('route', 'show', 'table', '3999'), '');
   });
 });
+
+test('checkDirectPod, updateDirectRoutes: leave alone what a sandbox took out, and not what a flush took', async (t) => {
+  await withTestNode(async (node) => {
+    const network = networkOf(node, 'compact');
+    const sandbox = node.createPodNetns();
+    const pod = wire(node, sandbox.netns, network, directPodOf(node));
+    sandbox.ip('address', 'flush', 'dev', 'eth0');
+    const wider: NodeNetwork = { ...network, serviceCidrs: ['10.96.0.0/12', '10.200.0.0/16'] };
+    const handler = async () => 'runsc';
+    t.deepEqual(await checkDirectPod(node.kernel, sandbox.netns, { node: network, pod, handler }), []);
+    t.deepEqual(await updateDirectRoutes(node.kernel, sandbox.netns, wider, pod, handler), []);
+    const found = await checkDirectPod(node.kernel, sandbox.netns, { node: network, pod });
+    t.regex(found.join('\n'), /^Pod: address 10\.0\.6\.5\/24 is missing on eth0$/m);
+  });
+});

@@ -7,6 +7,7 @@ import { unwirePod } from '../../../dataplane/unwire-pod.ts';
 import { isWireError } from '../../../dataplane/wire-error.ts';
 import { type WiredPod, wirePod } from '../../../dataplane/wire-pod.ts';
 import { deleteNetns, type Netns } from '../../../netlink/netns.ts';
+import { PacketSocket } from '../../support/packet-socket.ts';
 import { podOf, type TestNode, withTestNode } from './test-node.ts';
 
 const families = [
@@ -327,3 +328,31 @@ test(
   },
   /^Pod: interface eth0 is missing$/,
 );
+
+test('checkPod: of a Pod whose sandbox took addresses and routes out, compares the host and the link', async (t) => {
+  await withTestNode(async (node) => {
+    await node.reach(planNode(node.network, node.enis, []));
+    const sandbox = node.createPodNetns();
+    const pod = wire(node, sandbox.netns, podOf(firstEni(node), ['10.0.5.10', 'fd00:10:0:5::10']));
+    const checkWith = (handler: string | undefined) =>
+      checkPod(node.kernel, sandbox.netns, { node: node.network, pod, handler: async () => handler });
+    sandbox.ip('address', 'flush', 'dev', 'eth0');
+    sandbox.ip('-6', 'route', 'flush', 'dev', 'eth0');
+    t.deepEqual(await checkWith('runsc'), []);
+    for (const handler of [undefined, 'runc']) t.true((await checkWith(handler)).length >= 4, handler);
+    {
+      const [link] = sandbox.ip.json('link', 'show', 'eth0');
+      using _reader = new PacketSocket(sandbox.netns, Number(link?.['ifindex']));
+      t.deepEqual(await checkWith(undefined), [], 'its packets are read');
+      t.true((await checkWith('runc')).length >= 4, 'a flush while somebody reads');
+    }
+    sandbox.ip('link', 'set', 'eth0', 'mtu', '1300');
+    node.ip('route', 'del', '10.0.5.10', 'dev', pod.hostVeth.name, 'table', '3999');
+    const found = await checkWith('runsc');
+    t.is(found.length, 2);
+    t.regex(
+      found.join('\n'),
+      /^host: route "10\.0\.5\.10\/32 .*" is missing\nPod: link eth0: mtu is 1300, should be 1400$/,
+    );
+  });
+});

@@ -19,7 +19,11 @@ function foundWith(what: { kind: string; options?: Uint8Array }, as: 'filter' | 
     if (eni === undefined) throw new Error('the node has no eth1');
     const message = { ...MESSAGE, ...(as === 'filter' ? { parent: EGRESS } : {}), ...what, ifindex: eni.ifindex };
     return {
-      links: [...host.links, { ...eni, ifindex: 77, ifname: 'ifb0', kind: 'ifb' }],
+      links: [
+        ...host.links,
+        { ...eni, ifindex: 77, ifname: 'ifb0', kind: 'ifb' },
+        { ...eni, ifindex: 78, ifname: 'tap0_kata', kind: 'tun' },
+      ],
       traffic: { ...NO_TRAFFIC, ...(as === 'filter' ? { filters: known([message]) } : { qdiscs: known([message]) }) },
     };
   });
@@ -41,6 +45,11 @@ const FILTERS = [
     ['link-tc error'],
   ],
   ['a redirection to an ifb link', { kind: 'u32', options: attribute(7, action('mirred', 1, 0, 4, 1, 1, 1, 77)) }, []],
+  [
+    'a redirection to a tap of Kata',
+    { kind: 'u32', options: attribute(7, action('mirred', 1, 0, 4, 1, 1, 1, 78)) },
+    [],
+  ],
   ['a copy to another link', { kind: 'u32', options: attribute(7, action('mirred', 1, 0, 3, 1, 1, 2, 2)) }, []],
   ['a program of another program', { kind: 'bpf', options: program('filter.o:[tc]') }, ['link-tc error']],
   ['a program of Cilium', { kind: 'bpf', options: program('cil_from_netdev-eth1') }, []],

@@ -19,6 +19,7 @@ test('pool: shows kept addresses as KEPT, with whose they are', async (t) => {
     state: ADDRESS_STATE.ADDRESS_STATE_KEPT,
     keptFor: 'shop/web-0',
     keptUid: '',
+    runtimeHandler: '',
   };
   const pool = { ...POOL_SAMPLE, addresses: [...(POOL_SAMPLE.addresses ?? []), kept] };
   const agent = await startFakeAgent(dir.join('agent.sock'), { pool, summary: SUMMARY_SAMPLE });
@@ -44,6 +45,7 @@ test('buildAgentPool: an agent that knows no kept addresses has none', (t) => {
     coolRemainingMs: 0,
     keptFor: '',
     keptUid: '',
+    runtimeHandler: '',
   };
   const address = {
     ...blank,
