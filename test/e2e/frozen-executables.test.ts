@@ -84,6 +84,8 @@ for (const release of frozenReleases()) {
   test.serial(`the agent answers what executables of ${release} sent, byte for byte, as their agent did`, async (t) => {
     t.timeout(120_000);
     for (const call of callsOf(release)) {
+      const ended = CNI_STEPS.find(({ name }) => name === call.name)?.ends;
+      if (ended !== undefined) await stage.end(ended);
       const method = methodOf(call);
       const reply = decoded(method, 'reply', await replayClient(call, stage.node.agent.socketPath));
       const before = decoded(method, 'reply', messageIn(bytesOf(call, 'server')) ?? Buffer.alloc(0));

@@ -13,6 +13,8 @@ export type AgentStage = {
   readonly room: MountRoom;
   /** Returns the sandbox of that name, which is made when it is first asked for. */
   pod(name: string): Promise<StagePod>;
+  /** Ends a sandbox: its network namespace goes, and nobody calls DEL. */
+  end(name: string): Promise<void>;
   /** Runs tke-eni on the node. */
   cli(args: readonly string[], options?: CliOptions): Promise<RunResult>;
   close(): Promise<void>;
@@ -69,6 +71,11 @@ function stageOf(scene: Awaited<ReturnType<typeof openScene>>, room: MountRoom):
       const made = pods.get(name) ?? makePod(scene, room, name);
       pods.set(name, made);
       return made;
+    },
+    end: async (name) => {
+      const made = await pods.get(name);
+      await room.unbind(name);
+      await made?.pod.netns.close();
     },
     cli: (args, { socketPath = node.agent.socketPath, env = {} } = {}) => {
       const places = ['--state-dir', node.agent.stateDir, '--socket', socketPath, '--host-root', '/'];

@@ -9,6 +9,8 @@ export type CniStep = {
   readonly pod?: string;
   /** What of the configuration is not the same in all calls. */
   readonly conf?: object;
+  /** Name of a sandbox that ends before this step: garbage collection releases none that lives. */
+  readonly ends?: string;
   /** The step whose result is this one's prevResult. */
   readonly after?: string;
 };
@@ -42,7 +44,13 @@ export const CNI_STEPS: readonly CniStep[] = [
   { name: 'add-direct', plugin: 'tke-direct-eni', command: 'ADD', pod: 'db-0' },
   { name: 'check-direct', plugin: 'tke-direct-eni', command: 'CHECK', pod: 'db-0', after: 'add-direct' },
   { name: 'add-without-netns', plugin: 'tke-route-eni', command: 'ADD', pod: NO_SANDBOX },
-  { name: 'gc', plugin: 'tke-route-eni', command: 'GC', conf: { 'cni.dev/valid-attachments': VALID } },
+  {
+    name: 'gc',
+    plugin: 'tke-route-eni',
+    command: 'GC',
+    conf: { 'cni.dev/valid-attachments': VALID },
+    ends: 'till-0',
+  },
   { name: 'check-collected', plugin: 'tke-route-eni', command: 'CHECK', pod: 'till-0', after: 'add-route-dual' },
   { name: 'del-route', plugin: 'tke-route-eni', command: 'DEL', pod: 'cart-0' },
   { name: 'del-ipamc', plugin: 'tke-eni-ipamc', command: 'DEL', pod: 'ledger-0' },

@@ -12,6 +12,8 @@ export type MountRoom = {
   readonly wrap: readonly string[];
   /** Gives a network namespace a name in the room, and returns the path. */
   bind(netns: NetnsView, name: string): Promise<string>;
+  /** Takes the name away. */
+  unbind(name: string): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -32,6 +34,7 @@ export async function openMountRoom(): Promise<MountRoom> {
       await run(netns.argv([...wrap, 'sh', '-ec', `touch ${path}; mount --bind /proc/self/ns/net ${path}`]));
       return path;
     },
+    unbind: async (name) => void (await run([...wrap, 'umount', `${FOLDER}/${name}`])),
     close: async () => void (await holder.stop('SIGKILL')),
   };
 }

@@ -53,6 +53,7 @@ export async function recordCniCalls(stage: AgentStage): Promise<readonly Record
   try {
     await makeSandboxes(stage);
     for (const step of CNI_STEPS) {
+      if (step.ends !== undefined) await stage.end(step.ends);
       const prevResult = results.get(step.after ?? '');
       const stdin = JSON.stringify(confOf(step, BACKEND, prevResult));
       const env = envOf(step);
