@@ -44,13 +44,14 @@ export async function adopt(deps: AdoptDeps, found: KernelEvidence, signal: Abor
   const { sandboxes, ips: sandboxIps, netns } = hasPods ? await queryRuntime(deps, signal) : NO_RUNTIME;
   const ends = hasPods ? deps.readEnds(netns.values()) : [];
   const named = nameVeths({ kernel: found, ends, sandboxes, netns, sandboxIps });
-  for (const one of named.held)
-    log.warn('a link of a Pod without a known owner: its addresses are given to nobody', one);
   const kernel = { ...found, veths: named.veths };
   const peers = new Map([...deps.readPeers(kernel.veths, netns), ...named.peers]);
   const areOfOthers = state.role === 'uplinks';
   const sources = { kernel, supply: state.supply, peers, podCidrs: state.podCidrs, areOfOthers };
   const adoption = planAdoption({ ...sources, sandboxes, sandboxIps });
+  const adopted = new Set(adoption.leases.map(({ hostVeth }) => hostVeth?.name));
+  for (const one of named.held.filter(({ link }) => adopted.has(link)))
+    log.warn('a link of a Pod without a known owner: its addresses are given to nobody', one);
   if (adoption.ruleMode !== undefined) journal.putRuleMode(adoption.ruleMode);
   for (const record of adoption.enis) journal.putEni(record);
   for (const lease of adoption.leases) {
