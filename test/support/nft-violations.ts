@@ -22,15 +22,19 @@ export function findNftViolations(scope: NftScope, nft: NftFacts | undefined): r
       .filter((chain) => /^(eni|via)_/.test(chain) && !tables.has(Number(chain.slice(4))))
       .map((chain) => `nft: chain ${chain} is of no ENI`),
     ...[...nft.rules].flatMap(([chain, rules]) =>
-      rules.filter(isForeignVerdict).map((rule) => `nft: chain ${chain} has a verdict that we do not write: ${rule}`),
+      rules
+        .filter((rule) => isForeignVerdict(chain, rule))
+        .map((rule) => `nft: chain ${chain} has a verdict that we do not write: ${rule}`),
     ),
   ];
 }
 
-/** Tells whether a rule ends a packet's way, or drops it, as no rule of ours does; ours drops forged IPv6 sources only. */
-function isForeignVerdict(rule: string): boolean {
+/** Tells whether a rule ends a packet's way as no rule of ours does: ours drop forged IPv6 sources, and what would leave by an uplink again. */
+function isForeignVerdict(chain: string, rule: string): boolean {
   const isSourceCheck = rule.includes('"fib"') && rule.includes('"drop"');
-  return !isSourceCheck && /"(?:drop|accept|reject|queue)":/.test(rule);
+  const isReturned =
+    chain === 'returned' && ['"iifname"', '"oifname"', '"status"', '"drop"'].every((part) => rule.includes(part));
+  return !isSourceCheck && !isReturned && /"(?:drop|accept|reject|queue)":/.test(rule);
 }
 
 function eniViolations(
