@@ -78,6 +78,7 @@ function wiring(ruleMode: RuleMode, eni: AttachedEni, ip: string, pod: string): 
   const podRules = [
     `rule add pref 512 to ${ip} lookup main protocol 84`,
     `rule add pref 1536 from ${ip} lookup 4003 protocol 84`,
+    `route add unreachable ${ip} metric 2147483645 protocol 84`,
   ];
   const eniRules = [
     'rule add pref 512 lookup 3999 protocol 84',
@@ -88,7 +89,9 @@ function wiring(ruleMode: RuleMode, eni: AttachedEni, ip: string, pod: string): 
     `address add ${eni.primaryIp}/32 dev ${eni.ifname}`,
     `route add ${eni.gateway} dev ${eni.ifname} scope link table 4003 protocol 84`,
     `route add default via ${eni.gateway} dev ${eni.ifname} table 4003 protocol 84`,
+    `route add unreachable default table 4003 metric 2147483647 protocol 84`,
     `rule add pref 1280 fwmark 0x80/0x80 lookup main protocol 84`,
+    'rule add pref 1280 lookup 4001 protocol 84',
     `rule add pref 1537 from ${eni.primaryIp} lookup 4003 protocol 84`,
     `link add ${HOST_VETH.name} address ${HOST_VETH.mac} group 4003 type veth peer name eth0 netns ${pod}`,
     `link set ${HOST_VETH.name} alias tke-eni/${CONTAINER}/eth0 up`,
