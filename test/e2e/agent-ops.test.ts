@@ -332,7 +332,8 @@ test(
 test('Watch: tells of conflicts and of readiness as they come and go', withOps, COMPACT, async (t, trial, ops) => {
   const kinds = [EVENT_KIND.EVENT_KIND_CONFLICT, EVENT_KIND.EVENT_KIND_STATUS];
   const watch = await ops.watch({ kinds });
-  const theirs = ['192.0.2.1', 'dev', 'eth0', 'table', '3999', 'proto', 'static'];
+  // In the table of an ENI: in that of Pods' routes it would be in the way of one Pod at most.
+  const theirs = ['192.0.2.1', 'dev', 'eth0', 'table', String(await tableOfEni(trial, 'eni-1')), 'proto', 'static'];
   await trial.node.netns.ip('route', 'add', ...theirs);
   await awaitEvent(watch, EVENT_KIND.EVENT_KIND_STATUS);
   const before = watch.events.length;

@@ -94,7 +94,9 @@ const linkOf = ({ ifname, mtu, group, address, ifalias, txqlen, flags }: JsonObj
 async function nftOf(netns: NetnsView): Promise<string> {
   const objects = (await netns.nftJson('table', 'inet', 'tke_eni')) ?? [];
   // Handles are numbers as those of interfaces are.
-  return JSON.stringify(objects, (key, value: unknown) => (key === 'handle' ? undefined : value));
+  const text = JSON.stringify(objects, (key, value: unknown) => (key === 'handle' ? undefined : value));
+  // Two networks side by side are a set of one range, which nft writes as that range once it is read again.
+  return text.replaceAll(/\{"set":\[(\{"range":\[[^\]]*\]\})\]\}/g, '$1');
 }
 
 /** Longest wait for the end of duplicate address detection; it takes two seconds. */

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { waitUntil } from '../support/wait-until.ts';
@@ -94,6 +94,8 @@ test(
     const { netns } = trial.node;
     const route = (await netns.ip('route', 'show', 'default')).trim().split(' ');
     await netns.ip('route', 'delete', 'default');
+    // Nothing is left that names the primary interface.
+    rmSync(join(trial.agent.stateDir, 'node.json'));
     // The trial's timer is an hour.
     await trial.startAgent({ until: 'listening' });
     const conf = trial.node.conf({ cniVersion: '1.1.0' });

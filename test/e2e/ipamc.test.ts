@@ -145,8 +145,9 @@ shortTest.serial('tke-eni-ipamc: gives cilium-cni the ENI as uplink, and keeps n
   await node.startAgent();
   t.deepEqual(await rulesOf(ip), [], 'after a restart too');
   const valid = [{ containerID: pod.containerId, ifname: pod.ifName }];
+  await other.netns.close();
   succeedSilently(t, await call('GC', undefined, { 'cni.dev/valid-attachments': valid }));
-  t.deepEqual(await rulesOf(ipsOf(plain)[0] ?? ''), [], 'GC ends what is not valid');
+  t.deepEqual(await rulesOf(ipsOf(plain)[0] ?? ''), [], 'GC ends what is not valid and lives no more');
   t.deepEqual(succeed(t, await call('ADD', pod)), result, 'and nothing else');
   for (let round = 0; round < 2; round++) succeedSilently(t, await call('DEL', pod));
   await scenes.verify(t, 'compact');

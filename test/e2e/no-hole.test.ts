@@ -140,7 +140,8 @@ const SHORT: readonly string[] = ['SIGKILL and a new start', 'an upgrade to anot
 /** Objects of one layout that the other does without. */
 const OWN = {
   compact: /table 3999|^Deleted (512:.*lookup 3999|1536:.*fwmark)/,
-  'per-pod': /^Deleted (512:.* to 10\.|1536:\s+from 10\.)|^Deleted 10\.\S+ dev eni\S+ (proto 84|table 254)|^Deleted (unreachable|7) 10\.\S+ (dev lo )?proto 84 metric 2147483645/,
+  'per-pod':
+    /^Deleted (512:.* to 10\.|1536:\s+from 10\.)|^Deleted 10\.\S+ dev eni\S+ (proto 84|table 254)|^Deleted (unreachable|7) 10\.\S+ (dev lo )?proto 84 metric 2147483645/,
 } as const;
 
 /** There and back; in the suite `long` once more. */
