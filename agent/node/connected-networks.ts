@@ -27,7 +27,6 @@ const SHORTEST = { 4: 8, 6: 16 } as const;
  */
 export function connectedNetworks({ links, mainRoutes }: HostView, known: KnownNetworks): readonly ConnectedNetwork[] {
   const third = new Map(links.filter((link) => isThird(link, known)).map(({ ifindex, ifname }) => [ifindex, ifname]));
-  const taken = [...known.taken, ...ALWAYS_VIA_ENI[4], ...ALWAYS_VIA_ENI[6]];
   const found = new Map<string, ConnectedNetwork>();
   for (const route of mainRoutes.toSorted((a, b) => (a.priority ?? 0) - (b.priority ?? 0))) {
     const { oif, dst, prefsrc } = route;
@@ -35,7 +34,7 @@ export function connectedNetworks({ links, mainRoutes }: HostView, known: KnownN
     if (oif === undefined || dst === undefined || ifname === undefined || !isConnected(route)) continue;
     const cidr = canonicalPrefix(dst);
     if (found.has(cidr) || prefixLength(cidr) < SHORTEST[familyOf(cidr)]) continue;
-    if (taken.some((one) => familyOf(one) === familyOf(cidr) && isOverlap(one, cidr))) continue;
+    if (overlapsOne(known.taken, cidr)) continue;
     found.set(cidr, { cidr, ifindex: oif, ifname, ...(prefsrc === undefined ? {} : { prefsrc }) });
   }
   return [...found.values()].sort((a, b) => (a.cidr < b.cidr ? -1 : 1));
@@ -49,10 +48,18 @@ function isThird(
   return ifindex !== primaryIfindex && !isOurs && (flags & IFF_LOOPBACK) === 0;
 }
 
-/** Tells whether a route leads to its network without a next hop, whoever added it. */
-export function isConnected({ type, protocol, gateway, via, multipath, nhId, tos = 0 }: RouteMessage): boolean {
+/**
+ * Tells whether a route leads to its network without a next hop, whoever added it. Link-local networks are none: each link has
+ * the same one.
+ */
+export function isConnected({ dst, type, protocol, gateway, via, multipath, nhId, tos = 0 }: RouteMessage): boolean {
   const hasHop = gateway !== undefined || via !== undefined || multipath !== undefined || nhId !== undefined;
-  return type === RTN_UNICAST && protocol !== RTPROT_TKE_ENI && !hasHop && tos === 0;
+  if (dst === undefined || type !== RTN_UNICAST || protocol === RTPROT_TKE_ENI || hasHop || tos !== 0) return false;
+  return !overlapsOne(ALWAYS_VIA_ENI[familyOf(dst)], dst);
+}
+
+function overlapsOne(networks: readonly string[], cidr: string): boolean {
+  return networks.some((one) => familyOf(one) === familyOf(cidr) && isOverlap(one, cidr));
 }
 
 /**
