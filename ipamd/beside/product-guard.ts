@@ -4,6 +4,7 @@ import { PODS } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { Gate } from '../../runtime/gate.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { noteSilence } from '../crds/install-definitions.ts';
 import { findProductPods, IPAMD_SELECTORS } from './find-product-pods.ts';
 
 /** Dependencies of the guard; one for a process. */
@@ -72,6 +73,8 @@ export class ProductGuard {
     } catch (error) {
       if (signal.aborted || !isKubeError(error)) throw error;
       if (error.code === 'FORBIDDEN') return undefined;
+      const silence = noteSilence(log, error);
+      if (silence !== undefined) return silence;
       log.warn('Pods of the product were not looked for', { error });
       return `Pods of the product were not looked for: ${error.message}`;
     }

@@ -183,6 +183,13 @@ function conditionOf(installed: KubeObject | undefined, type: string): Readonly<
 const CURE = 'look at --kubeconfig or --master, and whether it runs';
 const BACKOFF = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0 };
 
+/** Logs that the API server gave no answer at the start, and returns the reason for readiness; undefined when it gave one. */
+export function noteSilence(log: Logger, error: unknown): string | undefined {
+  if (!isKubeError(error, 'UNAVAILABLE', 'TIMEOUT')) return undefined;
+  log.error(`the API server does not answer, ${CURE}; will try again`, { error });
+  return `the API server does not answer: ${messageOf(error)}`;
+}
+
 /**
  * Installs the definitions, repeated until they exist or the signal aborts. Never rejects.
  * @param report is called with the reason why they do not exist yet, and with `undefined` once they do.
@@ -199,14 +206,11 @@ export async function ensureDefinitions(
       return;
     } catch (error) {
       if (signal.aborted) return;
-      const detail = messageOf(error);
-      if (isKubeError(error, 'UNAVAILABLE', 'TIMEOUT')) {
-        deps.log.error(`the API server does not answer, ${CURE}; will try again`, { error });
-        report(`the API server does not answer: ${detail}`);
-      } else {
+      const silence = noteSilence(deps.log, error);
+      if (silence === undefined) {
         deps.log.error('definitions of resources are not in place, will try again', { error });
-        report(`definitions of resources: ${detail}`);
       }
+      report(silence ?? `definitions of resources: ${messageOf(error)}`);
       await deps.clock.sleep(backoffMs(BACKOFF, attempt, 0), signal).catch(() => {});
     }
   }

@@ -405,7 +405,7 @@ test.serial("wrong input: somebody else's route in an ENI's table is named and l
     },
     { what: 'ADD that says that the table is used' },
   );
-  const shown = `198.51.100.0/24 via ${eni?.gateway} dev ${String(link?.['ifname'])} table ${table} proto 3`;
+  const shown = `198.51.100.0/24 via ${eni?.gateway} dev ${String(link?.['ifname'])} table ${table} proto 3 onlink`;
   t.deepEqual(withoutWait(fail(t, answer)), {
     code: 103,
     msg: 'no ENI can serve: its place is occupied',

@@ -166,7 +166,12 @@ const connectedRoute = { table: TABLE_MAIN, dst: '172.17.0.0/16', oif: 50, type:
 const route = (op: 'new' | 'del', more: object = {}) => event('route', op, { ...connectedRoute, ...more });
 test('isRelevant: a network is connected by another link', relevant, route('new'), true);
 test('isRelevant: a network is connected no more', relevant, route('del'), true);
-test('isRelevant: a link-local network is connected by each link, of a Pod too', relevant, route('new', { dst: 'fe80::/64' }), false);
+test(
+  'isRelevant: a link-local network is connected by each link, of a Pod too',
+  relevant,
+  route('new', { dst: 'fe80::/64' }),
+  false,
+);
 test('isRelevant: not a route by a gateway', relevant, route('new', { gateway: '192.168.50.1' }), false);
 test('isRelevant: not a route to a single host', relevant, route('new', { dst: '172.17.0.2/32' }), false);
 test('isRelevant: not a network of an ENI', relevant, route('new', { oif: ENI }), false);
