@@ -75,7 +75,7 @@ async function refusesAll(
       // Nothing of a Pod without IPv6 can be for an IPv6 address.
       if (netns === pod.netns && ip.includes(':') && !pod.ips.some((own) => own.includes(':'))) continue;
       await vpc.resetPacketLog();
-      const { stdout, stderr } = await netns.tryRun(['ping', '-n', '-c', '1', '-W', '2', ip]);
+      const { stdout, stderr } = await netns.tryRun(['ping', '-n', '-c', '1', '-W', '5', ip]);
       t.regex(stdout + stderr, /unreachable|No route to host/i, `${who} is told at once that ${ip} is nobody's`);
       const passed = (await vpc.packetLog()).filter(({ dst }) => dst === ip);
       t.is(

@@ -20,7 +20,9 @@ export type FaultScene = {
 export async function readFaultScene(trial: Trial, pod: AttachedPod): Promise<FaultScene> {
   const { node, vpc } = trial;
   const eni = await vpc.eni(vpc.eniOf(pod.ip) ?? '');
-  const [route] = await node.netns.ipJson('-N', 'route', 'show', 'table', 'all', `${pod.ip}/32`);
+  const routes = await node.netns.ipJson('-N', 'route', 'show', 'table', 'all', `${pod.ip}/32`);
+  // One that refuses packets leads to no link.
+  const route = routes.find(({ dev }) => dev !== undefined);
   const tables = await Promise.all(
     trial.enis.map(async ({ eniId }) => {
       const { ifname } = await vpc.eni(eniId);
