@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JournalContent } from '../../agent/journal/journal-content.ts';
 import { type Lease, leaseKey } from '../../agent/journal/lease.ts';
+import type { AgentFacts } from '../node/node-facts.ts';
 
 /**
  * Merges two reads of the journal, before and after the kernel was read. A lease that was added, deleted or changed
@@ -19,11 +20,13 @@ export function mergeJournals(before: JournalContent, after: JournalContent): Jo
 }
 
 /**
- * Returns whether the journal did not change between two reads. Cooldowns are compared too: a lease that was added and
- * deleted in between leaves its address in cooldown.
+ * Returns whether journal and node record did not change between two reads. Cooldowns are compared too: a lease that was
+ * added and deleted in between leaves its address in cooldown.
  */
-export function isUnchanged(before: JournalContent, after: JournalContent): boolean {
-  const compared = ({ leases, enis, cooldowns, ruleMode }: JournalContent) => ({ leases, enis, cooldowns, ruleMode });
+export function isUnchanged(before: AgentFacts, after: AgentFacts): boolean {
+  const compared = ({ journal: { leases, enis, cooldowns, ruleMode }, node }: AgentFacts) => {
+    return { leases, enis, cooldowns, ruleMode, node };
+  };
   return isDeepStrictEqual(compared(before), compared(after));
 }
 

@@ -1,4 +1,8 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
+import { compareNode } from '../../cli/commands/diff/compare-node.ts';
+import { observeNode } from '../../cli/commands/diff/observe-node.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { openDoor } from '../system/door.ts';
 import { countAssigned, createSystem, type System } from '../system/system.ts';
@@ -65,6 +69,20 @@ test.serial('tke-eni diff --nec: names what the NodeENIConfig does not have', as
   t.is(code, 1);
   const found = listOf(document, 'differences').map(({ id }) => id);
   t.true(found.includes('eni-not-attached'), JSON.stringify(document));
+});
+
+test.serial('observeNode: a route that the agent made before it wrote its record is no difference', async (t) => {
+  const path = join(place.stateDir, 'node.json');
+  const record = readFileSync(path, 'utf8');
+  const { node, ...rest } = JSON.parse(record);
+  const { stateDir, socketPath: socket, netns } = place;
+  const global = { stateDir, socket, netns: netns.name, hostRoot: '/', agentTimeoutMs: 10_000, kubeconfig: '' };
+  const stale = async (pause: () => Promise<void>) => {
+    writeFileSync(path, JSON.stringify({ ...rest, node: { ...node, assignedIps: node.assignedIps.slice(1) } }));
+    return compareNode(await observeNode({ global }, pause)).differences.filter(({ id }) => id === 'route-stale');
+  };
+  t.is((await stale(async () => undefined)).length, 1);
+  t.deepEqual(await stale(async () => writeFileSync(path, record)), []);
 });
 
 test.serial('tke-eni diff: says why nobody could be asked', async (t) => {

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { leaseKey } from '../../../agent/journal/lease.ts';
 import { openFilterReader } from '../../../dataplane/fast-path/observe-filters.ts';
 import { openNft } from '../../../dataplane/nft.ts';
@@ -24,8 +25,9 @@ import { SysctlError } from '../../../sysctl/sysctl-error.ts';
 import { askHandlers } from '../../agent/ask-handlers.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { lostVeths } from './compare-links.ts';
-import type { NodeSnapshot } from './compare-node.ts';
+import { compareNode, type NodeSnapshot } from './compare-node.ts';
 import type { PodSnapshot } from './compare-pod.ts';
+import { isDifferent } from './difference.ts';
 import { readVethPeers } from './read-veth-peers.ts';
 
 /**
@@ -33,21 +35,32 @@ import { readVethPeers } from './read-veth-peers.ts';
  */
 const MAX_READS = 4;
 
+/** Wait before a difference is confirmed, milliseconds: a pass of the agent changes the kernel first and its record last. */
+const CONFIRM_MS = 300;
+
 /**
  * Reads a node and plans its desired state; changes nothing. When an ADD or DEL changed the journal during the read,
- * the recorded and the observed state do not match, and the node is read again. After the last read, leases that
- * changed are left out, and differences must be in two reads.
+ * the recorded and the observed state do not match, and the node is read again. So is a node that differs: what only
+ * one of two reads shows is a change that the agent is making. After the last read, leases that changed are left out.
+ * @param pause waits before a difference is confirmed
  * @throws UserError NO_JOURNAL when there is no record of the desired state; KERNEL, FORBIDDEN when it cannot be read
  */
-export async function observeNode(context: Pick<CommandContext, 'global'>): Promise<NodeSnapshot> {
+export async function observeNode(
+  context: Pick<CommandContext, 'global'>,
+  pause: () => Promise<unknown> = () => setTimeout(CONFIRM_MS),
+): Promise<NodeSnapshot> {
   let earlier: NodeSnapshot | undefined;
+  let wasSettled = false;
   for (let attempt = 1; ; attempt++) {
     const snapshot = await observeOnce(context);
     const after = readAgentFacts(context.global.stateDir);
-    if (after.kind === 'unknown' || isUnchanged(snapshot.agent.journal, after.value.journal)) return snapshot;
-    const latest = withoutChangedLeases(snapshot, after.value);
-    if (attempt === MAX_READS) return earlier === undefined ? latest : { ...latest, earlier };
+    const isSettled = after.kind === 'unknown' || isUnchanged(snapshot.agent, after.value);
+    if (isSettled && !compareNode(snapshot).differences.some(isDifferent)) return snapshot;
+    const latest = isSettled ? snapshot : withoutChangedLeases(snapshot, after.value);
+    if (earlier !== undefined && ((isSettled && wasSettled) || attempt === MAX_READS)) return { ...latest, earlier };
+    if (isSettled) await pause();
     earlier = latest;
+    wasSettled = isSettled;
   }
 }
 
