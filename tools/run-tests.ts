@@ -1,6 +1,7 @@
 /**
  * Runs the named suites (`check unit kernel e2e long laws cluster`) one after the other and closes with one line of totals.
- * A suite named as `--without=SUITE` is not run, and counts as one skipped. Exit code 1 when anything failed or when a
+ * A suite named as `--without=SUITE` is not run, and counts as one skipped. With `--within=MINUTES` the suites `long` and
+ * `laws` begin no file after that time: those left out are drawn by chance, named, and count as skipped. Exit code 1 when anything failed or when a
  * suite ran no test; 2 when a suite cannot be run here. The first and the last line say the seed of random tests. The
  * lines before the last name once more what failed, so that the end of a long log is enough.
  */
@@ -11,12 +12,14 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { readSeed } from '../sim/support/seed.ts';
+import { seededRandom } from '../sim/support/seeded-random.ts';
 import { describeMissing, findKubeAssets } from '../test/cluster/kube-assets.ts';
 import { BUILT_VARIABLE, buildAll, CNI_DIR } from './build.ts';
 import { bundleAva } from './bundle-ava.ts';
 import { BUNDLED_AVA_VARIABLE } from './bundled-ava.ts';
 import { findLawFiles } from './check-seeds.ts';
 import { failedFiles } from './failed-files.ts';
+import { filesOf, splitCommand } from './split-command.ts';
 import { parseFigure, parseTapLine, type TapTotals } from './tap.ts';
 import { parseCosts, renderCosts } from './test-cost.ts';
 
@@ -26,6 +29,8 @@ type Suite = {
   readonly tap: boolean;
   /** True: a file that fails beside others runs once more alone, and that counts. Both are printed. */
   readonly isJudgedAlone?: true;
+  /** True: `--within` bounds its time. */
+  readonly isBounded?: true;
   /** Variables of its processes; asked for once all is built. */
   readonly env?: () => Readonly<Record<string, string>>;
 };
@@ -58,6 +63,9 @@ const ALONE = ['no-hole', 'crash-add-del'].map((name) => `test/e2e/${name}.test.
 const LONG_ALONE = ['no-hole', 'migration', 'crash-add-del', 'crash-every-call', 'crash-every-gr-call'].map(
   (name) => `test/e2e/${name}.long.test.ts`,
 );
+
+/** Time after which a bounded suite begins no file, milliseconds; undefined: each file runs. */
+let withinMs: number | undefined;
 
 /** What failed in this run: suite and title of each, for the end. */
 const failures: string[] = [];
@@ -139,6 +147,7 @@ const SUITES: readonly Suite[] = [
     tap: true,
     // Clusters and storms beside each other: what waits for seconds can wait for too long.
     isJudgedAlone: true,
+    isBounded: true,
     commands: [
       ['ava', '--tap', '--concurrency=2', '--timeout=30m', LONG, '!test/e2e/**'],
       ['ava', '--tap', SERIAL, '--timeout=30m', ...LONG_ALONE],
@@ -152,6 +161,7 @@ const SUITES: readonly Suite[] = [
   {
     name: 'laws',
     tap: true,
+    isBounded: true,
     env: () => ({ RUNS: process.env['RUNS'] || '10' }),
     commands: [['ava', '--tap', '--concurrency=2', '--timeout=30m', ...findLawFiles()]],
   },
@@ -251,7 +261,12 @@ async function runCommands(suite: Suite, folder: string): Promise<TapTotals> {
     console.log(`${output}  ${code === 0 ? 'ok  ' : 'FAIL'} ${command.join(' ')}`);
   }
   if (suite.tap) await bundleAva(folder);
-  for (const command of suite.tap ? suite.commands : []) {
+  const commands = suite.isBounded && withinMs !== undefined ? drawBatches(suite) : suite.commands;
+  for (const command of suite.tap ? commands : []) {
+    if (withinMs !== undefined && performance.now() - startedMs > withinMs && suite.isBounded) {
+      totals.skipped += skipFiles(filesOf(command));
+      continue;
+    }
     const first = await runTap(suite.name, command, folder, suite.env?.());
     const counted = suite.isJudgedAlone === true ? await judgedAlone(suite, first, folder) : first;
     totals.passed += counted.passed;
@@ -269,6 +284,29 @@ async function runCommands(suite: Suite, folder: string): Promise<TapTotals> {
     `== ${suite.name}: ${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped, ${seconds} s`,
   );
   return totals;
+}
+
+/** Splits the commands of a suite, and mixes them: where time ends, each kind has run some of its files. */
+function drawBatches({ commands }: Suite): readonly (readonly string[])[] {
+  const order = givenOrNewOrder();
+  console.log(`order ${order} (ORDER=${order} repeats it)`);
+  const chance = seededRandom(order);
+  return commands
+    .flatMap((command) => splitCommand(command, chance))
+    .map((command) => ({ command, at: chance() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ command }) => command);
+}
+
+/** The order of files is of no test: a new one each time, so that none is left out each time. */
+function givenOrNewOrder(): number {
+  return readSeed(process.env['ORDER'] || 'random');
+}
+
+/** Prints the files that there was no time for; returns their number. */
+function skipFiles(files: readonly string[]): number {
+  for (const file of files) console.log(`  skip ${file}: the minutes of --within are over`);
+  return files.length;
 }
 
 /** Runs the files of a command that failed once more, each alone; returns what the command then counts. */
@@ -303,7 +341,13 @@ function skipSuite(name: string): TapTotals {
 if (import.meta.main) {
   const words = process.argv.slice(2);
   const skipped = words.filter((word) => word.startsWith('--without=')).map((word) => word.slice('--without='.length));
-  const wanted = words.filter((word) => !word.startsWith('--without='));
+  const minutes = words.find((word) => word.startsWith('--within='))?.slice('--within='.length);
+  if (minutes !== undefined && !/^[1-9][0-9]*$/.test(minutes)) {
+    console.error(`--within takes a whole number of minutes from 1, not "${minutes}"`);
+    process.exit(2);
+  }
+  if (minutes !== undefined) withinMs = Number(minutes) * 60_000;
+  const wanted = words.filter((word) => !word.startsWith('--with'));
   const unknown = [...wanted, ...skipped].filter((name) => !SUITES.some((suite) => suite.name === name));
   if (unknown.length > 0) {
     console.error(`no such suite: ${unknown.join(', ')}; known are ${SUITES.map((suite) => suite.name).join(', ')}`);

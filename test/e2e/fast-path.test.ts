@@ -1,5 +1,5 @@
-import test from 'ava';
 import { FAST_PATH_MARK } from '../../dataplane/numbers.ts';
+import { longTest, shortTest } from '../support/suite-part.ts';
 import { startTcpStream } from '../support/tcp-stream.ts';
 import { describeLoss, startTraffic } from '../support/traffic.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -16,7 +16,7 @@ const FAMILIES = [4, 6] as const;
 const TTL_MS = 1_000;
 const SLACK_MS = 400;
 
-test('fast path: flows of all ways leave the slow one, and no packet is lost', async (t) => {
+shortTest('fast path: flows of all ways leave the slow one, and no packet is lost', async (t) => {
   await withWorld(async (world) => {
     const ways = FAMILIES.flatMap((family) => [
       { name: `to another node, IPv${family}`, a: endOf(world, 'a1', family), b: endOf(world, 'c1', family) },
@@ -39,25 +39,28 @@ test('fast path: flows of all ways leave the slow one, and no packet is lost', a
   });
 });
 
-test('fast path: a rule that drops in FORWARD holds within a second, and at once when the flows are forgotten', async (t) => {
-  await withWorld(async (world) => {
-    const [n1, c1] = [world.node('n1'), world.pod('c1')];
-    const got = await watchInput(c1.netns, PORT);
-    const rule = ['FORWARD', '-d', c1.ips[4], '-j', 'DROP'];
-    for (const isForgotten of [false, true]) {
-      const traffic = await learnedTraffic(t, world, 'a1', 'c1');
-      await n1.netns.run(['iptables', '-w', '-I', ...rule]);
-      const startedMs = performance.now();
-      if (isForgotten) flowsOf(world).forgetFlows();
-      const tookMs = (await silence(got)) - startedMs;
-      t.true(tookMs < SLACK_MS + (isForgotten ? 0 : TTL_MS), `${tookMs} ms, forgotten: ${isForgotten}`);
-      await n1.netns.run(['iptables', '-w', '-D', ...rule]);
-      await traffic.close();
-    }
-  });
-});
+shortTest(
+  'fast path: a rule that drops in FORWARD holds within a second, and at once when the flows are forgotten',
+  async (t) => {
+    await withWorld(async (world) => {
+      const [n1, c1] = [world.node('n1'), world.pod('c1')];
+      const got = await watchInput(c1.netns, PORT);
+      const rule = ['FORWARD', '-d', c1.ips[4], '-j', 'DROP'];
+      for (const isForgotten of [false, true]) {
+        const traffic = await learnedTraffic(t, world, 'a1', 'c1');
+        await n1.netns.run(['iptables', '-w', '-I', ...rule]);
+        const startedMs = performance.now();
+        if (isForgotten) flowsOf(world).forgetFlows();
+        const tookMs = (await silence(got)) - startedMs;
+        t.true(tookMs < SLACK_MS + (isForgotten ? 0 : TTL_MS), `${tookMs} ms, forgotten: ${isForgotten}`);
+        await n1.netns.run(['iptables', '-w', '-D', ...rule]);
+        await traffic.close();
+      }
+    });
+  },
+);
 
-test('fast path: a connection that is deleted is decided anew within a second', async (t) => {
+longTest('fast path: a connection that is deleted is decided anew within a second', async (t) => {
   await withWorld(async (world) => {
     const [n1, c1] = [world.node('n1'), world.pod('c1')];
     const got = await watchInput(c1.netns, PORT);
@@ -74,24 +77,27 @@ test('fast path: a connection that is deleted is decided anew within a second', 
   });
 });
 
-test('fast path: the addresses and ports of a live flow are dropped when they come from another Pod’s link', async (t) => {
-  await withWorld(async (world) => {
-    const [a1, a2, c1] = [world.pod('a1'), world.pod('a2'), world.pod('c1')];
-    const traffic = await learnedTraffic(t, world, 'a1', 'c1');
-    const bytes = 300;
-    const got = await watchInput(c1.netns, PORT, bytes);
-    await a2.netns.ip('address', 'add', `${a1.ips[4]}/32`, 'dev', 'eth0');
-    const flow = { from: a1.ips[4], to: c1.ips[4], port: PORT, bytes, count: 200 };
-    await sendDatagrams(a2.netns, flow);
-    t.is(await got(), 0);
-    t.deepEqual(describeLoss(await traffic.finish()), []);
-    // The same from the Pod itself: the sender and the counter work.
-    await sendDatagrams(a1.netns, flow);
-    t.is(await got(), 200);
-  });
-});
+shortTest(
+  'fast path: the addresses and ports of a live flow are dropped when they come from another Pod’s link',
+  async (t) => {
+    await withWorld(async (world) => {
+      const [a1, a2, c1] = [world.pod('a1'), world.pod('a2'), world.pod('c1')];
+      const traffic = await learnedTraffic(t, world, 'a1', 'c1');
+      const bytes = 300;
+      const got = await watchInput(c1.netns, PORT, bytes);
+      await a2.netns.ip('address', 'add', `${a1.ips[4]}/32`, 'dev', 'eth0');
+      const flow = { from: a1.ips[4], to: c1.ips[4], port: PORT, bytes, count: 200 };
+      await sendDatagrams(a2.netns, flow);
+      t.is(await got(), 0);
+      t.deepEqual(describeLoss(await traffic.finish()), []);
+      // The same from the Pod itself: the sender and the counter work.
+      await sendDatagrams(a1.netns, flow);
+      t.is(await got(), 200);
+    });
+  },
+);
 
-test('fast path: fragments of a learned flow arrive', async (t) => {
+longTest('fast path: fragments of a learned flow arrive', async (t) => {
   await withWorld(async (world) => {
     const [a1, c1] = [world.pod('a1'), world.pod('c1')];
     const traffic = await learnedTraffic(t, world, 'a1', 'c1');
@@ -103,7 +109,7 @@ test('fast path: fragments of a learned flow arrive', async (t) => {
   });
 });
 
-test('fast path: an address that moves to another Pod’s link gets its packets there', async (t) => {
+longTest('fast path: an address that moves to another Pod’s link gets its packets there', async (t) => {
   await withWorld(async (world) => {
     const pod = world.pod('a1');
     const traffic = await learnedTraffic(t, world, 'c1', pod.name);
@@ -121,27 +127,30 @@ test('fast path: an address that moves to another Pod’s link gets its packets 
   });
 });
 
-test('fast path: a translated connection is not learned, also when another program sets the bit of the mark', async (t) => {
-  await withWorld(async (world) => {
-    const [n1, a1] = [world.node('n1'), world.pod('a1')];
-    const client = world.vpc.outside.netns;
-    const own = n1.enis[0]?.addresses.find(({ ip }) => !ip.includes(':'))?.ip ?? '';
-    await n1.netns.nft(`table inet foreign {
+shortTest(
+  'fast path: a translated connection is not learned, also when another program sets the bit of the mark',
+  async (t) => {
+    await withWorld(async (world) => {
+      const [n1, a1] = [world.node('n1'), world.pod('a1')];
+      const client = world.vpc.outside.netns;
+      const own = n1.enis[0]?.addresses.find(({ ip }) => !ip.includes(':'))?.ip ?? '';
+      await n1.netns.nft(`table inet foreign {
       chain early { type filter hook prerouting priority raw; meta mark set meta mark or ${FAST_PATH_MARK}
       }
     }`);
-    const target = `${a1.ips[4]}:${WHO_PORT}`;
-    const rule = ['-d', own, '-p', 'tcp', '--dport', '30080', '-j', 'DNAT', '--to-destination', target];
-    await n1.netns.run(['iptables', '-w', '-t', 'nat', '-A', 'PREROUTING', ...rule]);
-    for (let count = 0; count < 5; count++) {
-      t.is(await world.ask(client, 'tcp', own, 30080), `a1 ${world.outside(4)}`);
-    }
-    t.deepEqual(flowsOf(world).flows(), []);
-    // The same by the Pod's own address: such a short connection is learned.
-    t.is(await world.ask(client, 'tcp', a1.ips[4], WHO_PORT), `a1 ${world.outside(4)}`);
-    t.true(flowsOf(world).flows().length > 0);
-  });
-});
+      const target = `${a1.ips[4]}:${WHO_PORT}`;
+      const rule = ['-d', own, '-p', 'tcp', '--dport', '30080', '-j', 'DNAT', '--to-destination', target];
+      await n1.netns.run(['iptables', '-w', '-t', 'nat', '-A', 'PREROUTING', ...rule]);
+      for (let count = 0; count < 5; count++) {
+        t.is(await world.ask(client, 'tcp', own, 30080), `a1 ${world.outside(4)}`);
+      }
+      t.deepEqual(flowsOf(world).flows(), []);
+      // The same by the Pod's own address: such a short connection is learned.
+      t.is(await world.ask(client, 'tcp', a1.ips[4], WHO_PORT), `a1 ${world.outside(4)}`);
+      t.true(flowsOf(world).flows().length > 0);
+    });
+  },
+);
 
 function outside(world: World, family: 4 | 6) {
   return { netns: world.vpc.outside.netns, ip: world.outside(family) };

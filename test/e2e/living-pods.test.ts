@@ -61,36 +61,33 @@ shortTest('agent: a runtime that lists none of the Pods takes nothing from them'
   }
 });
 
-for (const ruleMode of ['compact', 'per-pod'] as const)
-  shortTest(
-    `agent: the address of a living Pod that another program wired is given to nobody, ${ruleMode}`,
-    async (t) => {
-      t.timeout(120_000);
-      const trial = await openTrial({
-        ruleMode,
-        ipsPerEni: 3,
-        flags: { 'add-wait': '1s', 'force-reuse-after': '500ms' },
-      });
-      try {
-        await trial.killAgent();
-        const ips = trial.vpc.assignedIps('eni-1').map(({ ip }) => ip);
-        const [atStart = '', later = ''] = ips;
-        await wireStranger(trial, atStart, 0);
-        await trial.startAgent();
-        await wireStranger(trial, later, 1);
-        const given = await takeAll(trial);
-        t.deepEqual(
-          given.filter((ip) => [atStart, later].includes(ip)),
-          [],
-        );
-        t.is(given.length, 4);
-        t.true(await trial.node.netns.ping(atStart), 'the stranger still has its packets');
-        t.true(await trial.node.netns.ping(later));
-      } finally {
-        await trial.close();
-      }
-    },
-  );
+for (const ruleMode of partOf(['compact', 'per-pod'] as const, (mode) => mode === 'compact'))
+  test(`agent: the address of a living Pod that another program wired is given to nobody, ${ruleMode}`, async (t) => {
+    t.timeout(120_000);
+    const trial = await openTrial({
+      ruleMode,
+      ipsPerEni: 3,
+      flags: { 'add-wait': '1s', 'force-reuse-after': '500ms' },
+    });
+    try {
+      await trial.killAgent();
+      const ips = trial.vpc.assignedIps('eni-1').map(({ ip }) => ip);
+      const [atStart = '', later = ''] = ips;
+      await wireStranger(trial, atStart, 0);
+      await trial.startAgent();
+      await wireStranger(trial, later, 1);
+      const given = await takeAll(trial);
+      t.deepEqual(
+        given.filter((ip) => [atStart, later].includes(ip)),
+        [],
+      );
+      t.is(given.length, 4);
+      t.true(await trial.node.netns.ping(atStart), 'the stranger still has its packets');
+      t.true(await trial.node.netns.ping(later));
+    } finally {
+      await trial.close();
+    }
+  });
 
 type Loss = readonly [
   ruleMode: 'compact' | 'per-pod',

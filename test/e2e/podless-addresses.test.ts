@@ -144,7 +144,7 @@ async function leadBlock({ vpc }: Trial): Promise<void> {
   await vpc.addGlobalRoute({ cidr: GR, nodeIp: primary.primaryIp });
 }
 
-for (const ruleMode of ['compact', 'per-pod'] as const) {
+for (const ruleMode of partOf(['compact', 'per-pod'] as const, (mode) => mode === 'compact')) {
   test.serial(`an address is not refused once the supply has it no more, and does not loop, ${ruleMode}`, async (t) => {
     t.timeout(120_000);
     const trial = await openTrial({ ruleMode, isDual: true, ipsPerEni: 3, flags: FLAGS });

@@ -1,0 +1,2 @@
+// The cases that `make test` leaves out.
+import './fast-path.test.ts';
