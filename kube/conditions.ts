@@ -1,4 +1,4 @@
-import { limitText, MAX_TEXT } from '../runtime/limit-text.ts';
+import { MAX_TEXT, messageText } from '../runtime/limit-text.ts';
 
 /** One aspect of an object's state. @see metav1.Condition */
 export type Condition = {
@@ -28,7 +28,7 @@ export function withCondition(
   const desired =
     condition.message === undefined
       ? condition
-      : { ...condition, message: limitText(condition.message, MAX_TEXT.condition) };
+      : { ...condition, message: messageText(condition.message, MAX_TEXT.condition) };
   const known = conditions.find((one) => one.type === desired.type);
   if (known === undefined) return [...conditions, { ...desired, lastTransitionTime: nowText }];
   if (isSame(known, desired)) return conditions;

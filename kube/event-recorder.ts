@@ -1,6 +1,6 @@
 import { type BackoffSettings, backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { limitText, MAX_TEXT } from '../runtime/limit-text.ts';
+import { MAX_TEXT, messageText } from '../runtime/limit-text.ts';
 import type { Logger } from '../runtime/log.ts';
 import { EventCorrelator, remember } from './events/event-correlator.ts';
 import { type EventInput, eventName, eventNamespace, eventObject } from './events/event-object.ts';
@@ -65,7 +65,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   return {
     record: (input) => {
       // First: the text is also a key in the memory of the correlator and of the writer.
-      const limited = { ...input, message: limitText(input.message, MAX_EVENT_TEXT) };
+      const limited = { ...input, message: messageText(input.message, MAX_EVENT_TEXT) };
       const correlated = correlator.correlate(limited, clock.monotonicMs());
       if (correlated === undefined) {
         log.debug('event not written, too many of this object', { event: limited });

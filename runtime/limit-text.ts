@@ -1,3 +1,5 @@
+import { plainLines } from './plain-text.ts';
+
 /**
  * Most characters of a text that people read, by the place it goes to. A text may contain what others wrote: names of
  * a ConfigMap, an answer of a server. The API server refuses longer texts of events and of our conditions.
@@ -15,6 +17,14 @@ export const MAX_TEXT = {
 export function limitText(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   return `${text.slice(0, maxChars - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+/**
+ * Returns a text as a message of an object or an event: plain, and at most `maxChars` characters. It may contain what a
+ * tenant wrote.
+ */
+export function messageText(text: string, maxChars: number): string {
+  return limitText(plainLines(limitText(text, maxChars)), maxChars);
 }
 
 /** Most items of a list in one text. */

@@ -1,6 +1,6 @@
 import { isWireError, type WireErrorCode } from '../../dataplane/wire-error.ts';
 import { messageOf } from '../../runtime/error-text.ts';
-import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
+import { MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { type CniFailure, CniFailureError } from '../api/cni-failure.ts';
 import { JournalError } from '../journal/journal-error.ts';
@@ -11,7 +11,7 @@ import { JournalError } from '../journal/journal-error.ts';
  */
 export function failureOf(error: unknown): CniFailure {
   const { code, msg, details } = translate(error);
-  return { code, msg: limitText(msg, MAX_TEXT.event), details: limitText(details, MAX_TEXT.event) };
+  return { code, msg: messageText(msg, MAX_TEXT.event), details: messageText(details, MAX_TEXT.event) };
 }
 
 function translate(error: unknown): CniFailure {

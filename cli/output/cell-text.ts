@@ -1,29 +1,3 @@
-import { showByteText } from '../../runtime/byte-text.ts';
-
-/**
- * Makes a text safe to print in one line. Control characters, which could move the cursor or change the terminal,
- * characters that change the text direction, and bytes that are not UTF-8 are shown as `\x1b`, `\u202e` and `\xff`.
- * Other programs choose the names of links, aliases and Pods.
- */
-export function plainText(text: string): string {
-  return CONTROL.test(text) ? showByteText(text.replace(CONTROLS, showCharacter)) : text;
-}
-
-function showCharacter(character: string): string {
-  const code = character.charCodeAt(0);
-  return code < 0x80 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
-}
-
-/** Makes a text of several lines safe to print; line breaks stay. */
-export function plainLines(text: string): string {
-  return CONTROL.test(text) ? text.split('\n').map(plainText).join('\n') : text;
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: to find them is what it is for.
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069\udc80-\udcff]/u;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: as above.
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
-
 /** Counts the columns of a text, without escape sequences; East Asian wide characters take two. */
 export function textWidth(text: string): number {
   if (ASCII.test(text)) return text.length;

@@ -1,5 +1,5 @@
+import { plainLines } from '../../runtime/plain-text.ts';
 import type { Stream } from '../command/command.ts';
-import { plainLines } from './cell-text.ts';
 import { renderJson } from './render-json.ts';
 
 /**

@@ -1,5 +1,6 @@
+import { plainText } from '../../runtime/plain-text.ts';
 import type { CommandContext } from '../command/command.ts';
-import { cutText, plainText } from './cell-text.ts';
+import { cutText } from './cell-text.ts';
 
 /** One line of standard error that shows the progress of long work. */
 export type Progress = {

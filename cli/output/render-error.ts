@@ -1,5 +1,5 @@
+import { plainText } from '../../runtime/plain-text.ts';
 import type { UserError } from '../../runtime/user-error.ts';
-import { plainText } from './cell-text.ts';
 import { paint } from './color.ts';
 
 /** Renders an error for standard error: what failed, then what to do next. */

@@ -1,4 +1,5 @@
-import { cutText, padText, plainText, textWidth } from './cell-text.ts';
+import { plainText } from '../../runtime/plain-text.ts';
+import { cutText, padText, textWidth } from './cell-text.ts';
 import { type Color, paint } from './color.ts';
 
 /**

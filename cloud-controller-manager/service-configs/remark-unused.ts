@@ -1,4 +1,4 @@
-import { limitText } from '../../runtime/limit-text.ts';
+import { messageText } from '../../runtime/limit-text.ts';
 import { type Notice, remark } from '../balancers/notice.ts';
 
 const MAX_MESSAGE = 900;
@@ -7,5 +7,5 @@ const MAX_MESSAGE = 900;
 export function remarkUnusedConfig(kind: 'service' | 'ingress', names: readonly string[]): readonly Notice[] {
   if (names.length === 0) return [];
   const message = `the TkeServiceConfig has settings without an effect: ${names.join(', ')}; docs/reference/${kind}-annotations.md has what is served`;
-  return [remark('ServiceConfigUnused', limitText(message, MAX_MESSAGE))];
+  return [remark('ServiceConfigUnused', messageText(message, MAX_MESSAGE))];
 }

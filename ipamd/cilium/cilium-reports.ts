@@ -1,5 +1,5 @@
 import { involvedNode } from '../../kube/involved-node.ts';
-import { joinLimited, limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
+import { joinLimited, MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
@@ -43,7 +43,7 @@ export class CiliumReports {
   }
 
   #record(node: ReportedNode, reason: IpamdEventReason, text: string): void {
-    const message = limitText(text, MAX_TEXT.event);
+    const message = messageText(text, MAX_TEXT.event);
     this.#deps.events.record({ involved: involvedNode(node), type: 'Warning', reason, message });
     this.#deps.log.warn('a CiliumNode has a problem', { node: node.name, reason, message });
   }
@@ -106,5 +106,5 @@ export function ciliumProblems(
 }
 
 function problem(reason: IpamdEventReason, texts: readonly string[]): readonly NodeProblem[] {
-  return texts.length === 0 ? [] : [{ reason, message: limitText(joinLimited(texts, '; '), MAX_TEXT.event) }];
+  return texts.length === 0 ? [] : [{ reason, message: messageText(joinLimited(texts, '; '), MAX_TEXT.event) }];
 }

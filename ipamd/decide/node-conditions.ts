@@ -1,5 +1,5 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
+import { MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
 import type { DirectBlocked } from './decide-direct-growth.ts';
 import type { Blocked, Ids } from './decision.ts';
 import { directEnisOf, directSupplyOf, eniRequestsHere } from './direct-supply.ts';
@@ -27,7 +27,7 @@ export function withCondition(status: NodeEniConfigStatus, desired: NewCondition
   const conditions = status.conditions ?? [];
   const existing = conditions.find((condition) => condition.type === desired.type);
   const { message: fullMessage, ...head } = desired;
-  const message = fullMessage === undefined ? undefined : limitText(fullMessage, MAX_TEXT.condition);
+  const message = fullMessage === undefined ? undefined : messageText(fullMessage, MAX_TEXT.condition);
   const isSame =
     existing?.status === desired.status && existing.reason === desired.reason && existing.message === message;
   if (isSame) return status;

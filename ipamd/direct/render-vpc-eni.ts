@@ -4,7 +4,7 @@ import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
 import { type JsonObject, recordOf } from '../../runtime/json.ts';
-import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
+import { MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
 import type { NodeEniEntry, VpcEniPhase } from './decide-vpc-eni.ts';
 
 /**
@@ -57,7 +57,7 @@ export function withMessage(object: KubeObject, message: string): KubeObject {
   const { message: _before, ...status } = recordOf(object['status']);
   return {
     ...object,
-    status: message === '' ? status : { ...status, message: limitText(message, MAX_TEXT.statusMessage) },
+    status: message === '' ? status : { ...status, message: messageText(message, MAX_TEXT.statusMessage) },
   };
 }
 

@@ -1,6 +1,6 @@
 import type { EipClaim } from '../../crd/eip-claim.ts';
 import { type Condition, withCondition } from '../../kube/conditions.ts';
-import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
+import { MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
 import type { EipPhase, EipStatus } from './eip-view.ts';
 
 /** Why a claim is in its phase, for people. */
@@ -30,7 +30,7 @@ export function inPhase(status: EipStatus, phase: EipPhase, why: EipReason, nowM
   const next: EipStatus = {
     ...rest,
     phase,
-    ...(why.message === undefined ? {} : { message: limitText(why.message, MAX_TEXT.statusMessage) }),
+    ...(why.message === undefined ? {} : { message: messageText(why.message, MAX_TEXT.statusMessage) }),
     conditions: [...conditions],
   };
   return isSameStatus(status, next) ? status : next;

@@ -1,7 +1,7 @@
 import type { CallContext, CloudTask } from '../../cloud/cloud.ts';
 import { type CloudError, isCloudError } from '../../cloud/cloud-error.ts';
 import type { EipClaim } from '../../crd/eip-claim.ts';
-import { limitText, MAX_TEXT } from '../../runtime/limit-text.ts';
+import { MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
 import { decideIntentResolution } from '../decide/decide-intent-resolution.ts';
 import { claimBreaker, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
 import { inPhase } from './eip-status.ts';
@@ -153,7 +153,7 @@ export class EipRunner {
     const { breakers, ids } = this.#deps;
     if (intent.action === 'AllocateAddresses') breakers.endProbe(EIP_QUOTA, key);
     if (error.retry === 'resolve') {
-      const lastError = { code: error.code, message: limitText(error.text, MAX_TEXT.statusMessage), at: ids.now() };
+      const lastError = { code: error.code, message: messageText(error.text, MAX_TEXT.statusMessage), at: ids.now() };
       const tries = intent.tries ?? 1;
       return this.#open(
         one,

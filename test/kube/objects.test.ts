@@ -200,3 +200,16 @@ test('createEventRecorder: survives an outage, writes each event once though ans
   await clock.run(recorder.flush());
   t.is(api.objects('events').length, 4);
 });
+
+test('createEventRecorder, withCondition: what a tenant wrote neither hides nor turns a text', async (t) => {
+  const { clock, api, client } = withApi();
+  const random = seededRandom(1);
+  const recorder = createEventRecorder({ client, component: 'test', clock, log: silentLogger, random });
+  recorder.record(eventOf('host \u202emoc.live\u200b is refused', 'n1'));
+  await clock.run(recorder.flush());
+  const shown = 'host \\u202emoc.live\\u200b is refused';
+  t.is(api.objects('events')[0]?.['message'], shown);
+  const refused = { type: 'Ready', status: 'False', reason: 'Refused' } as const;
+  const message = 'host \u202emoc.live\u200b is refused';
+  t.is(withCondition([], { ...refused, message }, 't1')[0]?.message, shown);
+});

@@ -1,5 +1,5 @@
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { plainText } from '../../output/cell-text.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import { wrapText } from '../../output/render-text.ts';
 import type { Leaks } from './find-leaks.ts';

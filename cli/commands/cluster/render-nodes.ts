@@ -1,5 +1,6 @@
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { cutText, plainText } from '../../output/cell-text.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
+import { cutText } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { type ClusterTotals, type NodeRow, totalsOf } from './build-node-rows.ts';

@@ -1,5 +1,5 @@
 import type { PodCidrRecord } from '../../../crd/pod-cidr-record.ts';
-import { plainText } from '../../output/cell-text.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
 import { paint } from '../../output/color.ts';
 import { wrapText } from '../../output/render-text.ts';
 import type { ClusterLayout } from './render-nodes.ts';

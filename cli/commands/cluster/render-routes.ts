@@ -1,4 +1,4 @@
-import { plainText } from '../../output/cell-text.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
 import { paint } from '../../output/color.ts';
 import { wrapText } from '../../output/render-text.ts';
 import type { RouteView } from './find-network-problems.ts';

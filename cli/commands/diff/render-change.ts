@@ -1,5 +1,5 @@
 import { renderOperation } from '../../../dataplane/operation.ts';
-import { plainLines } from '../../output/cell-text.ts';
+import { plainLines } from '../../../runtime/plain-text.ts';
 import type { Change } from './change.ts';
 
 /** Renders a change as the command that makes it by hand on the host: `ip …`, `sysctl …`, `nft …`, `nsenter … ip …`. */

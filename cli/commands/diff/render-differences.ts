@@ -1,4 +1,5 @@
-import { plainText, textWidth } from '../../output/cell-text.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
+import { textWidth } from '../../output/cell-text.ts';
 import { paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { wrapText } from '../../output/render-text.ts';

@@ -1,4 +1,4 @@
-import { plainText } from '../../output/cell-text.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
 
 /**
  * Matches what a line of `ip -batch` cannot contain: control characters, bytes that are not UTF-8, '#', which begins a

@@ -1,6 +1,6 @@
 import { RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
 import { type Owner, type OwnerIndex, ownerText } from '../../../inspection/node/build-owner-index.ts';
-import { plainText } from '../../output/cell-text.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
 import { paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { columnsOf, type Row } from './find-columns.ts';

@@ -1,5 +1,6 @@
 import type { Explanation, Hop, Path } from '../../../inspection/explain/explanation.ts';
-import { plainText, textWidth } from '../../output/cell-text.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
+import { textWidth } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import { wrapText } from '../../output/render-text.ts';
 

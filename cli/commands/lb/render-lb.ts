@@ -1,4 +1,4 @@
-import { plainText } from '../../output/cell-text.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { admissionText } from './admission-text.ts';

@@ -1,4 +1,5 @@
-import { cutText, plainText } from '../../output/cell-text.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
+import { cutText } from '../../output/cell-text.ts';
 import type { Color } from '../../output/color.ts';
 import { paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';

@@ -1,6 +1,7 @@
+import { plainText } from '../../../runtime/plain-text.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
-import { cutText, plainText } from '../../output/cell-text.ts';
+import { cutText } from '../../output/cell-text.ts';
 import { paint } from '../../output/color.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';

@@ -1,4 +1,4 @@
-import { plainLines } from '../../output/cell-text.ts';
+import { plainLines } from '../../../runtime/plain-text.ts';
 import { paint } from '../../output/color.ts';
 import { isDifferent } from '../diff/difference.ts';
 import { renderChange } from '../diff/render-change.ts';

@@ -1,8 +1,8 @@
+import { plainLines } from '../../../runtime/plain-text.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import { isNoAgent, openOpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
-import { plainLines } from '../../output/cell-text.ts';
 import { printDocument } from '../../output/print-document.ts';
 import type { Change } from '../diff/change.ts';
 import { compareNode } from '../diff/compare-node.ts';

@@ -1,4 +1,4 @@
-import { plainText } from '../../output/cell-text.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
 import type { AddressView } from '../pool/pool-view.ts';
 
 /**

@@ -1,6 +1,7 @@
 import type { ApiBudget, BridgePods, SummaryReply } from '../../../agent/api/ops-messages.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
 import { ageText, latencyText } from '../../agent/duration-text.ts';
-import { cutText, plainText } from '../../output/cell-text.ts';
+import { cutText } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import type { AddressUse, AddressView } from '../pool/pool-view.ts';

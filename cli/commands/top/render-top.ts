@@ -1,7 +1,8 @@
 import { CNI_CODE } from '../../../agent/api/cni-code.ts';
 import type { ApiBudget } from '../../../agent/api/ops-messages.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
 import { ageText, latencyText, timeText } from '../../agent/duration-text.ts';
-import { cutText, padText, plainText } from '../../output/cell-text.ts';
+import { cutText, padText } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import { countUses, type PoolView, type UseCounts } from '../pool/pool-view.ts';
 import { eniState } from '../pool/render-pool.ts';

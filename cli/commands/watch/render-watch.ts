@@ -1,5 +1,5 @@
+import { plainText } from '../../../runtime/plain-text.ts';
 import { timeText } from '../../agent/duration-text.ts';
-import { plainText } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import type { WatchEvent, WatchOwner } from './watch-event.ts';
 
