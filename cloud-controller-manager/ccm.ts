@@ -23,6 +23,7 @@ import { LOCK_KINDS, lockObjectOf } from './controller/lock-object.ts';
 import { ControllerRights } from './leading/controller-rights.ts';
 import { CONTROLLERS, type Controller } from './leading/controllers.ts';
 import { type RunState, runControllers } from './leading/run-controllers.ts';
+import { DescribedInstances } from './nodes/described-instances.ts';
 import { type CcmMetrics, type ControllerState, createCcmMetrics } from './observability/metrics.ts';
 
 /** Runtime of the process; each member is a port, so that it also runs on a virtual clock and without a connection. */
@@ -201,13 +202,23 @@ class Ccm implements RunningCcm {
         else this.#running.set(name, state);
       };
       const running = { controllers: this.#controllers, rights: this.#rights, onState };
-      await runControllers(this.#controllerDeps(term), running, term.signal);
+      const { clock, log, cloud } = this.#runtime;
+      const instances = new DescribedInstances({ config: this.#config, cloud, nodes: this.#nodes, clock, log });
+      const deps = { ...this.#controllerDeps(term), instances };
+      const ended = new AbortController();
+      const describing = instances.run(AbortSignal.any([term.signal, ended.signal]));
+      try {
+        await runControllers(deps, running, term.signal);
+      } finally {
+        ended.abort(new Error('the term has ended'));
+        await describing;
+      }
     } finally {
       this.#isLeading = false;
     }
   }
 
-  #controllerDeps(term: Pick<Term, 'isHeld'>): ControllerDeps {
+  #controllerDeps(term: Pick<Term, 'isHeld'>): Omit<ControllerDeps, 'instances'> {
     const { clock, log, random, cloud } = this.#runtime;
     const { metrics } = this;
     const kube = fenceWrites(this.#kube, term);

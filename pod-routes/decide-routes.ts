@@ -93,8 +93,8 @@ export function decideRoutes(facts: RouteFacts): RoutePlan {
     else move.push({ ...one, route: kept });
   }
   const unwanted = ownRoutes(inCluster, facts).filter(({ cidr }) => !wanted.has(cidr));
-  const byIp = new Map(facts.nodes.map((node) => [node.internalIp, node]));
-  remove.push(...unwanted.flatMap((route) => removalOf(route, byIp.get(route.gatewayIp))));
+  const byIp = Map.groupBy(facts.nodes, ({ internalIp = '' }) => internalIp);
+  remove.push(...unwanted.flatMap((route) => removalOf(route, byIp.get(route.gatewayIp) ?? [])));
   return { create, move, remove, right, faults };
 }
 
@@ -153,15 +153,18 @@ function wantedRoutes({ nodes, clusterCidrs }: RouteFacts, byCidr: ReadonlyMap<s
     }),
   );
   const wanted = new Map<string, Claim>();
+  const usual = usualLengthOf(claims);
+  const rankOf = (claim: Claim): string =>
+    `${usual === undefined || lengthOf(claim) === usual ? 0 : 1} ${ageOf(claim, byCidr)}`;
   for (const [cidr, rivals] of Map.groupBy(claims, (one) => one.cidr)) {
-    const [first, ...later] = rivals.toSorted((a, b) => compare(rankOf(a, byCidr), rankOf(b, byCidr)));
+    const [first, ...later] = rivals.toSorted((a, b) => compare(rankOf(a), rankOf(b)));
     if (first === undefined) continue;
     wanted.set(cidr, first);
     for (const { node } of later) {
       faults.push({ node, message: `podCIDR ${cidr} is that of node ${first.node} too; it leads there` });
     }
   }
-  for (const { loser, winner } of overlapsOf([...wanted.values()], byCidr)) {
+  for (const { loser, winner } of overlapsOf([...wanted.values()], rankOf)) {
     wanted.delete(loser.cidr);
     const message = `podCIDR ${loser.cidr} overlaps ${winner.cidr} of node ${winner.node}; delete one of the two Nodes, so that it gets another`;
     faults.push({ node: loser.node, message });
@@ -172,8 +175,22 @@ function wantedRoutes({ nodes, clusterCidrs }: RouteFacts, byCidr: ReadonlyMap<s
 
 type Claim = WantedRoute & { readonly createdAt: string };
 
+/**
+ * The length of most networks; undefined: two are as frequent. One of another length is no block of the allocator: it loses
+ * against those that overlap it, so that a Node cannot take the routes of others by the network that it registers.
+ */
+function usualLengthOf(claims: readonly Claim[]): number | undefined {
+  const byLength = [...Map.groupBy(claims, lengthOf)].map(([length, its]) => ({ length, count: its.length }));
+  const [first, second] = byLength.toSorted((one, other) => other.count - one.count);
+  return first?.count === second?.count ? undefined : first?.length;
+}
+
+function lengthOf({ cidr }: Claim): number {
+  return Number(cidr.slice(cidr.indexOf('/') + 1));
+}
+
 /** A Node with a route comes before one without, then the older one. */
-function rankOf({ gatewayIp, cidr, createdAt, node }: Claim, byCidr: ReadonlyMap<string, readonly VpcRoute[]>): string {
+function ageOf({ gatewayIp, cidr, createdAt, node }: Claim, byCidr: ReadonlyMap<string, readonly VpcRoute[]>): string {
   const isRouted = byCidr.get(cidr)?.some((route) => route.gatewayIp === gatewayIp) === true;
   return `${isRouted ? 0 : 1} ${createdAt} ${node}`;
 }
@@ -181,7 +198,7 @@ function rankOf({ gatewayIp, cidr, createdAt, node }: Claim, byCidr: ReadonlyMap
 /** Finds networks that share addresses with others: of two the route of the smaller would take packets of the larger. */
 function overlapsOf(
   claims: readonly Claim[],
-  byCidr: ReadonlyMap<string, readonly VpcRoute[]>,
+  rankOf: (claim: Claim) => string,
 ): readonly { readonly loser: Claim; readonly winner: Claim }[] {
   const ranges = claims.flatMap((claim) => {
     const range = ipv4RangeOf(claim.cidr);
@@ -195,7 +212,7 @@ function overlapsOf(
       last = one;
       continue;
     }
-    const isLastFirst = compare(rankOf(last.claim, byCidr), rankOf(one.claim, byCidr)) <= 0;
+    const isLastFirst = compare(rankOf(last.claim), rankOf(one.claim)) <= 0;
     found.push(isLastFirst ? { loser: one.claim, winner: last.claim } : { loser: last.claim, winner: one.claim });
     if (!isLastFirst) last = one;
   }
@@ -220,10 +237,10 @@ function faultOf(
 
 const SHOWN_CHARS = 40;
 
-/** `node` has the address that the route leads to. */
-function removalOf(route: VpcRoute, node: RouteNode | undefined): readonly RouteRemoval[] {
-  if (node === undefined) return [{ route, why: 'gone' }];
-  const hasNetwork = node.podCidrs.some((cidr) => parseCidr(cidr)?.family === 4);
+/** `nodes` have the address that the route leads to. */
+function removalOf(route: VpcRoute, nodes: readonly RouteNode[]): readonly RouteRemoval[] {
+  if (nodes.length === 0) return [{ route, why: 'gone' }];
+  const hasNetwork = nodes.every(({ podCidrs }) => podCidrs.some((cidr) => parseCidr(cidr)?.family === 4));
   // A node that registered again may get the same network: until it has one, its Pods keep the route.
   return hasNetwork ? [{ route, why: 'moved' }] : [];
 }

@@ -1,8 +1,8 @@
-import { isIPv4 } from 'node:net';
+import type { Instance } from '../../cloud/cloud.ts';
 import { isSuperNode, ZONE_LABEL } from '../../crd/foreign-names.ts';
 import { NODE_BACKEND_ANNOTATION } from '../../crd/names.ts';
 import type { CloudNode } from '../nodes/cloud-node.ts';
-import { readSeen } from '../nodes/seen-instance.ts';
+import { trustedIpOf } from '../nodes/trusted-ip.ts';
 
 /** A Node as a backend of load balancers. */
 export type BackendNode = {
@@ -31,9 +31,14 @@ const FALSE = ['0', 'f', 'F', 'false', 'FALSE', 'False'];
  * Decides whether a Node is a backend. Readiness and `spec.unschedulable` do not count: the health check says which Nodes
  * serve.
  * @param vpcId VPC of the load balancers; undefined while it is not known
+ * @param instance as the cloud described it; undefined: that is not known, and the Node is believed
  * @see KEP-3458; an unparsable label excludes, as upstream
  */
-export function decideBackendNode(node: CloudNode, vpcId: string | undefined): NodeRole {
+export function decideBackendNode(
+  node: CloudNode,
+  vpcId: string | undefined,
+  instance?: Pick<Instance, 'vpcId' | 'privateIps'>,
+): NodeRole {
   const exclude = node.labels[EXCLUDE_LABEL];
   if (exclude !== undefined && !FALSE.includes(exclude)) return excluded(`label ${EXCLUDE_LABEL}`);
   const wanted = node.annotations[NODE_BACKEND_ANNOTATION];
@@ -42,9 +47,9 @@ export function decideBackendNode(node: CloudNode, vpcId: string | undefined): N
   if (isSuperNode(node.labels)) return excluded('a super node has no node ports');
   if (providerId.kind !== 'instance' && !(providerId.kind === 'other' && providerId.id.startsWith('kn-')))
     return excluded('its providerID names no instance of this cloud');
-  const seenIn = readSeen(node)?.vpcId;
-  if (seenIn !== undefined && vpcId !== undefined && seenIn !== vpcId) return excluded(`its instance is in ${seenIn}`);
-  const ip = node.addresses.find(({ type, address }) => type === 'InternalIP' && isIPv4(address))?.address;
+  if (instance !== undefined && vpcId !== undefined && instance.vpcId !== vpcId)
+    return excluded(`its instance is in ${instance.vpcId}`);
+  const ip = trustedIpOf(node, instance);
   if (ip === undefined) return excluded('it has no IPv4 InternalIP');
   const backend: BackendNode = {
     name: node.name,

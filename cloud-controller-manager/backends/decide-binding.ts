@@ -24,6 +24,8 @@ export function decideBinding(
   const isNodeNeeded = pod.network !== 'bridge' || keepsRoutes;
   if (node === undefined && isNodeNeeded) return { kind: 'unknown' };
   if (pod.network === 'host') {
+    if (node?.instanceIps !== undefined && !node.instanceIps.includes(ip))
+      return impossible('it is in the network of a Node whose instance does not have its address');
     if (node?.instanceId !== undefined) return { kind: 'instance', instanceId: node.instanceId };
     return impossible('it is in the network of a Node that is no instance of this cloud');
   }

@@ -1,6 +1,5 @@
+import type { Instance } from '../../cloud/cloud.ts';
 import { ZONE_LABEL } from '../../crd/foreign-names.ts';
-import { isRecord } from '../../runtime/decode.ts';
-import { listOf, recordOf } from '../../runtime/json.ts';
 import type { CcmNode } from '../controller/ccm-node.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
 import { readRoutedNode } from '../routes/read-routed-node.ts';
@@ -16,21 +15,24 @@ export type PodNode = {
   readonly hasNetwork: boolean;
   /** Absent: it is no instance of the cloud. */
   readonly instanceId?: string;
+  /** The addresses of the instance; absent: they are not known. */
+  readonly instanceIps?: readonly string[];
 };
 
-/** Reads a Node; accepts any shape. */
-export function readPodNode(object: CcmNode): PodNode {
-  const { providerId, labels, networkUnavailable } = readCloudNode(object);
+/**
+ * Reads a Node; accepts any shape.
+ * @param instance as the cloud described it; undefined: that is not known, and the Node is believed
+ * @param counts whether it is the one of the Nodes with its instance that counts
+ */
+export function readPodNode(object: CcmNode, instance?: Pick<Instance, 'privateIps'>, counts = true): PodNode {
+  const { providerId, labels, networkUnavailable, isSilent } = readCloudNode(object);
   const { podCidrs } = readRoutedNode(object);
-  const { status } = object;
-  const conditions = listOf(recordOf(status)['conditions']);
   return {
     zone: labels[ZONE_LABEL] ?? '',
-    isSilent: conditions.some(
-      (one: unknown) => isRecord(one) && one['type'] === 'Ready' && one['status'] === 'Unknown',
-    ),
+    isSilent,
     podCidrs,
     hasNetwork: networkUnavailable !== 'True',
-    ...(providerId.kind === 'instance' ? { instanceId: providerId.instanceId } : {}),
+    ...(providerId.kind === 'instance' && counts ? { instanceId: providerId.instanceId } : {}),
+    ...(instance === undefined ? {} : { instanceIps: instance.privateIps }),
   };
 }

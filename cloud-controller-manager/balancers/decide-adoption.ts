@@ -11,27 +11,39 @@ const ANNOTATIONS = {
   ingress: 'kubernetes.io/ingress.existLbId',
 } as const;
 
+/** Who wants to use a load balancer, and for what. */
+type AdoptionFacts = {
+  readonly kind: OwnerKind;
+  readonly clusterId: string;
+  /** VPC of the cluster. */
+  readonly vpcId: string;
+  /** The subnet that its address has to be of; absent: any, or a public one. */
+  readonly subnetId?: string;
+  /** The owner of the pool that the Service shares. */
+  readonly poolOwner?: string;
+};
+
 /**
  * Decides whether a load balancer that exists may be used for an owner. One that TKE made for an object, or this program
  * for another owner, goes when that goes; one that was kept may be used by either kind.
- * @param poolOwner the owner of the pool that the Service shares
  * @returns the refusal, or undefined
  */
 export function decideAdoption(
   { balancer, isOwn }: Pick<ObservedLoadBalancer, 'balancer' | 'isOwn'>,
-  vpcId: string,
-  clusterId: string,
-  kind: OwnerKind,
-  poolOwner?: string,
+  { kind, clusterId, vpcId, subnetId, poolOwner }: AdoptionFacts,
 ): Notice | undefined {
   if (isOwn) return undefined;
   const { loadBalancerId, tags } = balancer;
-  const refuse = (why: string): Notice =>
-    blocking(
-      REASONS[kind],
-      `the load balancer ${loadBalancerId} of the annotation ${ANNOTATIONS[kind]} ${why}; name one that was bought for it`,
-    );
+  const refuse = (why: string): Notice => {
+    const place = poolOwner === undefined ? `of the annotation ${ANNOTATIONS[kind]}` : 'of the pool';
+    const cure = poolOwner === undefined ? 'name one that was bought for it' : 'create the Service again';
+    return blocking(REASONS[kind], `the load balancer ${loadBalancerId} ${place} ${why}; ${cure}`);
+  };
   if (balancer.vpcId !== vpcId) return refuse(`is in ${balancer.vpcId}, and the cluster is in ${vpcId}`);
+  if (subnetId !== undefined && balancer.subnetId !== subnetId) {
+    const where = balancer.type === 'OPEN' ? 'has a public address' : `has an address of ${balancer.subnetId}`;
+    return refuse(`${where}, and one of ${subnetId} is asked for`);
+  }
   const owner = tags[OWNER_TAG];
   if (owner !== undefined && owner === poolOwner) return undefined;
   // One that was kept is free again; that of another cluster is refused below.

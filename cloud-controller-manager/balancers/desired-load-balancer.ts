@@ -35,6 +35,8 @@ export type BalancerSource =
       readonly kind: 'existing';
       readonly loadBalancerId: string;
       readonly vip?: string;
+      /** The subnet that its address has to be of; absent: any, or a public one. */
+      readonly subnetId?: string;
       /** It is of a pool: the value of its `OWNER_TAG`. */
       readonly poolOwner?: string;
     };

@@ -214,9 +214,9 @@ export class BalancerKeeper {
     observed: ObservedLoadBalancer | undefined,
     vpcId: string,
   ): Notice | undefined {
-    if (observed === undefined || observed.balancer.loadBalancerId !== existingIdOf(source)) return undefined;
-    const poolOwner = source.kind === 'existing' ? source.poolOwner : undefined;
-    return decideAdoption(observed, vpcId, this.#deps.config.clusterId, kind, poolOwner);
+    if (source.kind !== 'existing' || observed?.balancer.loadBalancerId !== source.loadBalancerId) return undefined;
+    const { kind: _, ...asked } = source;
+    return decideAdoption(observed, { ...asked, kind, clusterId: this.#deps.config.clusterId, vpcId });
   }
 
   #noteFound({ key }: BalancerOwner, observed: ObservedLoadBalancer, desired: DesiredLoadBalancer): void {

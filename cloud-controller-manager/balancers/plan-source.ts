@@ -8,6 +8,8 @@ import { blocking, type Notice, remark } from './notice.ts';
 /** What annotations say of the load balancer itself. Absent: no annotation. */
 type SourceSettings = {
   readonly subnetId?: string;
+  /** Whether Ingresses share the load balancer. */
+  readonly enableGroup?: boolean;
   readonly existedLbId?: string;
   readonly creation?: {
     readonly VipIsp?: NonNullable<LoadBalancerSpec['isp']>;
@@ -45,6 +47,7 @@ const NAMES = {
     uidTag: 'tke-lb-serviceuuid',
     vip: 'loadBalancerIP',
     subnet: 'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid',
+    groups: 'service.cloud.tencent.com/security-groups',
     invalid: 'ServiceInvalid',
     refused: 'ServiceRefused',
   },
@@ -53,6 +56,7 @@ const NAMES = {
     uidTag: 'tke-lb-ingress-uuid',
     vip: 'Vip',
     subnet: 'kubernetes.io/ingress.subnetId',
+    groups: 'ingress.cloud.tencent.com/security-groups',
     invalid: 'IngressInvalid',
     refused: 'IngressRefused',
   },
@@ -61,20 +65,35 @@ const NAMES = {
 /** Plans where the load balancer of an owner comes from: it is made, or it exists. */
 export function planSource({ owner, settings, loadBalancerIp, clusterId, vpcId }: SourceFacts): SourcePlan {
   const { subnetId, existedLbId, creation = {}, chargeType, bandwidthMbps } = settings;
-  const { object, uidTag, vip: vipName, subnet, invalid, refused } = NAMES[owner.kind];
+  const { object, uidTag, vip: vipName, subnet, groups, invalid, refused } = NAMES[owner.kind];
   const vip = loadBalancerIp ?? creation.Vip;
   if (vip !== undefined && (!isIPv4(vip) || (creation.Vip ?? vip) !== vip)) {
     const same = owner.kind === 'service' ? ', and the same as Vip of the annotation' : '';
     return { notices: [blocking(invalid, `${vipName} must be one IPv4 address${same}; it is ${vip}`)] };
   }
   if (existedLbId !== undefined) {
-    const source = { kind: 'existing' as const, loadBalancerId: existedLbId, ...(vip === undefined ? {} : { vip }) };
-    const { securityGroups, passToTarget, deletionProtection, retain } = settings;
-    const unused = {
-      ...{ subnetId, chargeType, bandwidthMbps, creation: settings.creation, securityGroups, passToTarget },
-      ...{ deletionProtection, retain },
+    const source = {
+      ...{ kind: 'existing' as const, loadBalancerId: existedLbId },
+      ...(vip === undefined ? {} : { vip }),
+      ...(subnetId === undefined ? {} : { subnetId }),
     };
-    return { value: source, notices: remarkUnused(unused, `${existedLbId} is not made or changed for this ${object}`) };
+    const { securityGroups = [], passToTarget, deletionProtection, retain } = settings;
+    const unused = {
+      ...{ chargeType, bandwidthMbps, creation: settings.creation, passToTarget, deletionProtection, retain },
+      ...(securityGroups.length === 0 ? { securityGroups: settings.securityGroups } : {}),
+    };
+    // What keeps clients out is in force, or nothing is served.
+    const ignored = [
+      ...(securityGroups.length === 0 ? [] : [groups]),
+      ...(settings.enableGroup === true && subnetId !== undefined ? [subnet] : []),
+    ].map((name) =>
+      blocking(
+        refused,
+        `the annotation ${name} is not obeyed, as ${existedLbId} exists for others too, and is not changed for this ${object}; choose a load balancer that is like that, and remove the annotation`,
+      ),
+    );
+    const why = `${existedLbId} is not made or changed for this ${object}`;
+    return { value: source, notices: [...remarkUnused(unused, why), ...ignored] };
   }
   const base = {
     name: `${clusterId}_${owner.namespace}_${owner.name}`.slice(0, MAX_NAME),

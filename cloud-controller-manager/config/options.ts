@@ -108,7 +108,7 @@ const NODE_OPTIONS = {
     'vpc-id',
     vpcIdValue,
     '',
-    "VPC of the cluster: Nodes without providerID are found in it by their InternalIP, and a Node is deleted only for an instance of it. '' takes the one VPC of all instances of Nodes.",
+    "VPC of the cluster: Nodes without providerID are found in it by their InternalIP, and a Node is deleted only for an instance of it. '' takes the VPC of most instances of Nodes.",
   ),
   providerIdForm: option(
     'Nodes',

@@ -15,6 +15,7 @@ import type { CcmConfig } from '../config/options.ts';
 import type { CcmEvents } from '../events/event-reasons.ts';
 import type { CcmMetrics } from '../observability/metrics.ts';
 import type { CcmNode } from './ccm-node.ts';
+import type { NodeInstances } from './node-instances.ts';
 
 /** The cloud, as the controllers use it. */
 export type CcmCloud = Cloud & {
@@ -34,6 +35,8 @@ export type ControllerDeps = {
   readonly cloud: CcmCloud;
   /** All Nodes; has its first list when the controller starts. */
   readonly nodes: Informer<CcmNode>;
+  /** The instances of the Nodes. */
+  readonly instances: NodeInstances;
   readonly events: CcmEvents;
   /** Holds many deletions at once; counts those of earlier leaders too. */
   readonly brake: ReleaseBrake;

@@ -58,7 +58,8 @@ export const CCM_EVENTS = {
   InstanceTaken: {
     type: 'Warning',
     objects: NODE,
-    cause: 'two Nodes name one instance; neither is changed or deleted',
+    cause:
+      'two Nodes name one instance, and the other one counts: its address is that of the instance, its kubelet is heard, or it is older. This one is not changed, and serves nothing; neither is deleted',
     cure: 'delete the Node that does not exist any more',
   },
   AddressInvalid: {

@@ -128,6 +128,8 @@ function readData(
   if (data['qcloud_cert_id'] !== undefined) return readIds(data);
   if (type !== 'kubernetes.io/tls' && data['tls.crt'] === undefined)
     return 'it has neither qcloud_cert_id nor tls.crt and tls.key';
+  if (data['qcloud_ca_cert_id'] !== undefined)
+    return 'qcloud_ca_cert_id asks clients for certificates, and is for qcloud_cert_id alone; upload the certificate by hand, and name its id beside it';
   const own = ownOf(secret);
   if (typeof own === 'string') return own;
   const foreign = hosts.filter((host) => !own.isFor(host));

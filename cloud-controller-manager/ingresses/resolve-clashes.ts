@@ -96,6 +96,17 @@ function grant({ ingress: { key }, listeners }: RuleClaim, ports: Map<number, Po
       );
       return [];
     }
+    const certificate = state?.certificates.get(rule.domain);
+    if (
+      certificate !== undefined &&
+      asksClients(rule.certificate) &&
+      !isSame(certificate.certificate, rule.certificate)
+    ) {
+      note(
+        `${protocol}:${port} ${describeValue(rule.domain)} has the certificate of the Ingress ${certificate.owner}, by which clients need none or another one`,
+      );
+      return [];
+    }
     return [withCertificate(withDefault(rule, listener, state), listener, state)];
   }
 
@@ -111,7 +122,7 @@ function grant({ ingress: { key }, listeners }: RuleClaim, ports: Map<number, Po
   function withCertificate(rule: DesiredRule, { protocol, port }: DesiredRuleListener, state?: PortState): DesiredRule {
     const other = state?.certificates.get(rule.domain);
     if (other === undefined || rule.certificate === undefined) return rule;
-    if (JSON.stringify(other.certificate) !== JSON.stringify(rule.certificate))
+    if (!isSame(other.certificate, rule.certificate))
       note(
         `the certificate of ${protocol}:${port} ${describeValue(rule.domain)} is of the Ingress ${other.owner}, which is in force`,
       );
@@ -133,6 +144,15 @@ function grant({ ingress: { key }, listeners }: RuleClaim, ports: Map<number, Po
         state.certificates.set(domain, { owner: key, certificate });
     }
   }
+}
+
+/** Whether clients need a certificate. */
+function asksClients(certificate: DesiredCertificate | undefined): boolean {
+  return certificate?.kind === 'existing' && certificate.caId !== undefined;
+}
+
+function isSame(one: DesiredCertificate, other: DesiredCertificate | undefined): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 function leadsTo({ redirect }: DesiredRule, kept: ReadonlySet<string>): boolean {

@@ -5,7 +5,6 @@ import { StampAges } from '../../runtime/stamp-ages.ts';
 import { type CloudNode, readCloudNode, type Taint } from '../nodes/cloud-node.ts';
 import { NodeReports } from '../nodes/node-reports.ts';
 import type { NodeControllersDeps } from '../nodes/node-settings.ts';
-import { findVpc, readSeen } from '../nodes/seen-instance.ts';
 import { decideAction, type NodeAction, SHUTDOWN_TAINT } from './decide-action.ts';
 import { Observations } from './observations.ts';
 import { planBatches } from './plan-batches.ts';
@@ -45,7 +44,7 @@ class LifecycleSweeps {
   }
 
   async sweep(signal: AbortSignal): Promise<void> {
-    const { nodes, config } = this.#deps;
+    const { nodes, instances } = this.#deps;
     const all = [...nodes.values()].map(readCloudNode);
     this.#forgetAllBut(new Set(all.map(({ name }) => name)));
     const idsOf = new Map(all.flatMap((node) => (hasInstance(node) ? [[node.name, node.providerId.instanceId]] : [])));
@@ -54,8 +53,7 @@ class LifecycleSweeps {
     const ready = new Set(all.flatMap((node) => (node.isReady ? (idsOf.get(node.name) ?? []) : [])));
     for (const id of ready) this.#observations.clear(id);
     const asked = new Set(all.flatMap((node) => (node.isReady ? [] : (idsOf.get(node.name) ?? []))));
-    const seenIn = all.flatMap((node) => readSeen(node)?.vpcId ?? []);
-    const vpcNow = (): string | undefined => findVpc(config.vpcId, [...this.#observations.vpcIds(), ...seenIn]);
+    const vpcNow = (): string | undefined => instances.vpcId;
     await this.#observe(asked, ready, vpcNow, signal);
     if (signal.aborted) return;
     const vpcId = vpcNow();

@@ -12,7 +12,6 @@ import type { CcmNode } from '../controller/ccm-node.ts';
 import type { ControllerDeps, ReportWaiting } from '../controller/controller-deps.ts';
 import { IngressController } from '../ingresses/ingress-controller.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
-import { readSeen } from '../nodes/seen-instance.ts';
 import { ConfigFollower } from '../service-configs/follow-configs.ts';
 import { GateKeeper } from '../services/keep-gates.ts';
 import { ServiceController } from '../services/service-controller.ts';
@@ -62,10 +61,15 @@ export async function runLoadBalancing(
     nodes.changed();
     changed();
   });
+  const stopInstances = deps.instances.subscribe(() => {
+    nodes.changed();
+    changed();
+  });
   const following = Promise.all([services.start(signal), pods.run(signal), configs.run(signal)]);
   const sweep = new OrphanSweep(deps, services, ofIngresses?.ingresses, mayAct);
   try {
     await services.synced(signal);
+    await deps.instances.ready(signal);
     await other.look(signal);
     await Promise.all([
       ofServices.run(signal),
@@ -79,6 +83,7 @@ export async function runLoadBalancing(
     ]);
   } finally {
     stopNodes();
+    stopInstances();
     await following;
   }
 }
@@ -87,5 +92,7 @@ export async function runLoadBalancing(
 function roleOf(node: CcmNode | undefined): string {
   if (node === undefined) return '';
   const read = readCloudNode(node);
-  return JSON.stringify([decideBackendNode(read, undefined), readPodNode(node), readSeen(read)?.vpcId]);
+  const { providerIdText, addresses, isSilent, isLeaving } = read;
+  const identity = [providerIdText, addresses, isSilent, isLeaving];
+  return JSON.stringify([decideBackendNode(read, undefined), readPodNode(node), identity]);
 }

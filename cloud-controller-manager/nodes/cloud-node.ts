@@ -24,6 +24,8 @@ export type CloudNode = {
   readonly taints: readonly Taint[];
   readonly addresses: readonly NodeAddress[];
   readonly isReady: boolean;
+  /** Its condition Ready is Unknown: its kubelet is not heard. */
+  readonly isSilent: boolean;
   /** The kubelet was started with an external cloud provider, and no controller has initialised the Node yet. */
   readonly isUninitialized: boolean;
   readonly isLeaving: boolean;
@@ -61,6 +63,7 @@ export function readCloudNode(object: KubeObject): CloudNode {
       address: String(address),
     })),
     isReady: statusOf('Ready') === 'True',
+    isSilent: statusOf('Ready') === 'Unknown',
     isUninitialized: taints.some(({ key }) => key === UNINITIALIZED_TAINT),
     isLeaving: deletionTimestamp !== undefined,
     ...(network === undefined ? {} : { networkUnavailable: String(network) }),

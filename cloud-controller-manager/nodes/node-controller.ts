@@ -2,12 +2,12 @@ import type { CallContext, Instance, Zone } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
+import { chooseNode } from './choose-node.ts';
 import { type CloudNode, readCloudNode } from './cloud-node.ts';
 import { type FoundInstance, findInstances } from './find-instances.ts';
 import { NodeReports } from './node-reports.ts';
 import type { NodeControllersDeps } from './node-settings.ts';
 import { planNode } from './plan-node.ts';
-import { findVpc, readSeen } from './seen-instance.ts';
 import { writeNode } from './write-node.ts';
 
 /** Nodes that join together share requests. */
@@ -34,7 +34,6 @@ class NodePasses {
   readonly #waiting = new Set<string>();
   /** When Nodes are tried again; monotonic milliseconds. */
   readonly #retryAtMs = new Map<string, number>();
-  readonly #vpcIds = new Set<string>();
   #zones: ReadonlyMap<string, Zone> = new Map();
   #fullAtMs = Number.NEGATIVE_INFINITY;
 
@@ -68,7 +67,7 @@ class NodePasses {
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
-    const { nodes, cloud, log, clock, config } = this.#deps;
+    const { nodes, instances, cloud, log, clock, config } = this.#deps;
     const nowMs = clock.monotonicMs();
     const isFull = nowMs - this.#fullAtMs >= config.nodeStatusUpdateMs;
     const due = [...this.#retryAtMs].flatMap(([name, atMs]) => (atMs <= nowMs ? [name] : []));
@@ -82,17 +81,15 @@ class NodePasses {
     const context: CallContext = { ...CONTEXT, signal, timeoutMs: config.cloudTimeoutMs };
     const byId = ours.filter(({ providerId }) => providerId.kind !== 'none');
     const found = new Map(await findInstances({ instances: cloud.instances, log }, byId, undefined, context));
-    const seenIn = all.flatMap((node) => readSeen(node)?.vpcId ?? []);
-    for (const one of found.values()) if (one.kind === 'found') this.#vpcIds.add(one.instance.vpcId);
-    const vpcId = findVpc(config.vpcId, [...this.#vpcIds, ...seenIn]);
+    instances.note([...found.values()].flatMap((one) => (one.kind === 'found' ? [one.instance] : [])));
     const byIp = ours.filter(({ providerId }) => providerId.kind === 'none');
-    for (const [name, one] of await findInstances({ instances: cloud.instances, log }, byIp, vpcId, context))
+    for (const [name, one] of await findInstances({ instances: cloud.instances, log }, byIp, instances.vpcId, context))
       found.set(name, one);
     if (signal.aborted) return;
-    const namesOf = groupByInstance(all, found);
+    const chosen = chooseByInstance(all, found, (node) => instances.of(node));
     const queue = ours.values();
     const work = async (): Promise<void> => {
-      for (const node of queue) await this.#handle(node, found.get(node.name), namesOf, signal);
+      for (const node of queue) await this.#handle(node, found.get(node.name), chosen, signal);
     };
     await Promise.all(Array.from({ length: WORKERS }, work));
   }
@@ -100,7 +97,7 @@ class NodePasses {
   async #handle(
     node: CloudNode,
     found: FoundInstance | undefined,
-    namesOf: ReadonlyMap<string, ReadonlySet<string>>,
+    chosen: ReadonlyMap<string, string>,
     signal: AbortSignal,
   ): Promise<void> {
     if (found === undefined || signal.aborted) return;
@@ -108,8 +105,8 @@ class NodePasses {
     try {
       if (found.kind === 'failed') throw found.error;
       const { instance } = found;
-      const rival = [...(namesOf.get(instance.instanceId) ?? [])].find((name) => name !== node.name);
-      if (rival === undefined) return await this.#write(node, instance, signal);
+      const rival = chosen.get(instance.instanceId);
+      if (rival === undefined || rival === node.name) return await this.#write(node, instance, signal);
       const message = `${instance.instanceId} is also the instance of Node ${rival}; delete the Node that does not exist any more`;
       this.#report(node, 'InstanceTaken', message);
     } catch (error) {
@@ -169,16 +166,21 @@ function isWaiting({ isOurs, isUninitialized, providerId }: CloudNode): boolean 
   return isOurs && (isUninitialized || providerId.kind === 'none' || providerId.kind === 'malformed');
 }
 
-function groupByInstance(
+/** Returns the name of the Node that counts, by instance. */
+function chooseByInstance(
   all: readonly CloudNode[],
   found: ReadonlyMap<string, FoundInstance>,
-): ReadonlyMap<string, ReadonlySet<string>> {
-  const groups = new Map<string, Set<string>>();
-  for (const { name, providerId } of all) {
-    const one = found.get(name);
-    const byCloud = one?.kind === 'found' ? one.instance.instanceId : undefined;
-    const id = byCloud ?? (providerId.kind === 'instance' ? providerId.instanceId : undefined);
-    if (id !== undefined) groups.set(id, (groups.get(id) ?? new Set()).add(name));
-  }
-  return groups;
+  describedOf: (node: CloudNode) => Instance | undefined,
+): ReadonlyMap<string, string> {
+  const claims = all.flatMap((node) => {
+    const one = found.get(node.name);
+    const instance = one?.kind === 'found' ? one.instance : describedOf(node);
+    const named = node.providerId.kind === 'instance' ? node.providerId.instanceId : undefined;
+    const id = instance?.instanceId ?? named;
+    return id === undefined ? [] : [{ id, node, instance }];
+  });
+  const chosen = [...Map.groupBy(claims, ({ id }) => id)].map(
+    ([id, its]) => [id, chooseNode(its)?.node.name ?? ''] as const,
+  );
+  return new Map(chosen);
 }

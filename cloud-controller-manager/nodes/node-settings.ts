@@ -3,7 +3,10 @@ import type { CcmConfig } from '../config/options.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 
 /** What the controllers of Nodes need of the process. */
-export type NodeControllersDeps = Pick<ControllerDeps, 'kube' | 'nodes' | 'events' | 'brake' | 'clock' | 'log'> & {
+export type NodeControllersDeps = Pick<
+  ControllerDeps,
+  'kube' | 'nodes' | 'instances' | 'events' | 'brake' | 'clock' | 'log'
+> & {
   readonly metrics: Pick<ControllerDeps['metrics'], 'nodeInitialized'>;
   readonly cloud: Pick<Cloud, 'instances'>;
   readonly config: Pick<

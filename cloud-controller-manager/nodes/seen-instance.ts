@@ -16,10 +16,3 @@ export function readSeen({ annotations }: Pick<CloudNode, 'annotations'>): SeenI
     /^(vpc-[a-z0-9]+)\/(ins-[a-z0-9]+)$/.exec(annotations[NODE_SEEN_INSTANCE_ANNOTATION] ?? '') ?? [];
   return vpcId === undefined || instanceId === undefined ? undefined : { vpcId, instanceId };
 }
-
-/** Finds the VPC of the cluster: the configured one, else the one in which all instances are. Undefined: unknown, or several. */
-export function findVpc(configured: string, vpcIds: Iterable<string>): string | undefined {
-  if (configured !== '') return configured;
-  const all = new Set(vpcIds);
-  return all.size === 1 ? [...all][0] : undefined;
-}

@@ -1,15 +1,20 @@
-import { isIPv4 } from 'node:net';
+import type { Instance } from '../../cloud/cloud.ts';
 import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../../crd/names.ts';
 import type { RoutedNode } from '../../pod-routes/routed-node.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { listOf, recordOf, textsOf } from '../../runtime/json.ts';
 import type { CcmNode } from '../controller/ccm-node.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
+import { trustedIpOf } from '../nodes/trusted-ip.ts';
 
-/** Reads what the routes of a Node depend on; accepts any shape. */
-export function readRoutedNode(object: CcmNode): RoutedNode {
-  const { name, uid, createdAt, addresses, isReady, networkUnavailable } = readCloudNode(object);
-  const internalIp = addresses.find(({ type, address }) => type === 'InternalIP' && isIPv4(address))?.address;
+/**
+ * Reads what the routes of a Node depend on; accepts any shape.
+ * @param instance as the cloud described it; undefined: that is not known, and the Node is believed
+ */
+export function readRoutedNode(object: CcmNode, instance?: Pick<Instance, 'privateIps'>): RoutedNode {
+  const node = readCloudNode(object);
+  const { name, uid, createdAt, isReady, networkUnavailable } = node;
+  const internalIp = trustedIpOf(node, instance);
   return {
     name,
     uid,

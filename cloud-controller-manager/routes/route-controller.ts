@@ -7,7 +7,6 @@ import type { CcmNode } from '../controller/ccm-node.ts';
 import type { ControllerDeps, ReportWaiting } from '../controller/controller-deps.ts';
 import { lockObjectOf } from '../controller/lock-object.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
-import { findVpc, readSeen } from '../nodes/seen-instance.ts';
 import { readRoutedNode } from './read-routed-node.ts';
 
 /**
@@ -19,7 +18,7 @@ export async function runRouteController(
   signal: AbortSignal,
   reportWaiting: ReportWaiting,
 ): Promise<void> {
-  const { kube, clock, log, random, metrics, config, events } = deps;
+  const { kube, instances, clock, log, random, metrics, config, events } = deps;
   const report = (holder: string | undefined): void => {
     const problem = holder === undefined ? [] : [{ kind: ROUTES_KEPT, name: holder }];
     metrics.problems.report('routes', problem);
@@ -31,6 +30,7 @@ export async function runRouteController(
   const keep = async (held: AbortSignal): Promise<void> => {
     reportWaiting(false);
     try {
+      await instances.ready(held);
       await keepPodRoutes(keeperOf(deps), held);
     } finally {
       reportWaiting(true);
@@ -46,17 +46,13 @@ export async function runRouteController(
 const ROUTES_KEPT = 'RoutesKeptByOther';
 
 function keeperOf(deps: ControllerDeps): RouteKeeperDeps {
-  const { cloud, config, kube, nodes, clock, log, random, events, metrics } = deps;
+  const { cloud, config, kube, instances, clock, log, random, events, metrics } = deps;
   return {
     ...placesOf(config, cloud.routes),
     subnets: cloud.subnets,
     kube,
-    nodes: routedNodesOf(nodes),
-    vpcId: () =>
-      findVpc(
-        config.vpcId,
-        [...nodes.values()].flatMap((node) => readSeen(readCloudNode(node))?.vpcId ?? []),
-      ),
+    nodes: routedNodesOf(deps),
+    vpcId: () => instances.vpcId,
     vpcCure: 'set --vpc-id, or let cloud-node-controller find the instances of Nodes',
     ...(config.routeQuota === 0 ? {} : { quota: config.routeQuota }),
     clusterCidrs: config.clusterCidrs,
@@ -89,10 +85,10 @@ function placesOf(config: CcmConfig, ports: Cloud['routes']): Places {
 }
 
 /** Reads each version of a Node once: of thousands few change between two comparisons. */
-function routedNodesOf(nodes: ControllerDeps['nodes']): RoutedNodes {
-  const read = new WeakMap<CcmNode, RoutedNode>();
+function routedNodesOf({ nodes, instances }: Pick<ControllerDeps, 'nodes' | 'instances'>): RoutedNodes {
+  let read = new WeakMap<CcmNode, RoutedNode>();
   const routedOf = (node: CcmNode): RoutedNode => {
-    const known = read.get(node) ?? readRoutedNode(node);
+    const known = read.get(node) ?? readRoutedNode(node, instances.of(readCloudNode(node)));
     read.set(node, known);
     return known;
   };
@@ -104,7 +100,18 @@ function routedNodesOf(nodes: ControllerDeps['nodes']): RoutedNodes {
       return nodes.size;
     },
     values: () => [...nodes.values()].map(routedOf),
-    subscribe: (listener) =>
-      nodes.subscribe(({ key, after }) => listener({ key, ...(after && { after: routedOf(after) }) })),
+    subscribe: (listener) => {
+      const stopNodes = nodes.subscribe(({ key, after }) =>
+        listener({ key, ...(after && { after: routedOf(after) }) }),
+      );
+      const stopInstances = instances.subscribe(() => {
+        read = new WeakMap();
+        for (const node of nodes.values()) listener({ key: node.metadata.name, after: routedOf(node) });
+      });
+      return () => {
+        stopNodes();
+        stopInstances();
+      };
+    },
   };
 }

@@ -81,6 +81,7 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
   const { config } = facts;
   const unused: string[] = [];
   const listeners = spec.ports.flatMap((port): readonly DesiredListener[] => {
+    if (ranges.isShut) return [];
     if (port.protocol === 'SCTP' || (!isDirect && port.nodePort === undefined)) return [];
     const its = targets.targetsOf(port);
     const keptIps = targets.keptIpsOf?.(port) ?? [];
@@ -224,12 +225,15 @@ export function planPoolSpec(
 function planSourceOf(facts: PlanFacts): ReturnType<typeof planSource> {
   const { spec, settings, service, clusterId, vpcId, placement } = facts;
   if (placement !== undefined && settings.pool !== undefined) {
-    const { securityGroups, passToTarget, deletionProtection, retain } = settings;
+    const { passToTarget, deletionProtection, retain } = settings;
     const { loadBalancerId } = placement;
+    const securityGroups = settings.securityGroups?.length === 0 ? settings.securityGroups : undefined;
     const poolOwner = poolOwnerOf(clusterId, settings.pool);
     const unused = { securityGroups, passToTarget, deletionProtection, retain };
     const why = `${loadBalancerId} is of a pool, and other Services have listeners there`;
-    return { value: { kind: 'existing', loadBalancerId, poolOwner }, notices: remarkUnused(unused, why) };
+    const subnet = settings.subnetId === undefined ? {} : { subnetId: settings.subnetId };
+    const value = { kind: 'existing' as const, loadBalancerId, poolOwner, ...subnet };
+    return { value, notices: remarkUnused(unused, why) };
   }
   const { loadBalancerIp } = spec;
   const address = loadBalancerIp === undefined ? {} : { loadBalancerIp };

@@ -10,6 +10,8 @@ import { SERVED_ANNOTATIONS, type ServiceSettings } from './served-annotations.t
 type SourcePlan = {
   /** Policies of a security group of its own; absent: everyone, or the security groups that the Service names decide. */
   readonly rules?: readonly IngressRule[];
+  /** Clients are to be kept out, and cannot be: the Service has no listener. */
+  readonly isShut?: true;
   readonly notices: readonly Notice[];
 };
 
@@ -39,8 +41,13 @@ export function planSourceRanges(
     ...(isField ? remarkUnused(spec.sourceRanges, ofAnnotation) : []),
     ...read.flatMap(({ range, network }) => noticeOf(range, network, place, isIpv4)),
   ];
-  if (ranges.length === 0 || read.some(({ network }) => network === 'everyone')) return { notices };
-  const { existedLbId, securityGroups } = settings;
+  const isForAll = ranges.length === 0 || read.some(({ network }) => network === 'everyone');
+  const { existedLbId, securityGroups, pool } = settings;
+  if (pool !== undefined) {
+    const asked = [...(isForAll ? [] : [place]), ...((securityGroups?.length ?? 0) > 0 ? [GROUPS] : [])];
+    return asked.length === 0 ? { notices } : { isShut: true, notices: [...notices, shut(asked, pool)] };
+  }
+  if (isForAll) return { notices };
   if (existedLbId !== undefined) {
     const message = `${place}: the load balancer ${existedLbId} is not made for this Service, so its security groups are not changed. ${KEPT}; write the ranges as rules of its security group, and remove them here`;
     return { notices: [...notices, blocking('ServiceRefused', message)] };
@@ -55,6 +62,12 @@ export function planSourceRanges(
   }
   const cidrs = [...new Set(read.flatMap(({ network }) => (typeof network === 'object' ? network.cidr : [])))];
   return { rules: rulesOf(cidrs.sort(), spec.ports), notices };
+}
+
+/** A security group is of a whole load balancer, and other Services of the pool have listeners there. */
+function shut(asked: readonly string[], pool: string): Notice {
+  const message = `${asked.join(' and ')}: who may connect is the same for all Services of a load balancer, and those of the pool ${pool} are shared, so the Service has no listener; remove what is named here, or create the Service again without the annotation ${SERVED_ANNOTATIONS.pool.name}`;
+  return remark('ServiceRefused', message);
 }
 
 /** Reads a network as Kubernetes does: bits of the host are left out. */

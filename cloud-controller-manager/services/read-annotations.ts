@@ -47,6 +47,7 @@ const OWN_PREFIXES = [
   'service.kubernetes.io/loadbalance',
   'service.kubernetes.io/service.',
   'kubernetes.io/service.internet',
+  'service.beta.kubernetes.io/load-balancer-source',
 ];
 
 const OF_TARGETS: readonly SettingKey[] = ['mode', 'directAccess', 'backendSelector', 'drainsLeaving', 'drainsUnready'];

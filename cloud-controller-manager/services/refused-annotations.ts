@@ -4,6 +4,7 @@ const TKE = 'service.kubernetes.io';
 const CLOUD = 'service.cloud.tencent.com';
 const REMOVE = 'remove it';
 
+const OF_OTHERS = 'it is an annotation of another controller';
 const ONE_WEIGHT = 'all backends have one weight';
 const LAYER_4 = 'listeners are of TCP and UDP: there are none of HTTP, TLS or QUIC';
 const ONE_VPC = 'load balancer and backends are in the VPC of the cluster';
@@ -117,6 +118,32 @@ export const REFUSED_ANNOTATIONS: readonly RefusedRow[] = [
     instead: REMOVE,
     neutral: [],
   }),
+  ...[
+    ['service.beta.kubernetes.io/aws-load-balancer-internal', 'service.beta.kubernetes.io/aws-load-balancer-scheme'],
+    ['service.beta.kubernetes.io/azure-load-balancer-internal', 'networking.gke.io/load-balancer-type'],
+    ['cloud.google.com/load-balancer-type', 'service.beta.kubernetes.io/alibaba-cloud-loadbalancer-address-type'],
+  ]
+    .flat()
+    .map((name) =>
+      ofService({
+        name,
+        means: 'makes the load balancer an internal one',
+        form: 'as its controller has it',
+        why: OF_OTHERS,
+        instead: `set ${TKE}/qcloud-loadbalancer-internal-subnetid`,
+        neutral: ['false', 'External', 'internet', 'internet-facing'],
+      }),
+    ),
+  ...['azure-allowed-ip-ranges', 'azure-allowed-service-tags', 'aws-load-balancer-security-groups'].map((name) =>
+    ofService({
+      name: `service.beta.kubernetes.io/${name}`,
+      means: 'keeps clients out',
+      form: 'as its controller has it',
+      why: OF_OTHERS,
+      instead: 'set spec.loadBalancerSourceRanges',
+      neutral: [],
+    }),
+  ),
   elsewhere('ConfigMap tke-service-controller-config', NO_SWITCHES, [
     ['GlobalRouteDirectAccess', 'Pods of GlobalRoute may be backends; here --routes says so'],
     ['EnableNodeGracefulDeletion', 'a Node that is a backend is deleted after it was drained'],

@@ -7,12 +7,14 @@ import type { FollowedServices, PodFollower } from '../backends/follow-pods.ts';
 import { PodFinder } from '../balancers/find-pods.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import type { OwnerPlan } from '../balancers/owner-plan.ts';
+import { readRecord } from '../balancers/read-record.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
 import { planLoadBalancer, planPoolSpec } from './plan-load-balancer.ts';
+import { planSourceRanges } from './plan-source-ranges.ts';
 import type { PoolPlacer } from './pool-placer.ts';
-import { readServiceSpec, type ServiceHead, type ServiceSpec } from './read-service.ts';
+import { readServiceHead, readServiceSpec, type ServiceHead, type ServiceSpec } from './read-service.ts';
 import type { ServiceSettings } from './served-annotations.ts';
 
 /** What the plan of a Service is made with. */
@@ -29,7 +31,7 @@ type PlannerParts = {
 type Place =
   | Extract<Awaited<ReturnType<PoolPlacer['place']>>, { readonly kind: 'placed' | 'again' }>
   | { readonly kind: 'own' }
-  | { readonly kind: 'refused'; readonly notice: Notice };
+  | { readonly kind: 'refused'; readonly notice?: Notice };
 
 /** Rights are missing: they may be granted. */
 const FORBIDDEN_MS = 60_000;
@@ -132,6 +134,8 @@ export class ServicePlanner {
     // The plan says what is wrong.
     if (value === undefined) return { kind: 'own' };
     const listeners = spec.ports.flatMap(({ protocol, port }) => (protocol === 'SCTP' ? [] : [{ protocol, port }]));
+    const { loadBalancerId: recordedId } = readRecord(readServiceHead(object));
+    if (recordedId === undefined && planSourceRanges(spec, facts.settings).isShut) return { kind: 'refused' };
     const user = { object, spec: value, listeners, allots: poolPorts === 'allotted' };
     const place = await this.#parts.pools.place(user, context);
     if (place.kind === 'placed' || place.kind === 'again') return place;
@@ -157,7 +161,7 @@ function configFactOf(
   return configured.config === undefined ? {} : { config: configured.config };
 }
 
-/** A plan of which nothing is done, for one more reason. */
-function refuse({ desired: _, notices, ...plan }: ReturnType<typeof planLoadBalancer>, notice: Notice) {
-  return { ...plan, notices: [...notices, notice] };
+/** A plan of which nothing is done, for one more reason, or for those that it has. */
+function refuse({ desired: _, notices, ...plan }: ReturnType<typeof planLoadBalancer>, notice?: Notice) {
+  return { ...plan, notices: notice === undefined ? notices : [...notices, notice] };
 }

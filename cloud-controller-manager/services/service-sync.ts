@@ -101,8 +101,10 @@ export class ServiceSync {
     }
     const { desired, ...plan } = await this.#planner.plan(object, head, settings, context);
     const whole: OwnerPlan = { ...plan, notices: [...ofAnnotations, ...plan.notices] };
-    const isWanted = desired !== undefined && !isRefused;
-    return await this.#sync.apply(unit, isWanted ? { ...whole, desired } : whole, context);
+    if (desired === undefined || isRefused) return await this.#sync.apply(unit, whole, context);
+    // Clients reach nothing there.
+    const shown = desired.listeners.length > 0 ? unit : { ...unit, addressesOf: () => [], addressKey: 'shut' };
+    return await this.#sync.apply(shown, { ...whole, desired }, context);
   }
 
   #unitOf(object: KubeObject, head: ServiceHead, settings: ServiceSettings): OwnerUnit<ServiceHead> {

@@ -71,7 +71,8 @@ function adoptionOf(
 ): Notice | undefined {
   if (observed === undefined || source.kind !== 'existing') return undefined;
   if (observed.balancer.loadBalancerId !== source.loadBalancerId) return undefined;
-  return decideAdoption(observed, vpcId, clusterId, kind);
+  const { kind: _, ...asked } = source;
+  return decideAdoption(observed, { ...asked, kind, clusterId, vpcId });
 }
 
 /** Where no target is healthy, each counts as serving: there is nothing to lose. */

@@ -1,17 +1,20 @@
+import { chooseBackends } from '../../../cloud-controller-manager/backends/choose-backends.ts';
 import type { BackendNode } from '../../../cloud-controller-manager/backends/decide-backend-node.ts';
-import { decideBackendNode } from '../../../cloud-controller-manager/backends/decide-backend-node.ts';
 import { readPodNode } from '../../../cloud-controller-manager/backends/pod-node.ts';
 import type { PodFacts } from '../../../cloud-controller-manager/balancers/plan-pod-targets.ts';
 import { readCloudNode } from '../../../cloud-controller-manager/nodes/cloud-node.ts';
+import { readSeen } from '../../../cloud-controller-manager/nodes/seen-instance.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { LbFacts } from './lb-facts.ts';
 
-/** Finds every Node that may be a backend. */
+/** Finds every Node that may be a backend. Instances are not described here: Nodes are believed. */
 export function findBackends({ nodes }: Pick<LbFacts, 'nodes'>, vpcId: string): readonly BackendNode[] {
-  return (ifKnown(nodes) ?? []).flatMap((node) => {
-    const role = decideBackendNode(readCloudNode(node), vpcId);
-    return role.kind === 'backend' ? [role.backend] : [];
-  });
+  return chooseBackends((ifKnown(nodes) ?? []).map(readCloudNode), seenOf, vpcId);
+}
+
+function seenOf(node: ReturnType<typeof readCloudNode>) {
+  const seen = readSeen(node);
+  return seen === undefined ? undefined : { vpcId: seen.vpcId, privateIps: [] };
 }
 
 /** Finds the Pods of Services, by `namespace/name` of the Service. */

@@ -6,7 +6,8 @@ import { decodeCcmNode } from '../../../cloud-controller-manager/controller/ccm-
 import { readAnnotations as readIngressAnnotations } from '../../../cloud-controller-manager/ingresses/read-annotations.ts';
 import { readIngressHead } from '../../../cloud-controller-manager/ingresses/read-ingress.ts';
 import { readCloudNode } from '../../../cloud-controller-manager/nodes/cloud-node.ts';
-import { findVpc, readSeen } from '../../../cloud-controller-manager/nodes/seen-instance.ts';
+import { findVpc } from '../../../cloud-controller-manager/nodes/find-vpc.ts';
+import { readSeen } from '../../../cloud-controller-manager/nodes/seen-instance.ts';
 import { decodeConfig } from '../../../cloud-controller-manager/service-configs/decode-config.ts';
 import { readAnnotations } from '../../../cloud-controller-manager/services/read-annotations.ts';
 import { readServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
@@ -67,7 +68,10 @@ export async function readLbFacts(args: LbTerms, { client, openCloud, signal, pr
       `no Service ${what} of type LoadBalancer${plan ? ', and no Ingress' : ''}`,
       plan ? 'kubectl get services,ingresses -A lists all' : 'kubectl get services -A lists all',
     );
-  const seen = (ifKnown(nodes) ?? []).flatMap((node) => readSeen(readCloudNode(node))?.vpcId ?? []);
+  const seen = (ifKnown(nodes) ?? []).map(readCloudNode).flatMap((node) => {
+    const its = readSeen(node)?.vpcId;
+    return its === undefined ? [] : [{ vpcId: its, createdAt: node.createdAt }];
+  });
   const vpcId = findVpc(args['vpc-id'] ?? '', seen);
   progress.show('asking the cloud');
   const isPart = services.length < objects.length || (plan && what !== undefined);
@@ -116,10 +120,8 @@ function selectServices(objects: readonly KubeObject[], what: string | undefined
 }
 
 function onlyVpcOf(balancers: readonly BalancerFacts[]): string | undefined {
-  return findVpc(
-    '',
-    balancers.map(({ balancer }) => balancer.vpcId),
-  );
+  const [first, ...others] = new Set(balancers.map(({ balancer }) => balancer.vpcId));
+  return others.length === 0 ? first : undefined;
 }
 
 type ReadCloud = LbCloud & { readonly clusterId?: string; readonly groups: LbFacts['groups'] };

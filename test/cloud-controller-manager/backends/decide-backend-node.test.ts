@@ -8,9 +8,14 @@ const ADDRESSES = [
   { type: 'InternalIP', address: '10.0.0.1' },
 ];
 
-type Parts = { readonly metadata?: object; readonly spec?: object; readonly status?: object };
+type Parts = {
+  readonly metadata?: object;
+  readonly spec?: object;
+  readonly status?: object;
+  readonly instance?: { readonly vpcId: string; readonly privateIps: readonly string[] };
+};
 
-function roleOf({ metadata = {}, spec = {}, status = {} }: Parts): string {
+function roleOf({ metadata = {}, spec = {}, status = {}, instance }: Parts): string {
   const node = readCloudNode({
     apiVersion: 'v1',
     kind: 'Node',
@@ -18,7 +23,7 @@ function roleOf({ metadata = {}, spec = {}, status = {} }: Parts): string {
     spec: { providerID: 'qcloud:///100003/ins-a1b2c3d4', ...spec },
     status: { addresses: ADDRESSES, ...status },
   });
-  const role = decideBackendNode(node, 'vpc-a');
+  const role = decideBackendNode(node, 'vpc-a', instance);
   if (role.kind === 'excluded') return role.why;
   const { ip, instanceId = 'by address', isLeaving } = role.backend;
   return `${ip} ${instanceId}${isLeaving ? ' leaves' : ''}`;
@@ -58,8 +63,19 @@ const ROWS: readonly (readonly [title: string, parts: Parts, role: string])[] = 
   ],
   ['another provider', { spec: { providerID: 'kind://a/b' } }, 'its providerID names no instance of this cloud'],
   ['no providerID', { spec: { providerID: '' } }, 'its providerID names no instance of this cloud'],
-  ['another VPC', annotated(SEEN, 'vpc-b/ins-a1b2c3d4'), 'its instance is in vpc-b'],
-  ['the same VPC', annotated(SEEN, 'vpc-a/ins-a1b2c3d4'), BACKEND],
+  ['another VPC', { instance: { vpcId: 'vpc-b', privateIps: ['10.0.0.1'] } }, 'its instance is in vpc-b'],
+  ['the same VPC', { instance: { vpcId: 'vpc-a', privateIps: ['10.0.0.1'] } }, BACKEND],
+  ['another VPC by its own word', annotated(SEEN, 'vpc-b/ins-a1b2c3d4'), BACKEND],
+  [
+    'an address that its instance has not',
+    { instance: { vpcId: 'vpc-a', privateIps: ['10.0.0.8', '10.0.0.9'] } },
+    '10.0.0.8 ins-a1b2c3d4',
+  ],
+  [
+    'the second address of its instance',
+    { instance: { vpcId: 'vpc-a', privateIps: ['10.0.0.8', '10.0.0.1'] } },
+    BACKEND,
+  ],
   ['no IPv4 address', { status: { addresses: ADDRESSES.slice(0, 2) } }, 'it has no IPv4 InternalIP'],
 ];
 

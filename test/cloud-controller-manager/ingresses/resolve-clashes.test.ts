@@ -48,6 +48,21 @@ test('without enable-group a load balancer is of one Ingress', (t) => {
   t.regex(texts.join(), /^RuleClash: the load balancer is of the Ingress d\/a; set .*enable-group/);
 });
 
+test('an Ingress that asks clients for certificates is not served where the certificate of the host asks for none', (t) => {
+  const other = listeners('a.example', ['/b'], 'ids').map((one) => ({
+    ...one,
+    rules: one.rules.map((rule) =>
+      one.protocol === 'HTTPS'
+        ? { ...rule, certificate: { kind: 'existing' as const, ids: ['zzzz9999'], caId: 'cccc9999' } }
+        : rule,
+    ),
+  }));
+  const claims = [claim('a', '1', listeners('a.example', ['/'], 'ids')), claim('b', '2', other)];
+  const [rules, notices] = granted(claims, 'b');
+  t.deepEqual(rules, []);
+  t.regex(notices.join(), /has the certificate of the Ingress d\/a, by which clients need none/);
+});
+
 test('a host has one certificate, that of the older Ingress', (t) => {
   const other = listeners('a.example', ['/b'], 'ids').map((one) => ({
     ...one,

@@ -140,7 +140,6 @@ test('runNodeController: says what is wrong with a Node, once, and leaves it as 
   );
   t.deepEqual([...new Set(world.scene.events('InstanceTaken').map((text) => /Node (\w+)/.exec(text)?.[1]))].sort(), [
     'first',
-    'second',
   ]);
   await world.stop();
 });

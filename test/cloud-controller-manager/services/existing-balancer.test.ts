@@ -96,6 +96,22 @@ test('a load balancer that was made for another object, or does not exist, is no
   await world.stop();
 });
 
+test('a public load balancer is not used for a Service that asks for an address of a subnet', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const [open, inner] = [await world.buy(), await world.buy({ type: 'INTERNAL', subnetId: SUBNET })];
+  const subnet = { 'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid': SUBNET };
+  for (const [at, id] of [open, inner].entries())
+    await world.create(`web${at}`, { metadata: { annotations: { [EXISTED]: id, ...subnet } } });
+  await world.advance(DONE_MS);
+  t.regex(world.events('ServiceRefused').join(), /has a public address, and one of subnet-node0001 is asked for/);
+  t.deepEqual(
+    world.balancers().map(({ listeners }) => [...listeners.values()].map(({ port }) => port).toSorted((a, b) => a - b)),
+    [[53], [53, 80]],
+  );
+  await world.stop();
+});
+
 test('a load balancer that does not exist yet is used within a minute when it does', async (t) => {
   const world = await ServiceWorld.start();
   await world.join('n1');

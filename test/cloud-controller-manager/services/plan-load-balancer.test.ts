@@ -308,6 +308,6 @@ test('what is left out is reported, and the rest is done', (t) => {
   t.deepEqual(remarks({ spec: { loadBalancerSourceRanges: ['0.0.0.0/0'] } }), []);
   const bandwidth = { 'service.kubernetes.io/qcloud-loadbalancer-internet-max-bandwidth-out': '5' };
   t.regex(remarks({ annotations: { ...SUBNET, ...bandwidth } }).join(), /bandwidthMbps.*no public address/);
-  const existed = { 'service.kubernetes.io/tke-existed-lbid': 'lb-a1b2c3d4', ...GROUPS, ...SUBNET };
-  t.regex(remarks({ annotations: existed }).join(), /subnetId, securityGroups.*lb-a1b2c3d4 is not made or changed/);
+  const existed = { 'service.kubernetes.io/tke-existed-lbid': 'lb-a1b2c3d4', ...bandwidth };
+  t.regex(remarks({ annotations: existed }).join(), /bandwidthMbps.*lb-a1b2c3d4 is not made or changed/);
 });

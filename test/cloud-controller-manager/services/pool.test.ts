@@ -4,6 +4,8 @@ import { CLUSTER, ServiceWorld, SUBNET } from './service-world.ts';
 
 const { pool: POOL, poolPorts: PORTS } = SERVICE_ANNOTATION;
 const EXISTED = 'service.kubernetes.io/tke-existed-lbid';
+const RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+const GROUPS = 'service.cloud.tencent.com/security-groups';
 const DONE_MS = 90_000;
 const GONE_MS = 180_000;
 
@@ -123,6 +125,63 @@ test('a listener of a person on a load balancer of a pool is avoided, and keeps 
   for (const name of ['a', 'b']) await world.delete(name);
   await world.advance(GONE_MS + 1_500_000);
   t.deepEqual(placesIn(world), [['TCP/10001'], []], 'an empty one with the tags of TKE alone stays as well');
+  await world.stop();
+});
+
+for (const [what, narrowed] of [
+  ['source ranges', { spec: { loadBalancerSourceRanges: ['10.1.0.0/16'] } }],
+  ['source ranges in the annotation', annotated({ [RANGES]: '10.1.0.0/16' })],
+  ['security groups', annotated({ [GROUPS]: 'sg-default0' })],
+] as const) {
+  test(`a Service of a pool with ${what} is open to nobody, which is said, and others keep what they have`, async (t) => {
+    const world = await start();
+    await world.create('a', onPort(80));
+    await world.create('b', onPort(81));
+    await world.advance(DONE_MS);
+    await world.patch('a', narrowed);
+    await world.advance(DONE_MS);
+    t.deepEqual(placesIn(world), [['TCP/81']]);
+    t.regex(
+      world.events('ServiceRefused').join('\n'),
+      /the same for all Services of a load balancer, and those of the pool edge are shared/,
+    );
+    t.deepEqual(world.ingress('a'), []);
+    t.is(world.ingress('b').length, 1);
+    await world.create('c', {
+      metadata: { annotations: { [POOL]: 'edge', ...('metadata' in narrowed ? narrowed.metadata.annotations : {}) } },
+      spec: { ports: [{ port: 82 }], ...('spec' in narrowed ? narrowed.spec : {}) },
+    });
+    await world.advance(DONE_MS);
+    t.deepEqual(placesIn(world), [['TCP/81']]);
+    // Its port is still its own.
+    await world.create('d', onPort(80));
+    await world.advance(DONE_MS);
+    t.deepEqual(placesIn(world).toSorted(), [['TCP/80'], ['TCP/81']]);
+    await world.patch('a', {
+      metadata: { annotations: { [RANGES]: null, [GROUPS]: null } },
+      spec: { loadBalancerSourceRanges: null },
+    });
+    await world.advance(DONE_MS);
+    t.deepEqual(placesIn(world).toSorted(), [['TCP/80'], ['TCP/80', 'TCP/81']]);
+    t.is(world.ingress('a').length, 1);
+    for (const name of ['a', 'b', 'c', 'd']) await world.delete(name);
+    await world.advance(GONE_MS);
+    for (const name of ['a', 'b', 'c', 'd']) t.is(world.service(name), undefined);
+    await world.stop();
+  });
+}
+
+test('a Service of a pool that asks for a subnet later has its event, and stays where it is', async (t) => {
+  const world = await start();
+  await world.create('a', onPort(80));
+  await world.advance(DONE_MS);
+  await world.patch('a', annotated({ 'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid': SUBNET }));
+  await world.advance(DONE_MS);
+  t.regex(
+    world.events('ServiceRefused').join('\n'),
+    /of the pool has a public address, and one of subnet-node0001 is asked for/,
+  );
+  t.is(world.balancers().length, 1);
   await world.stop();
 });
 

@@ -91,7 +91,7 @@ for (const [key, row] of SERVED) {
     }
     const { settings, notices } = readAnnotations({}, { [row.name]: good[0] });
     t.deepEqual(settings, row.isLabelToo ? { [key]: good[1] } : {});
-    const isReported = row.isLabelToo === undefined && /^service\.(kubernetes|cloud)/.test(row.name);
+    const isReported = row.isLabelToo === undefined && /^service\.(kubernetes|cloud|beta)/.test(row.name);
     t.is(notices.length, isReported ? 1 : 0, 'a label without effect is reported');
   });
 }

@@ -51,7 +51,8 @@ export class ServiceWorld {
   /** Starts the controller, with the rights of the component load-balancers unless `isSeedRole`. */
   static async start(options: WorldOptions = {}): Promise<ServiceWorld> {
     const { isSeedRole = false, flags: more = [], clusterId = CLUSTER, beside, newUid } = options;
-    const flags = ['--load-balancers=clb', `--clusterid=${clusterId}`, `--vpc-id=${VPC}`, ...more];
+    const given = ['--load-balancers=clb', `--clusterid=${clusterId}`, `--vpc-id=${VPC}`, ...more];
+    const flags = [...new Map(given.map((flag) => [flag.split('=')[0], flag])).values()];
     const shared = beside === undefined ? {} : { beside: beside.world.scene };
     const world = await NodeWorld.startIn({ ...shared, ...(newUid === undefined ? {} : { newUid }) }, ...flags);
     const one = new ServiceWorld(world, flags);
