@@ -150,14 +150,17 @@ export class PodFollower {
     return Math.max(0, sinceMs + APPEARS_MS - nowMs);
   }
 
-  /** The nodes of the Pods behind Services, by the addresses of these Pods. */
-  nodesByIp(services: Iterable<string>): ReadonlyMap<string, string> {
-    const nodes = new Map<string, string>();
+  /** The nodes of the Pods behind Services, by the addresses of these Pods: of several, all but one say what is not true. */
+  nodesByIp(services: Iterable<string>): ReadonlyMap<string, ReadonlySet<string>> {
+    const nodes = new Map<string, Set<string>>();
     for (const service of services)
       for (const { endpoints } of this.#slices.byIndex(SLICES_BY.service, service))
         for (const { ip, pod } of endpoints) {
           const found = pod === undefined ? undefined : this.#pods.get(pod);
-          if (found !== undefined && found.network !== 'host' && found.ips.includes(ip)) nodes.set(ip, found.nodeName);
+          if (found === undefined || found.network === 'host' || !found.ips.includes(ip)) continue;
+          const known = nodes.get(ip);
+          if (known === undefined) nodes.set(ip, new Set([found.nodeName]));
+          else known.add(found.nodeName);
         }
     return nodes;
   }

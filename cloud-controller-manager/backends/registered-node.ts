@@ -12,17 +12,36 @@ export type RegisteredNode = {
   readonly resourceVersion: string;
   /** Addresses that are published as targets; undefined: the field is absent. */
   readonly published: readonly string[] | undefined;
+  /** Addresses of its ENIs in one text, each between blanks: a text of a thousand nodes takes a tenth of their lists. */
+  readonly addresses: string;
+  /** Networks of its ENIs. */
+  readonly subnets: readonly string[];
 };
 
 /** Reads what is cached of a NodeENIConfig. Accepts any shape. */
-export function decodeRegisteredNode({ metadata, loadBalancers }: KubeObject): RegisteredNode {
+export function decodeRegisteredNode(object: KubeObject): RegisteredNode {
+  const { metadata, loadBalancers } = object;
   const { name, uid = '', resourceVersion = '' } = metadata;
+  const enis = readNodeEniConfig(object)?.config.status?.eniInfos ?? [];
+  const ips = enis.flatMap(({ primaryIP, addresses = [] }) => [primaryIP ?? '', ...addresses.map(({ ip }) => ip)]);
   const listed = recordOf(loadBalancers)['registeredIPs'];
   const published =
     listed === undefined || listed === null
       ? undefined
       : (LOAD_BALANCERS.registeredIPs.decoder(listed, '', new Faults()) ?? []);
-  return { name, uid, resourceVersion, published };
+  const addresses = ` ${ips.join(' ')} `;
+  const subnets = [...new Set(enis.flatMap(({ subnetCIDR }) => subnetCIDR ?? []))];
+  return { name, uid, resourceVersion, published, addresses, subnets };
+}
+
+/** Lists the addresses of the ENIs of a node. */
+export function listAddresses({ addresses }: Pick<RegisteredNode, 'addresses'>): readonly string[] {
+  return addresses.split(' ').filter((ip) => ip !== '');
+}
+
+/** Tells whether an ENI of a node has an address. */
+export function hasAddress({ addresses }: Pick<RegisteredNode, 'addresses'>, ip: string): boolean {
+  return addresses.includes(` ${ip} `);
 }
 
 /** Tells whether an object is newer than another one of the same name; versions that are no numbers are not compared. */

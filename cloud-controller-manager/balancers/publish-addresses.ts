@@ -1,3 +1,4 @@
+import { isInCidr } from '../../crd/ip-text.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
@@ -6,7 +7,14 @@ import { listPages } from '../../kube/list-pages.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
-import { decodeRegisteredNode, isNewer, mayRegister, type RegisteredNode } from '../backends/registered-node.ts';
+import {
+  decodeRegisteredNode,
+  hasAddress,
+  isNewer,
+  listAddresses,
+  mayRegister,
+  type RegisteredNode,
+} from '../backends/registered-node.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { type OwnerKind, type OwnerRef, ownerIdOf } from './balancer-owner.ts';
 import type { LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
@@ -26,8 +34,8 @@ export type AddressSource = {
 
 /** What the publisher asks. */
 type AddressFacts = {
-  /** The Pods behind Services that are bound by their addresses: the node of each address. */
-  readonly nodesByIp: () => ReadonlyMap<string, string>;
+  /** The Pods behind Services that are bound by their addresses: the nodes of each address, by what kubelets say. */
+  readonly nodesByIp: () => ReadonlyMap<string, ReadonlySet<string>>;
   /** The addresses of Nodes that are bound by them, as they have no instance. */
   readonly nodeIps: () => ReadonlySet<string>;
   /** Whether an owner may have targets of which nothing is known: then nothing is taken out. */
@@ -39,7 +47,7 @@ type AddressFacts = {
 /** Where the Pods behind Services are, as of a moment ago. */
 type NodeHints = {
   readonly untilMs: number;
-  readonly byIp: ReadonlyMap<string, string>;
+  readonly byIp: ReadonlyMap<string, ReadonlySet<string>>;
   readonly byNode: ReadonlyMap<string, readonly string[]>;
 };
 
@@ -145,11 +153,14 @@ export class AddressPublisher {
     if (this.#state === 'starting') return undefined;
     this.#wanted.send(ownerIdOf(owner), ips, this.#deps.clock.monotonicMs());
     if (this.#state === 'absent') return [];
-    const byNode = Map.groupBy(ips, (ip) => this.#nodeOf(ip) ?? '');
+    if (ips.some((ip) => !this.#nodesByIp().byIp.has(ip))) this.#hints = undefined;
+    const { byIp } = this.#nodesByIp();
+    const byNode = nodesOf(ips.map((ip) => [ip, byIp.get(ip) ?? []]));
+    const results = await Promise.all([...byNode].map(([node, its]) => this.#publish(node, its, signal)));
+    const allowed = new Set(results.flat());
     // A Pod whose node is not known any more has ended since its owner was looked at, or its owner asks for Nodes by now.
-    const ofUnknown = this.#withoutNodes(byNode.get('') ?? []);
-    const ofNodes = [...byNode].map(([node, its]) => (node === '' ? ofUnknown : this.#publish(node, its, signal)));
-    const refused = (await Promise.all(ofNodes)).flat();
+    const nodeIps = this.#facts.nodeIps();
+    const refused = ips.filter((ip) => !allowed.has(ip) && (byIp.has(ip) || !nodeIps.has(ip)));
     this.#wanted.withdraw(ownerIdOf(owner), refused);
     return refused;
   }
@@ -220,18 +231,21 @@ export class AddressPublisher {
 
   async #compareAll(signal: AbortSignal): Promise<void> {
     const isComplete = !this.#facts.hasUnknown((owner) => this.#wanted.isKnown(ownerIdOf(owner)));
+    const targets = this.#wanted.all();
     const { byIp } = this.#nodesByIp();
-    const added = Map.groupBy(
-      [...this.#wanted.all()].filter((ip) => byIp.has(ip)),
-      (ip) => byIp.get(ip) ?? '',
-    );
+    const ofPods = nodesOf([...targets].map((ip) => [ip, byIp.get(ip) ?? []]));
     const wanted = isComplete ? this.#wantedNow() : undefined;
     for (const { name } of [...this.#necs.values()]) {
-      const published = this.#listOf(name)?.published ?? [];
-      const next = planList(published, added.get(name) ?? [], wanted);
+      const list = this.#listOf(name);
+      if (list === undefined) continue;
+      const published = list.published ?? [];
+      // A target that came to another node, as a kept address does, is in its list before a Pod says so.
+      const ofEnis = listAddresses(list).filter((ip) => targets.has(ip));
+      const its = [...ofEnis, ...this.#ownOf(list, ofPods.get(name) ?? [])];
+      const next = planList(published, its, wanted);
       if (signal.aborted || next.join() === [...published].sort().join()) continue;
       await this.#mutex
-        .run(name, async () => await this.#write(name, added.get(name) ?? [], isComplete, signal))
+        .run(name, async () => await this.#write(name, its, isComplete, signal))
         .catch((error: unknown) => {
           if (!signal.aborted)
             this.#deps.log.warn('targets were not published, will be tried again', { node: name, error });
@@ -239,30 +253,54 @@ export class AddressPublisher {
     }
   }
 
-  /** Publishes addresses of a node; returns those that must not be registered. */
-  async #publish(node: string, ips: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+  /** Publishes addresses of a node; returns those that may be registered. */
+  async #publish(node: string, asked: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
     return await this.#mutex.run(node, async () => {
-      const list = this.#listOf(node);
+      const cached = this.#listOf(node);
       // A node without a NodeENIConfig: neither agent nor ipamd reads a list of it.
+      if (cached === undefined) return asked;
+      const hasAll = this.#ownOf(cached, asked).length === asked.length;
+      const list = hasAll ? cached : await this.#readList(node, signal);
       if (list === undefined) return [];
+      const ips = this.#ownOf(list, asked);
+      if (ips.length === 0) return [];
       const assigned = this.#assigned.get(node);
       const isPublished = ips.every((ip) => list.published?.includes(ip));
-      if (isPublished && assigned?.uid === list.uid && ips.every((ip) => assigned.ips.has(ip))) return [];
+      if (isPublished && assigned?.uid === list.uid && ips.every((ip) => assigned.ips.has(ip))) return ips;
       const object = isPublished
         ? await this.#deps.kube.get(NECS, { name: node }, signal)
         : await this.#write(node, ips, false, signal);
-      if (object === undefined) return ips;
+      if (object === undefined) return [];
       const now = decodeRegisteredNode(object);
-      const missing = ips.filter((ip) => now.published?.includes(ip) !== true);
-      const wrong = ips.filter((ip) => !mayRegister(object, ip));
+      const good = ips.filter((ip) => now.published?.includes(ip) === true && mayRegister(object, ip));
       const known = assigned?.uid === now.uid ? assigned.ips : new Set<string>();
-      const good = ips.filter((ip) => !missing.includes(ip) && !wrong.includes(ip));
       this.#assigned.set(node, {
         uid: now.uid,
         ips: new Set([...known, ...good].filter((ip) => now.published?.includes(ip) === true)),
       });
-      return [...new Set([...missing, ...wrong])];
+      return good;
     });
+  }
+
+  /** Reads the list of a node whose cached one may be older than an address. */
+  async #readList(node: string, signal: AbortSignal): Promise<RegisteredNode | undefined> {
+    const object = await this.#deps.kube.get(NECS, { name: node }, signal);
+    if (object === undefined) return undefined;
+    const list = decodeRegisteredNode(object);
+    this.#written.set(node, list);
+    return list;
+  }
+
+  /**
+   * Returns those of the addresses that may be in the list of a node: they are of its ENIs, or of none. A kubelet can say of
+   * its Pods what it likes, and the address of another node is not kept by this list.
+   */
+  #ownOf(list: RegisteredNode, ips: readonly string[]): readonly string[] {
+    const others = ips.filter((ip) => !hasAddress(list, ip));
+    if (others.length === 0) return ips;
+    const subnets = [...new Set([...this.#necs.values()].flatMap((one) => one.subnets))];
+    const foreign = new Set(others.filter((ip) => subnets.some((cidr) => isInCidr(ip, cidr))));
+    return ips.filter((ip) => !foreign.has(ip));
   }
 
   /**
@@ -281,7 +319,7 @@ export class AddressPublisher {
       const published = current.published ?? [];
       const next = planList(
         published,
-        [...added, ...(this.#nodesByIp().byNode.get(node) ?? [])],
+        this.#ownOf(current, [...added, ...(this.#nodesByIp().byNode.get(node) ?? [])]),
         mayRemove ? this.#wantedNow() : undefined,
       );
       const { uid, resourceVersion } = current;
@@ -313,29 +351,28 @@ export class AddressPublisher {
     return new Set([...this.#wanted.all(), ...this.#nodesByIp().byIp.keys()]);
   }
 
-  #withoutNodes(ips: readonly string[]): readonly string[] {
-    if (ips.length === 0) return ips;
-    const nodeIps = this.#facts.nodeIps();
-    return ips.filter((ip) => !nodeIps.has(ip));
-  }
-
-  #nodeOf(ip: string): string | undefined {
-    const node = this.#nodesByIp().byIp.get(ip);
-    if (node !== undefined) return node;
-    this.#hints = undefined;
-    return this.#nodesByIp().byIp.get(ip);
-  }
-
   /** The addresses behind Services. All of a node are published at once, as all are about to be registered. */
   #nodesByIp(): NodeHints {
     const nowMs = this.#deps.clock.monotonicMs();
     if (this.#hints === undefined || nowMs >= this.#hints.untilMs) {
       const byIp = this.#facts.nodesByIp();
-      const byNode = Map.groupBy(byIp.keys(), (ip) => byIp.get(ip) ?? '');
+      const byNode = nodesOf(byIp);
       this.#hints = { untilMs: nowMs + FACTS_MS, byIp, byNode };
     }
     return this.#hints;
   }
+}
+
+/** Turns the nodes of each address into the addresses of each node. */
+function nodesOf(byIp: Iterable<readonly [string, Iterable<string>]>): ReadonlyMap<string, readonly string[]> {
+  const byNode = new Map<string, string[]>();
+  for (const [ip, nodes] of byIp)
+    for (const node of nodes) {
+      const ips = byNode.get(node);
+      if (ips === undefined) byNode.set(node, [ip]);
+      else ips.push(ip);
+    }
+  return byNode;
 }
 
 function notKept(): StepError {

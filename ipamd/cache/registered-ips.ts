@@ -13,6 +13,8 @@ export function readRegisteredIps({ decoded }: Pick<NecEntry, 'decoded'>): reado
 type RegisteredIpsDeps = {
   /** With {@link NECS_BY_REGISTERED_IP} as an index. */
   readonly necs: { byIndex(name: string, value: string): readonly { readonly name: string }[] };
+  /** The nodes whose ENIs have an address of a claim. */
+  readonly nodesOf: (ip: string) => readonly { readonly name: string }[];
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** How long an address without a Pod waits; above 0. */
   readonly limitMs: number;
@@ -20,7 +22,10 @@ type RegisteredIpsDeps = {
   readonly onWait: (nodeName: string, afterMs: number) => void;
 };
 
-/** Remembers since when published addresses have no Pod: they wait until they are taken out, or for the limit. */
+/**
+ * Remembers since when published addresses have no Pod: they wait until they are taken out, or for the limit. A list counts
+ * for addresses of its own node alone: who holds the credentials of one node can write its list, and keeps nothing of others.
+ */
 export class RegisteredIps {
   readonly #deps: RegisteredIpsDeps;
   readonly #idleSinceMs = new Map<string, number>();
@@ -30,14 +35,14 @@ export class RegisteredIps {
     this.#deps = deps;
   }
 
-  /** Tells whether an address without a Pod waits. It is noted as idle from the first question on. */
+  /** Tells whether an address of a claim waits without a Pod. It is noted as idle from the first question on. */
   isHeld(ip: string): boolean {
-    return this.isPublished(ip) && this.leftMs(ip) > 0;
+    return this.#deps.nodesOf(ip).some(({ name }) => this.isPublishedBy(name, ip)) && this.leftMs(ip) > 0;
   }
 
-  /** Tells whether any node has the address in its list, by the cache. */
-  isPublished(ip: string): boolean {
-    return this.#deps.necs.byIndex(NECS_BY_REGISTERED_IP, ip).length > 0;
+  /** Tells whether a node has the address in its list, by the cache. */
+  isPublishedBy(nodeName: string, ip: string): boolean {
+    return this.#deps.necs.byIndex(NECS_BY_REGISTERED_IP, ip).some(({ name }) => name === nodeName);
   }
 
   /** Milliseconds that a published address without a Pod waits still. It is noted as idle, as above. */
@@ -51,7 +56,7 @@ export class RegisteredIps {
 
   /** Notes that Pods of a node ended: the wait of their addresses begins. */
   noteFreed(nodeName: string, ips: readonly string[]): void {
-    const published = ips.filter((ip) => this.isPublished(ip));
+    const published = ips.filter((ip) => this.isPublishedBy(nodeName, ip));
     if (published.length > 0) this.requeue(nodeName, Math.min(...published.map((ip) => this.leftMs(ip))));
   }
 
@@ -68,7 +73,8 @@ export class RegisteredIps {
   /** Forgets what is not published any more, once that may be much. */
   #forgetOthers(): void {
     if (this.#idleSinceMs.size < this.#nextSweep) return;
-    for (const ip of this.#idleSinceMs.keys()) if (!this.isPublished(ip)) this.#idleSinceMs.delete(ip);
+    for (const ip of this.#idleSinceMs.keys())
+      if (this.#deps.necs.byIndex(NECS_BY_REGISTERED_IP, ip).length === 0) this.#idleSinceMs.delete(ip);
     this.#nextSweep = Math.max(MIN_SWEEP, 2 * this.#idleSinceMs.size);
   }
 }
@@ -85,12 +91,13 @@ export function findRegistrations(
   isInUse: (ip: string) => boolean,
 ): NodeRegistrations {
   const own = new Set(readRegisteredIps(entry));
+  const name = entry.decoded?.metadata.name ?? '';
   const held = new Set<string>();
   const overdue: string[] = [];
   let nextMs = Number.POSITIVE_INFINITY;
   for (const ip of addressesOf(entry)) {
     // The object that is decided on may be newer than the cache.
-    const isPublished = own.has(ip) || registered.isPublished(ip);
+    const isPublished = own.has(ip) || registered.isPublishedBy(name, ip);
     if (!isPublished || isInUse(ip)) {
       registered.noteOver(ip);
       if (isPublished) held.add(ip);
@@ -101,8 +108,7 @@ export function findRegistrations(
     else held.add(ip);
     if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
   }
-  const name = entry.decoded?.metadata.name;
-  if (name !== undefined && Number.isFinite(nextMs)) registered.requeue(name, nextMs);
+  if (name !== '' && Number.isFinite(nextMs)) registered.requeue(name, nextMs);
   return { held, overdue };
 }
 

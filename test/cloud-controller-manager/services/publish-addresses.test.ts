@@ -60,6 +60,26 @@ shortTest('an address that is offered back, or that its ENI lacks, is registered
   await world.stop();
 });
 
+shortTest('a list has addresses of its own node alone, whatever kubelets say of their Pods', async (t) => {
+  const { world, pods } = await startWithLists();
+  await world.create('web', { metadata: { annotations: DIRECT } });
+  const b = await pods.run('web', 'b', { node: 'n2', isReady: false });
+  const eni = { ...eniAround(b), addresses: [{ ip: b, assignmentID: 'as-1', state: 'Assigned' }] };
+  await patchNec(world, 'n2', { status: { eniInfos: [eni] } });
+  await pods.run('web', 'z', { node: 'n1', ip: b });
+  await pods.setContainersReady('b', true);
+  await world.advance(40 * SECOND_MS);
+  t.deepEqual(world.listeners()['TCP/80'], [`${b}:8080 10`]);
+  t.deepEqual([published(world, 'n1') ?? [], published(world, 'n2')], [[], [b]]);
+  // The address moves with a kept claim: the list of its node has it before a Pod there says so.
+  await pods.end('b');
+  await patchNec(world, 'n2', { status: { eniInfos: [{ ...eni, addresses: [] }] } });
+  await patchNec(world, 'n1', { status: { eniInfos: [eni] } });
+  await world.advance(10 * SECOND_MS);
+  t.deepEqual(published(world, 'n1'), [b]);
+  await world.stop();
+});
+
 shortTest(
   'a new process takes nothing out before it has read all Services, writes nothing at rest, and mends what was edited',
   async (t) => {

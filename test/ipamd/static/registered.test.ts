@@ -20,6 +20,8 @@ test('startIpamd: a claim ends when no load balancer has its address, and its ow
   const second = await cluster.createPod('web-0', 'b');
   await cluster.until(() => cluster.phase('web-0') === 'Bound', 'not moved');
   t.is(cluster.ipOf(second), ip);
+  // What the former node's list says of it counts no more.
+  await publish(cluster, 'b', [ip]);
 
   await cluster.deletePod('web-0');
   await cluster.pass(900_000);
@@ -27,7 +29,7 @@ test('startIpamd: a claim ends when no load balancer has its address, and its ow
   const isOnB = (): boolean =>
     (cluster.statusOf('b').eniInfos ?? []).some(({ addresses = [] }) => addresses.some((one) => one.ip === ip));
   t.true(isOnB());
-  await publish(cluster, 'a', []);
+  await publish(cluster, 'b', []);
   await cluster.until(() => cluster.claim('web-0') === undefined && !isOnB(), 'never ends');
   await cluster.stopIpamd();
 });

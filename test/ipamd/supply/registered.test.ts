@@ -57,6 +57,7 @@ test('findRegistrations: the wait begins with the end of the Pod, ends after the
     necs: {
       byIndex: (name, ip) => (name === NECS_BY_REGISTERED_IP && readRegisteredIps(entry).includes(ip) ? [entry] : []),
     },
+    nodesOf: () => [entry],
     clock: { monotonicMs: () => nowMs },
     limitMs: 1_000,
     onWait: (_name, afterMs) => void due.push(afterMs),
@@ -74,6 +75,22 @@ test('findRegistrations: the wait begins with the end of the Pod, ends after the
   t.false(registered.isHeld('10.0.1.4'));
   heldBy(true);
   t.true(registered.isHeld('10.0.1.3'), 'another Pod had it');
+});
+
+test('RegisteredIps: the list of a node keeps no address of another one', (t) => {
+  const [own, other] = [entryOf([]), { ...entryOf(['10.0.1.3']), name: 'other' }];
+  const registered = new RegisteredIps({
+    necs: { byIndex: (_name, ip) => (ip === '10.0.1.3' ? [other] : []) },
+    nodesOf: () => [own],
+    clock: { monotonicMs: () => 0 },
+    limitMs: 1_000,
+    onWait: () => undefined,
+  });
+  t.deepEqual(
+    findRegistrations(registered, own, () => false),
+    { held: new Set(), overdue: [] },
+  );
+  t.false(registered.isHeld('10.0.1.3'));
 });
 
 test('decodeNec: of a malformed list of targets the addresses count that can be read', (t) => {
