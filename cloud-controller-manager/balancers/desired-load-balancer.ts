@@ -4,6 +4,7 @@ import type { LoadBalancerSpec } from '../../cloud/load-balancers.ts';
 import type { SecurityGroupSpec } from '../../cloud/security-groups.ts';
 import type { DesiredRuleListener } from './desired-rules.ts';
 import type { DesiredTargets } from './desired-targets.ts';
+import type { RuleKey } from './target-place.ts';
 
 /** The load balancer that a Service or an Ingress asks for. What is absent is left as it is. */
 export type DesiredLoadBalancer = {
@@ -20,6 +21,8 @@ export type DesiredLoadBalancer = {
   readonly listeners: readonly DesiredListener[];
   /** Listeners of layer 7, of an Ingress; absent: the owner is a Service, and has none. */
   readonly ruleListeners?: readonly DesiredRuleListener[];
+  /** Present: rules that are not asked for stay as they are, as it is not known whose they are, but for these, which go. */
+  readonly onlyLeaving?: readonly RuleKey[];
   /** Most rules of a listener; absent: not known. */
   readonly maxRules?: number;
   /** Whether another load balancer may take its place, with another address. */

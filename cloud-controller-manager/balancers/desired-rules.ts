@@ -24,6 +24,8 @@ export type DesiredRule = DesiredTargets & {
   readonly initialSettings?: RuleSettings;
   /** Where its requests are redirected to. It keeps its targets until the redirect is in force, and has none then. */
   readonly redirect?: DesiredRedirect;
+  /** Whether it is not made: where it is there, its targets follow, and nothing else of it changes. */
+  readonly isPassive?: true;
   /** Whether the redirect that it has, or has not, stays. */
   readonly keepsRedirect?: true;
 };

@@ -22,7 +22,7 @@ import { isSameRedirect, planRewrites, type RedirectedRule, rewriteDeletions } f
 import { placeIdOf, type RuleKey, type RuleListenerKey, ruleKeyOf, ruleListenerKeyOf } from './target-place.ts';
 import { batches, type KnownOfTargets, orderTargetSteps, targetFactsOf } from './target-steps.ts';
 
-type WantedRules = Pick<DesiredLoadBalancer, 'listenerName' | 'maxRules'> & {
+type WantedRules = Pick<DesiredLoadBalancer, 'listenerName' | 'maxRules' | 'onlyLeaving'> & {
   readonly ruleListeners: readonly DesiredRuleListener[];
 };
 
@@ -42,7 +42,11 @@ type RulePair = {
   readonly targets: readonly Target[];
   /** Whether it is neither made nor changed, for want of a certificate or of the rule that it leads to. */
   readonly isFrozen: boolean;
+  /** Whether it stays though it is not asked for. */
+  readonly isKept: boolean;
 };
+
+type UnjudgedPair = Omit<RulePair, 'isFrozen' | 'isKept'>;
 
 /** A listener as it is wanted, and as it is. */
 type ListenerPair = { readonly wanted: DesiredRuleListener; readonly present?: Listener };
@@ -57,8 +61,9 @@ export function diffRules(
   observed: Contents,
   known: KnownOfTargets,
 ): ListenerDiff & { readonly awaited?: readonly Target[] } {
-  const { listenerName, ruleListeners, maxRules = Number.POSITIVE_INFINITY } = desired;
+  const { listenerName, maxRules = Number.POSITIVE_INFINITY } = desired;
   const ours = observed.listeners.filter(({ name }) => name === listenerName);
+  const ruleListeners = withKeptListeners(desired, ours);
   const { free, notices } = divideByClash(keepPlainRules(ruleListeners, ours), observed, listenerName, 'Ingress');
   const byKey = new Map(ours.map((one) => [ruleListenerKeyOf(one), one]));
   const listeners = free.map((wanted): ListenerPair => {
@@ -68,10 +73,10 @@ export function diffRules(
   const leaving = ours.filter((one) => listeners.every(({ present }) => present !== one));
   // Another protocol is to have the port.
   const inTheWay = leaving.filter((one) => free.some((wanted) => coversPort(one, wanted)));
-  const pairs = pairRules(listeners, observed.targets, ours);
+  const pairs = pairRules(listeners, observed.targets, ours, desired.onlyLeaving);
   const diffs = diffPairs(pairs, observed, known);
   const redirects = planRedirectsOf(pairs, observed, known);
-  const surplus = pairs.filter((one) => one.wanted === undefined && !redirects.kept.has(one.key));
+  const surplus = pairs.filter((one) => one.wanted === undefined && !one.isKept && !redirects.kept.has(one.key));
   const { early, doomed, late, blocked, awaited: ofRules } = planDeletions(surplus, pairs, observed, known, maxRules);
   const targets = orderTargetSteps(diffs);
   const steps: readonly LoadBalancerStep[] = [
@@ -108,13 +113,47 @@ export function diffRules(
   };
 }
 
+/**
+ * Leaves out passive rules that are not there, and adds the listeners that have a rule which stays though it is not asked for;
+ * they keep their port.
+ */
+function withKeptListeners(
+  { ruleListeners: asked, onlyLeaving }: WantedRules,
+  ours: readonly Listener[],
+): readonly DesiredRuleListener[] {
+  if (onlyLeaving === undefined) return asked;
+  const present = new Set(
+    ours.flatMap((one) => {
+      const key = ruleListenerKeyOf(one);
+      return key === undefined ? [] : (one.rules ?? []).map((rule) => ruleKeyOf(key, rule));
+    }),
+  );
+  const ruleListeners = asked.flatMap((listener): readonly DesiredRuleListener[] => {
+    const rules = listener.rules.filter(
+      (rule) => rule.isPassive !== true || present.has(ruleKeyOf(keyOf(listener), rule)),
+    );
+    return rules.length === 0 ? [] : [{ ...listener, rules }];
+  });
+  const kept = ours.flatMap(({ protocol, port, rules = [] }): readonly DesiredRuleListener[] => {
+    if (protocol !== 'HTTP' && protocol !== 'HTTPS') return [];
+    const isKept = rules.some((rule) => !onlyLeaving.includes(ruleKeyOf(`${protocol}/${port}`, rule)));
+    return isKept ? [{ protocol, port, rules: [] }] : [];
+  });
+  const unasked = kept.filter(({ protocol, port }) =>
+    ruleListeners.every((one) => one.protocol !== protocol || one.port !== port),
+  );
+  const free = ruleListeners.filter(({ port }) => unasked.every((one) => one.port !== port));
+  return [...free, ...unasked];
+}
+
 function pairRules(
   listeners: readonly ListenerPair[],
   targets: readonly Target[],
   ours: readonly Listener[],
+  onlyLeaving: DesiredLoadBalancer['onlyLeaving'],
 ): readonly RulePair[] {
   const targetsOf = Map.groupBy(targets, placeIdOf);
-  const pairs = listeners.flatMap(({ wanted: listener, present }): readonly Omit<RulePair, 'isFrozen'>[] => {
+  const pairs = listeners.flatMap(({ wanted: listener, present }): readonly UnjudgedPair[] => {
     const key = keyOf(listener);
     const its = new Map((present?.rules ?? []).map((rule) => [ruleKeyOf(key, rule), rule]));
     const keys = new Set([...listener.rules.map((rule) => ruleKeyOf(key, rule)), ...its.keys()]);
@@ -132,12 +171,16 @@ function pairRules(
       };
     });
   });
-  const lacks = ({ listener, wanted }: Omit<RulePair, 'isFrozen'>): boolean =>
+  const lacks = ({ listener, wanted }: UnjudgedPair): boolean =>
     wanted !== undefined && lacksCertificate(listener, wanted, ours);
   const made = new Set(pairs.flatMap((one) => (one.wanted !== undefined && !lacks(one) ? [one.key] : [])));
-  const leadsNowhere = ({ wanted }: Omit<RulePair, 'isFrozen'>): boolean =>
+  const leadsNowhere = ({ wanted }: UnjudgedPair): boolean =>
     wanted?.redirect !== undefined && !made.has(redirectKeyOf(wanted.redirect));
-  return pairs.map((one) => ({ ...one, isFrozen: lacks(one) || leadsNowhere(one) }));
+  return pairs.map((one) => ({
+    ...one,
+    isFrozen: lacks(one) || leadsNowhere(one),
+    isKept: one.wanted === undefined && onlyLeaving !== undefined && !onlyLeaving.includes(one.key),
+  }));
 }
 
 function diffPairs(pairs: readonly RulePair[], observed: Contents, known: KnownOfTargets) {
@@ -155,8 +198,8 @@ function planRedirectsOf(pairs: readonly RulePair[], observed: Contents, known: 
   const { keyOfRule, rewriteOf } = rewritesBy(pairs, observed);
   const byKey = new Map(pairs.map((one) => [one.key, one]));
   const rules = pairs.flatMap((pair): readonly RedirectedRule[] => {
-    const { key, listener, domain, url, wanted, targets, isFrozen } = pair;
-    if (isFrozen || wanted?.keepsRedirect === true) return [];
+    const { key, listener, domain, url, wanted, targets, isFrozen, isKept } = pair;
+    if (isFrozen || isKept || wanted?.keepsRedirect === true) return [];
     const present = rewriteOf(pair.present);
     const isLive = present !== undefined || targets.some(({ weight }) => weight > 0);
     return [
@@ -178,7 +221,7 @@ function planDeletions(
   known: KnownOfTargets,
   maxRules: number,
 ) {
-  const ids = new Set(pairs.flatMap(({ present }) => present?.ruleId ?? []));
+  const ids = new Set(pairs.flatMap(({ present, isKept }) => (isKept ? [] : (present?.ruleId ?? []))));
   const foreign = (observed.rewrites ?? []).filter(({ sourceRuleId }) => !ids.has(sourceRuleId));
   const isBlocked = ({ present }: RulePair): boolean =>
     foreign.some(({ targetRuleId }) => targetRuleId === present?.ruleId);

@@ -35,7 +35,7 @@ export class StatusPublisher<H extends BalancerOwner> {
     const head = this.#objects.headOf(object);
     const address = renderAddress(addresses);
     const written = await this.#objects.writeAddress(object, address, signal);
-    if (await this.#isAllowed(signal)) {
+    if (await this.isAllowed(signal)) {
       await this.#objects.writeStatus(written, addresses, signal);
       this.#reports.problems(head, problems);
       return;
@@ -59,8 +59,8 @@ export class StatusPublisher<H extends BalancerOwner> {
     return { verb: 'patch', ...(group === '' ? {} : { group }), resource: plural, subresource: 'status' };
   }
 
-  /** Asks the API server. A right that is granted stays; one that is missing is asked for again after a minute. */
-  async #isAllowed(signal: AbortSignal): Promise<boolean> {
+  /** Tells whether the status may be written. A right that is granted stays; one that is missing is asked for again after a minute. */
+  async isAllowed(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#deps;
     if (!(await this.#isGranted) && clock.monotonicMs() - this.#askedAtMs >= ASK_AGAIN_MS) {
       this.#askedAtMs = clock.monotonicMs();

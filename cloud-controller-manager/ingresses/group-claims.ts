@@ -1,9 +1,12 @@
 import type { DesiredRuleListener } from '../balancers/desired-rules.ts';
+import type { RuleKey } from '../balancers/target-place.ts';
 import type { IngressHead } from './read-ingress.ts';
 import type { RuleClaim } from './resolve-clashes.ts';
 
 /** A claim of an Ingress that is gone comes after those of all that are there. */
 const LAST = '~';
+/** Rules that are not asked for any more, and may still be there: more than a load balancer has. */
+const MAX_PLACED = 5_000;
 
 /** Remembers which rules Ingresses of groups ask for, and which of those that are gone stay. */
 export class GroupClaims {
@@ -11,6 +14,9 @@ export class GroupClaims {
   readonly #last = new Map<string, readonly DesiredRuleListener[]>();
   /** By unit: rules that stay though their Ingress is gone. */
   readonly #left = new Map<string, readonly RuleClaim[]>();
+
+  /** By unit: rules that were asked for since the start, the latest last. */
+  readonly #placed = new Map<string, Set<RuleKey>>();
 
   /** Returns the rules that an Ingress asked for last; undefined: that is not known. */
   get(key: string): readonly DesiredRuleListener[] | undefined {
@@ -33,9 +39,21 @@ export class GroupClaims {
     ]);
   }
 
+  /** Returns the claim of an Ingress that goes: it comes after all others. */
+  static leaving({ key, uid }: IngressHead, listeners: readonly DesiredRuleListener[]): RuleClaim {
+    return { ingress: { key, uid, createdAt: LAST }, isGrouped: true, role: 'leaving', listeners };
+  }
+
   /** Returns what stays of a unit though the Ingresses are gone. */
   left(unitKey: string): readonly RuleClaim[] {
     return this.#left.get(unitKey) ?? [];
+  }
+
+  /** Notes the rules that a unit is to have; returns all of which this process has noted that, without them. */
+  place(unitKey: string, keys: ReadonlySet<RuleKey>): readonly RuleKey[] {
+    const placed = [...(this.#placed.get(unitKey) ?? [])].filter((key) => !keys.has(key)).slice(-MAX_PLACED);
+    this.#placed.set(unitKey, new Set([...placed, ...keys]));
+    return placed;
   }
 
   /** Forgets an Ingress. */
@@ -46,6 +64,7 @@ export class GroupClaims {
   /** Forgets a unit that has no Ingress any more. */
   forgetUnit(unitKey: string): void {
     this.#left.delete(unitKey);
+    this.#placed.delete(unitKey);
   }
 }
 

@@ -2,6 +2,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
 import { groupListenerNameOf } from '../balancers/balancer-owner.ts';
 import type { Notice } from '../balancers/notice.ts';
 import type { OwnerAddresses } from '../balancers/owner-addresses.ts';
@@ -24,7 +25,7 @@ import type { CertificateKeeper } from './keep-certificates.ts';
 import { hasOtherRules } from './other-rules.ts';
 import { placeCertificates, withRetry } from './place-certificates.ts';
 import { planAddresses } from './plan-addresses.ts';
-import { heldBy, planGroup, planOf } from './plan-group.ts';
+import { keysOf, planGroup, planOf } from './plan-group.ts';
 import { isStarting, type PlannedMember, planMember } from './plan-member.ts';
 import { MAX_RULES } from './plan-unit.ts';
 import { readAnnotations } from './read-annotations.ts';
@@ -55,6 +56,9 @@ type Brought =
 
 /** Rules are being deleted; when to look again. */
 const LEAVING_MS = 2_000;
+/** What one Ingress depends on is waited for so long; then the others are served. */
+const STARTING_MS = 15_000;
+const AVOIDED_MS = 600_000;
 
 /**
  * Keeps groups of Ingresses: their rules are on the listeners of one load balancer, whose name is that of the group. The
@@ -64,6 +68,10 @@ export class GroupSync {
   readonly #deps: ControllerDeps;
   readonly #parts: GroupParts;
   readonly #claims = new GroupClaims();
+  /** By unit: since when it is looked at; monotonic milliseconds. */
+  readonly #sinceMs = new Map<string, number>();
+  /** By uid: until when an Ingress does not have the record of its group; monotonic milliseconds. */
+  readonly #avoidedUntilMs = new Map<string, number>();
 
   constructor(deps: ControllerDeps, parts: GroupParts) {
     this.#deps = deps;
@@ -102,10 +110,11 @@ export class GroupSync {
       planned.push(await planMember({ ...this.#parts, claims: this.#claims }, member, group.loadBalancerId, context));
     const hasLeft = this.#claims.left(group.unitKey).length > 0;
     const leader =
+      planned.find((one) => isJoined(one.head) && one.plan.desired !== undefined && !this.#isAvoided(one.head)) ??
       planned.find(({ head, membership }) => isJoined(head) && membership !== 'left') ??
       (hasLeft ? leaving.find(({ head }) => isJoined(head)) : undefined) ??
       planned.find(({ head }) => isJoined(head));
-    if (planned.some(({ plan }) => isStarting(plan))) {
+    if (this.#isNew(group.unitKey) && planned.some(({ plan }) => isStarting(plan))) {
       const afterMs = Math.min(...planned.flatMap(({ plan }) => plan.afterMs ?? []));
       return { kind: 'served', result: { kind: 'again', afterMs }, isFree: false };
     }
@@ -115,6 +124,9 @@ export class GroupSync {
     }
     try {
       return await this.#serve(group, { planned, leaving, leader }, context);
+    } catch (error) {
+      if (isKubeError(error)) this.#avoid(leader.head);
+      throw error;
     } finally {
       // The targets of the group are those of each of its Ingresses: the one that is read for all may go.
       for (const { head } of [...planned, ...leaving])
@@ -129,11 +141,17 @@ export class GroupSync {
   ): Promise<Brought> {
     const { certificates, quota, reports, status, sync } = this.#parts;
     const maxRules = await quota.rules(context);
-    const claims: RuleClaim[] = planned.flatMap(({ head, claimed }) =>
-      claimed === undefined ? [] : [{ ingress: head, isGrouped: true, listeners: claimed }],
-    );
+    const claims: RuleClaim[] = planned.map(({ head, claimed, isUnknown }) => ({
+      ...{ ingress: head, isGrouped: true, listeners: claimed },
+      ...(isUnknown ? { role: 'passive' as const } : {}),
+    }));
     claims.push(...this.#claims.left(unitKey));
-    const { listeners, noticesOf } = planGroup(claims, maxRules ?? MAX_RULES);
+    const hasUnknown = planned.some(({ isUnknown }) => isUnknown);
+    if (hasUnknown) claims.push(...(await this.#claimsOf(leaving, context)));
+    const { listeners, keysOf: keysOfUid, noticesOf } = planGroup(claims, maxRules ?? MAX_RULES);
+    const placed = this.#claims.place(unitKey, new Set(keysOf(listeners)));
+    const ofLeaving = leaving.flatMap(({ head }) => keysOfUid.get(head.uid) ?? []);
+    const onlyLeaving = hasUnknown ? [...new Set([...placed, ...ofLeaving])].toSorted() : undefined;
     const uploads = new Map(planned.flatMap(({ plan }) => [...plan.uploads]));
     const ensured = await certificates.ensure(unitKey, uploads, context);
     const ruleListeners = placeCertificates(listeners, ensured.ids);
@@ -153,30 +171,59 @@ export class GroupSync {
         for (const { head } of leaving) reports.problems(head, problems);
       },
       publish: async (object, addresses, problems, signal) => {
-        for (const member of planned) {
+        await forEach(planned, async (member) => {
           const all = [...noticesFor(member), ...problems];
           const written = member === leader ? object : member.object;
-          const isWritten = member.membership === 'serving' && isJoined(member.head);
+          // Who wrote a record of a group himself is none of it.
+          const isServed = member.isUnknown || this.#claims.get(member.head.key) !== undefined;
+          const isWritten = member.membership === 'serving' && isJoined(member.head) && isServed;
           if (isWritten) await status.publish(written, addresses, all, signal);
           else reports.problems(member.head, member.membership === 'left' ? [] : all);
-        }
+        });
       },
       waits: (observed) => {
-        hasOthers = hasOtherRules(observed, listenerName, ruleListeners);
+        hasOthers = hasOtherRules(observed, listenerName, ruleListeners, onlyLeaving);
       },
     };
-    const unknown = planned.find(({ claimed }) => claimed === undefined);
-    if (unknown !== undefined) {
-      const result = await sync.apply(unit, { ...plan, notices: [heldBy(unknown.head)] }, context);
-      return { kind: 'served', result, isFree: false };
-    }
     const desired = {
       ...{ source: { kind: 'existing' as const, loadBalancerId }, listenerName, listeners: [], ruleListeners },
       ...(maxRules === undefined ? {} : { maxRules }),
+      ...(onlyLeaving === undefined ? {} : { onlyLeaving }),
       allowsAddressChange: false,
     };
     const result = await sync.apply(unit, { ...plan, desired }, context);
     return { kind: 'served', result, isFree: sync.isInOrder(unitKey) || !hasOthers };
+  }
+
+  /** What Ingresses that go ask for, or asked for last. */
+  async #claimsOf(leaving: readonly Member[], context: CallContext): Promise<readonly RuleClaim[]> {
+    const claims: RuleClaim[] = [];
+    for (const { head, object } of leaving) {
+      const { planner } = this.#parts;
+      const { settings } = readAnnotations(head.annotations);
+      const known = this.#claims.get(head.key) ?? (await planner.plan(object, head, settings, context)).listeners;
+      claims.push(GroupClaims.leaving(head, known ?? []));
+    }
+    return claims;
+  }
+
+  /** Whether this process has begun with a unit just now: what its Ingresses depend on is being read. */
+  #isNew(unitKey: string): boolean {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const sinceMs = this.#sinceMs.get(unitKey) ?? nowMs;
+    this.#sinceMs.set(unitKey, sinceMs);
+    return nowMs - sinceMs < STARTING_MS;
+  }
+
+  /** Notes that the API server refuses writes of an Ingress, or that another client writes it all the time. */
+  #avoid({ uid }: IngressHead): void {
+    this.#avoidedUntilMs.set(uid, this.#deps.clock.monotonicMs() + AVOIDED_MS);
+  }
+
+  #isAvoided({ uid }: IngressHead): boolean {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const [one, untilMs] of this.#avoidedUntilMs) if (untilMs <= nowMs) this.#avoidedUntilMs.delete(one);
+    return this.#avoidedUntilMs.has(uid);
   }
 
   /** Ends those of which nothing is on the load balancer any more, and those whose rules stay without them. */
@@ -195,7 +242,7 @@ export class GroupSync {
     }
     if (leaving.length === 0) return result;
     if (!isFree) return soonest(result, LEAVING_MS);
-    for (const member of leaving) await this.#end(member, signal);
+    await forEach(leaving, (member) => this.#end(member, signal));
     return result;
   }
 
@@ -214,7 +261,7 @@ export class GroupSync {
       if (unserved.length > 0) gates.note(unitKey, 'refused');
       if (released.kind === 'again') return released;
       this.#forget(first.head.key);
-      for (const member of others) await this.#end(member, context.signal);
+      await forEach(others, (member) => this.#end(member, context.signal));
     }
     for (const member of staying) if (member.membership === 'left') await this.#end(member, context.signal);
     certificates.forget(unitKey);
@@ -223,6 +270,7 @@ export class GroupSync {
       return { kind: 'again', afterMs: RESYNC_MS };
     }
     this.#claims.forgetUnit(unitKey);
+    this.#sinceMs.delete(unitKey);
     sync.forget(unitKey);
     return { kind: 'done' };
   }
@@ -243,6 +291,13 @@ export class GroupSync {
     this.#parts.sync.forgetOwner(key);
     this.#parts.reports.forget(key);
   }
+}
+
+/** Does the same for each, whichever fail. @throws the first error, when all were tried */
+async function forEach<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
+  const errors: unknown[] = [];
+  for (const one of all) await work(one).catch((error: unknown) => errors.push(error));
+  if (errors.length > 0) throw errors[0];
 }
 
 function soonest(result: ReconcileResult, afterMs: number): ReconcileResult {

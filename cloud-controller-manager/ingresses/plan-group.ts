@@ -1,12 +1,14 @@
-import type { DesiredRuleListener } from '../balancers/desired-rules.ts';
-import { blocking, type Notice } from '../balancers/notice.ts';
+import type { DesiredRule, DesiredRuleListener } from '../balancers/desired-rules.ts';
+import { type Notice, remark } from '../balancers/notice.ts';
 import type { OwnerPlan } from '../balancers/owner-plan.ts';
-import type { IngressHead } from './read-ingress.ts';
+import { type RuleKey, ruleKeyOf } from '../balancers/target-place.ts';
 import { type RuleClaim, resolveClashes } from './resolve-clashes.ts';
 
 /** What a unit of Ingresses gets of its load balancer, together and each. */
 type GroupPlan = {
   readonly listeners: readonly DesiredRuleListener[];
+  /** By uid of the Ingress: the rules that it gets, or keeps others from. */
+  readonly keysOf: ReadonlyMap<string, readonly RuleKey[]>;
   /** By uid of the Ingress. */
   readonly noticesOf: ReadonlyMap<string, readonly Notice[]>;
 };
@@ -15,21 +17,41 @@ type GroupPlan = {
 export function planGroup(claims: readonly RuleClaim[], maxRules: number): GroupPlan {
   const granted = resolveClashes(claims, maxRules);
   const byPort = new Map<number, DesiredRuleListener>();
-  for (const { listeners } of granted.values())
-    for (const one of listeners) {
+  for (const { ingress, role } of claims)
+    for (const granting of role === 'leaving' ? [] : (granted.get(ingress.uid)?.listeners ?? [])) {
+      const one = role === 'passive' ? passive(granting) : granting;
       const known = byPort.get(one.port);
       byPort.set(one.port, known === undefined ? one : { ...one, ...known, rules: [...known.rules, ...one.rules] });
     }
   return {
     listeners: [...byPort.values()].toSorted((one, other) => one.port - other.port),
+    keysOf: new Map([...granted].map(([uid, its]) => [uid, keysOf(its.listeners)])),
     noticesOf: new Map([...granted].map(([uid, { notices }]) => [uid, notices])),
   };
 }
 
-/** Returns why the rules of a group stay as they are. */
-export function heldBy({ key }: Pick<IngressHead, 'key'>): Notice {
-  const message = `the rules of the load balancer stay as they are, as those of the Ingress ${key}, which shares it, are not known: it cannot be served, as its events say, or has mode skip. Targets follow`;
-  return blocking('IngressRefused', message);
+function passive({ rules, ...listener }: DesiredRuleListener): DesiredRuleListener {
+  const passiveRules = rules.map(
+    ({ domain, url, targets, keptIps, keepsNodes, certificate }): DesiredRule => ({
+      ...{ domain, url, settings: {}, keepsRedirect: true, isPassive: true },
+      ...(certificate === undefined ? {} : { certificate: { kind: 'asIs' } }),
+      ...(targets === undefined ? {} : { targets }),
+      ...(keptIps === undefined ? {} : { keptIps }),
+      ...(keepsNodes === undefined ? {} : { keepsNodes }),
+    }),
+  );
+  return { ...listener, rules: passiveRules };
+}
+
+/** Returns the keys of rules. */
+export function keysOf(listeners: readonly DesiredRuleListener[]): readonly RuleKey[] {
+  return listeners.flatMap(({ protocol, port, rules }) => rules.map((rule) => ruleKeyOf(`${protocol}/${port}`, rule)));
+}
+
+/** Returns what an Ingress has to know whose rules are not known. */
+export function noticeOfUnknown(loadBalancerId: string): Notice {
+  const message = `what this Ingress asked of ${loadBalancerId} before is not known any more: rules that are there and that no other Ingress asks for stay as they are until it is corrected, or its mode is not skip`;
+  return remark('IngressRefused', message);
 }
 
 /** Puts the plans of Ingresses together, but for what is desired of the load balancer. */

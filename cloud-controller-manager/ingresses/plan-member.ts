@@ -1,12 +1,15 @@
 import type { CallContext } from '../../cloud/cloud.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
 import type { DesiredRuleListener } from '../balancers/desired-rules.ts';
 import { type Notice, remark } from '../balancers/notice.ts';
 import type { OwnerAddresses } from '../balancers/owner-addresses.ts';
+import type { StatusPublisher } from '../balancers/publish-status.ts';
 import type { OwnerObjects } from '../balancers/write-owner.ts';
 import { isJoined, type Membership, wantsToLeave } from './decide-membership.ts';
 import type { Member } from './find-members.ts';
 import { type GroupClaims, retarget } from './group-claims.ts';
 import type { IngressPlanner } from './ingress-planner.ts';
+import { noticeOfUnknown } from './plan-group.ts';
 import type { IngressPlan } from './plan-ingress.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { type IngressHead, readIngressHead } from './read-ingress.ts';
@@ -16,6 +19,7 @@ type MemberParts = {
   readonly published: Pick<OwnerAddresses, 'need'>;
   readonly planner: Pick<IngressPlanner, 'plan' | 'forget'>;
   readonly objects: Pick<OwnerObjects<IngressHead>, 'writeRecord'>;
+  readonly status: Pick<StatusPublisher<IngressHead>, 'isAllowed'>;
   readonly claims: GroupClaims;
 };
 
@@ -23,56 +27,95 @@ type MemberParts = {
 export type PlannedMember = Member & {
   readonly plan: IngressPlan;
   readonly notices: readonly Notice[];
-  /** Its rules; undefined: they are not known. */
-  readonly claimed: readonly DesiredRuleListener[] | undefined;
+  /** Its rules. */
+  readonly claimed: readonly DesiredRuleListener[];
+  /** Whether it may have other rules, of a former process: `claimed` is what it asks for now, and nothing is made of that. */
+  readonly isUnknown: boolean;
 };
 
 const NOTHING: IngressPlan = { uploads: new Map(), notices: [] };
+/** The API server refused a write of one Ingress, or it has changed. */
+const RETRY_MS = 5_000;
 
 /**
  * Plans one Ingress of a group, and writes that it is of the group before anything is made for it. One that cannot be read,
- * or has mode skip, keeps the rules that it asked for last.
- * @throws KubeError
+ * or has mode skip, keeps the rules that it asked for last. What the API server refuses of it concerns no other one.
  */
 export async function planMember(
-  { published, planner, objects, claims }: MemberParts,
+  parts: MemberParts,
   member: Member,
   loadBalancerId: string,
   context: CallContext,
 ): Promise<PlannedMember> {
+  try {
+    return await plan(parts, member, loadBalancerId, context);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (!isKubeError(error)) throw error;
+    const last = parts.claims.get(member.head.key);
+    const message = `${error.message}; its rules stay as they are, and it is tried again`;
+    const isShort = error.code === 'CONFLICT' || error.code === 'NOT_FOUND';
+    const notices = isShort ? [] : [remark('SyncLoadBalancerFailed', message)];
+    const isUnknown = last === undefined && (await isProven(parts, member.head, context.signal));
+    const claimed = retarget(last ?? [], []);
+    return { ...member, plan: { ...NOTHING, afterMs: RETRY_MS }, notices, claimed, isUnknown };
+  }
+}
+
+/**
+ * Tells whether rules may have been made for an Ingress by a former process. Its record says so, which people may write;
+ * its status does too, which they may not. Where this program may not write it, the record has to do.
+ */
+async function isProven({ status }: MemberParts, head: IngressHead, signal: AbortSignal): Promise<boolean> {
+  if (!isJoined(head) || !head.hasFinalizer) return false;
+  return head.addresses.length > 0 || !(await status.isAllowed(signal));
+}
+
+/** @throws KubeError */
+async function plan(
+  parts: MemberParts,
+  member: Member,
+  loadBalancerId: string,
+  context: CallContext,
+): Promise<PlannedMember> {
+  const { published, planner, objects, claims } = parts;
   const { head, membership } = member;
   const { settings, notices: ofAnnotations, areTargetsKnown } = readAnnotations(head.annotations);
   if (settings.directAccess !== undefined) published.need();
-  const isKnown = isJoined(head) && head.hasFinalizer;
   const last = claims.get(head.key);
+  const isUnknown = last === undefined && (await isProven(parts, head, context.signal));
+  const unknown = isUnknown ? [noticeOfUnknown(loadBalancerId)] : [];
   if (settings.mode === 'skip' && (last !== undefined || membership !== 'left')) {
+    // What it asked for last is not known, as after a restart: others do not get what it asks for now.
+    const now = isUnknown ? ((await planner.plan(member.object, head, settings, context)).listeners ?? []) : [];
     planner.forget(head.key);
-    // One that was never served has no rules that could stay.
-    const claimed = last === undefined ? (isKnown ? undefined : []) : retarget(last, []);
-    return { ...member, plan: NOTHING, notices: [...member.ofClass, ...ofAnnotations], claimed };
+    const notices = [...member.ofClass, ...ofAnnotations, ...unknown];
+    return { ...member, plan: NOTHING, notices, claimed: retarget(last ?? now, []), isUnknown };
   }
-  const plan = await planner.plan(member.object, head, settings, context);
+  const planned = await planner.plan(member.object, head, settings, context);
   if (membership === 'left') {
     // What it asked for last is not known, as after a restart: it is taken for what it asks for now.
-    const claimed = retarget(plan.listeners ?? [], []);
-    if (plan.listeners !== undefined) claims.note(head.key, claimed);
-    return { ...member, plan: isStarting(plan) ? plan : NOTHING, notices: [], claimed };
+    const claimed = retarget(planned.listeners ?? [], []);
+    if (planned.listeners !== undefined) claims.note(head.key, claimed);
+    return { ...member, plan: isStarting(planned) ? planned : NOTHING, notices: [], claimed, isUnknown: false };
   }
-  const isReadable = plan.desired !== undefined && !ofAnnotations.some(({ blocks }) => blocks);
-  if (isReadable && plan.listeners !== undefined) claims.note(head.key, plan.listeners);
-  const now = areTargetsKnown ? (plan.listeners ?? []) : [];
-  const kept = last === undefined ? (isKnown ? undefined : []) : retarget(last, now);
-  const joins = isReadable && membership === 'serving' && !isKnown;
+  const isReadable = planned.desired !== undefined && !ofAnnotations.some(({ blocks }) => blocks);
+  const joins = isReadable && membership === 'serving' && !(isJoined(head) && head.hasFinalizer);
   const record = { serial: 1, loadBalancerId, grouped: true };
   const object = joins ? await objects.writeRecord(member.object, record, context.signal) : member.object;
+  if (isReadable && planned.listeners !== undefined) claims.note(head.key, planned.listeners);
+  const now = areTargetsKnown ? (planned.listeners ?? []) : [];
   const notices = [
     ...member.ofClass,
     ...ofAnnotations,
-    ...plan.notices,
+    ...planned.notices,
     ...refuseLeaving(head, membership, loadBalancerId),
+    ...(isReadable || isStarting(planned) ? [] : unknown),
   ];
-  const claimed = isReadable ? plan.listeners : kept;
-  return { ...member, object, head: readIngressHead(object), plan, notices, claimed };
+  const common = { ...member, object, head: readIngressHead(object), plan: planned, notices };
+  if (isReadable) return { ...common, claimed: planned.listeners ?? [], isUnknown: false };
+  const kept = isUnknown ? now : last === undefined ? [] : retarget(last, now);
+  return { ...common, claimed: kept, isUnknown };
 }
 
 /** Tells whether what an Ingress depends on is being read. */

@@ -9,6 +9,8 @@ export type RuleClaim = {
   readonly ingress: Pick<IngressHead, 'key' | 'uid' | 'createdAt'>;
   /** Whether it shares the load balancer (`enable-group`). */
   readonly isGrouped: boolean;
+  /** `passive`: its rules are not made; others do not get them. `leaving`: they go. Absent: they are made. */
+  readonly role?: 'passive' | 'leaving';
   readonly listeners: readonly DesiredRuleListener[];
 };
 

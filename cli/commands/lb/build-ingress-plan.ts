@@ -10,7 +10,8 @@ import {
   isJoined,
   unitKeysOf,
 } from '../../../cloud-controller-manager/ingresses/decide-membership.ts';
-import { heldBy, planGroup, planOf } from '../../../cloud-controller-manager/ingresses/plan-group.ts';
+import { GroupClaims } from '../../../cloud-controller-manager/ingresses/group-claims.ts';
+import { noticeOfUnknown, planGroup, planOf } from '../../../cloud-controller-manager/ingresses/plan-group.ts';
 import { type IngressPlan, planIngress, withConfig } from '../../../cloud-controller-manager/ingresses/plan-ingress.ts';
 import { MAX_RULES, planUnit } from '../../../cloud-controller-manager/ingresses/plan-unit.ts';
 import { readAnnotations } from '../../../cloud-controller-manager/ingresses/read-annotations.ts';
@@ -19,6 +20,7 @@ import {
   readIngressHead,
   readIngressSpec,
 } from '../../../cloud-controller-manager/ingresses/read-ingress.ts';
+import type { RuleClaim } from '../../../cloud-controller-manager/ingresses/resolve-clashes.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
@@ -101,9 +103,13 @@ function planSingle({ object, head }: Member, context: PlanContext): readonly In
   return [render([head.key], { ...owned, notices }, listenerName, observed, context)];
 }
 
-function planShared(all: readonly Member[], loadBalancerId: string, context: PlanContext): readonly IngressLbPlan[] {
+function planShared(
+  members: readonly Member[],
+  loadBalancerId: string,
+  context: PlanContext,
+): readonly IngressLbPlan[] {
   const { terms, facts, secrets } = context;
-  const roles = all.map((member) => ({
+  const roles = members.map((member) => ({
     member,
     is: decideMembership(member.head, roleOf(member.head, context).role, loadBalancerId),
   }));
@@ -120,8 +126,7 @@ function planShared(all: readonly Member[], loadBalancerId: string, context: Pla
     terms.cloud,
     ifKnown(facts.groups),
   );
-  const keys = (members: readonly Member[]): readonly string[] =>
-    members.toSorted(compareAges).map(({ head }) => head.key);
+  const keys = (some: readonly Member[]): readonly string[] => some.toSorted(compareAges).map(({ head }) => head.key);
   if (serving.length === 0) {
     const steps =
       observed === undefined || hasLeft ? [] : described(releaseSteps(listenerName, observed), observed, secrets);
@@ -133,20 +138,31 @@ function planShared(all: readonly Member[], loadBalancerId: string, context: Pla
     const isReadable = plan.desired !== undefined && settings.mode !== 'skip' && !notices.some(({ blocks }) => blocks);
     return { head, plan, notices: [...notices, ...plan.notices], isReadable };
   });
-  const claims = planned.flatMap(({ head, plan: { listeners }, isReadable }) =>
-    isReadable && listeners !== undefined ? [{ ingress: head, isGrouped: true, listeners }] : [],
+  // One that cannot be read, or has mode skip, keeps its rules, which are not known here.
+  const isUnknown = ({ head, isReadable }: (typeof planned)[number]): boolean => !isReadable && isJoined(head);
+  const claims = planned.flatMap((one): readonly RuleClaim[] => {
+    const { listeners: its } = one.plan;
+    if (its === undefined || !(one.isReadable || isUnknown(one))) return [];
+    return [{ ingress: one.head, isGrouped: true, listeners: its, ...(one.isReadable ? {} : { role: 'passive' }) }];
+  });
+  const hasUnknown = hasLeft || planned.some(isUnknown);
+  const ofLeaving = leaving.map(({ object, head }) =>
+    GroupClaims.leaving(head, planMember(object, head, context).listeners ?? []),
   );
-  const { listeners, noticesOf } = planGroup(claims, terms.cloud.maxRules ?? MAX_RULES);
-  const held = planned.find(({ head, isReadable }) => !isReadable && isJoined(head));
-  const notices = [
-    ...planned.flatMap(({ head, notices: its }) => [...its, ...(noticesOf.get(head.uid) ?? [])].map(prefixed(head))),
-    ...(held === undefined ? [] : [heldBy(held.head)]),
-  ];
+  const all = hasUnknown ? [...claims, ...ofLeaving] : claims;
+  const { listeners, keysOf, noticesOf } = planGroup(all, terms.cloud.maxRules ?? MAX_RULES);
+  const notices = planned.flatMap((one) => {
+    const { head, notices: its } = one;
+    const unknown = isUnknown(one) ? [noticeOfUnknown(loadBalancerId)] : [];
+    return [...its, ...unknown, ...(noticesOf.get(head.uid) ?? [])].map(prefixed(head));
+  });
   const plan = planOf(planned, listeners);
   const source = { kind: 'existing' as const, loadBalancerId };
-  const desired = { source, listenerName, listeners: [], ruleListeners: listeners, allowsAddressChange: false };
-  // The one that cannot be read, or has mode skip, keeps its rules, which are not known here.
-  if (held !== undefined || hasLeft) return [{ ingresses: keys(serving), steps: [], notices, secrets: [] }];
+  const onlyLeaving = leaving.flatMap(({ head }) => keysOf.get(head.uid) ?? []);
+  const desired = {
+    ...{ source, listenerName, listeners: [], ruleListeners: listeners, allowsAddressChange: false },
+    ...(hasUnknown ? { onlyLeaving } : {}),
+  };
   // What one of them asks for in vain stops no other.
   const open = notices.map((one) => ({ ...one, blocks: false }));
   return [render(keys(serving), { ...plan, desired, notices: open }, listenerName, observed, context)];

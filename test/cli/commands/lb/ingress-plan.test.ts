@@ -194,7 +194,7 @@ test('a group that is served: nothing while it is in order; the rules of one tha
   await world.patch('two', { annotations: { [mode]: 'skip' } });
   const [skipped] = await read();
   t.deepEqual(skipped?.steps, []);
-  t.regex(skipped?.notices[0]?.message ?? '', /default\/two.* has mode skip/);
+  t.regex(skipped?.notices[0]?.message ?? '', /default\/two: .*or its mode is not skip/);
   await world.patch('two', { annotations: { [mode]: null } });
   await world.delete('two');
   t.deepEqual(
