@@ -1,4 +1,5 @@
 import { runInBackground } from '../runtime/background.ts';
+import { startInterval, type Timer } from '../runtime/timer.ts';
 import { collectOrphans } from './attachment/collect.ts';
 import { finishReleasing } from './attachment/detach.ts';
 import { endCooldowns } from './attachment/end-cooldowns.ts';
@@ -82,7 +83,11 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
           ),
         ]),
   ];
-  return { close: () => timers.forEach(clearInterval) };
+  return {
+    close: () => {
+      for (const timer of timers) timer.cancel();
+    },
+  };
 }
 
 function every(
@@ -90,7 +95,7 @@ function every(
   intervalMs: number,
   what: string,
   run: () => Promise<unknown>,
-): NodeJS.Timeout {
+): Timer {
   let isRunning = false;
   const tick = async (): Promise<void> => {
     if (isRunning || signal.aborted) return;
@@ -103,7 +108,7 @@ function every(
       isRunning = false;
     }
   };
-  return setInterval(() => runInBackground(what, tick()), intervalMs);
+  return startInterval(() => runInBackground(what, tick()), intervalMs);
 }
 
 function sample({ state, metrics }: AgentComponents): void {

@@ -1,4 +1,5 @@
 import { closeSync } from 'node:fs';
+import { startTimer, type Timer } from '../runtime/timer.ts';
 import { ByteView } from './byte-view.ts';
 import {
   decodeNftablesNotifications,
@@ -99,7 +100,7 @@ export function openMonitor(options: MonitorOptions): Monitor {
   const { gatherMs = 0 } = options;
   const sources: Source[] = [];
   let timer: NodeJS.Timeout | undefined;
-  let gathering: NodeJS.Timeout | undefined;
+  let gathering: Timer | undefined;
   let isOpen = true;
   const drainAll = () => {
     gathering = undefined;
@@ -112,7 +113,7 @@ export function openMonitor(options: MonitorOptions): Monitor {
       for (const source of sources) {
         source.mute();
       }
-      gathering = setTimeout(drainAll, gatherMs);
+      gathering = startTimer(drainAll, gatherMs);
     }
   };
   const onReadable = gatherMs > 0 ? gather : undefined;
@@ -123,7 +124,7 @@ export function openMonitor(options: MonitorOptions): Monitor {
   function close(): void {
     if (isOpen) {
       isOpen = false;
-      clearTimeout(gathering);
+      gathering?.cancel();
       for (const source of sources) {
         source.close();
       }

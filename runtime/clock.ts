@@ -1,3 +1,5 @@
+import { startTimer } from './timer.ts';
+
 /** A clock and a timer. This port keeps `Date.now()` and `setTimeout` out of decisions, so that tests control time. */
 export type Clock = {
   /** Wall clock, milliseconds since the epoch: for people, and for times that other programs wrote. May jump. */
@@ -9,7 +11,7 @@ export type Clock = {
    * not this boot. Never jumps, and all processes read the same value. @see clock_gettime(2) CLOCK_MONOTONIC
    */
   bootMs(): number;
-  /** Resolves after `ms` milliseconds. Rejects with the signal's reason when aborted. */
+  /** Resolves after `ms` milliseconds, however many they are; `Infinity` never ends. Rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 };
 
@@ -23,10 +25,10 @@ export const systemClock: Clock = {
     new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
       const abort = (): void => {
-        clearTimeout(timer);
+        timer.cancel();
         reject(signal?.reason);
       };
-      const timer = setTimeout(() => {
+      const timer = startTimer(() => {
         signal?.removeEventListener('abort', abort);
         resolve();
       }, ms);

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Connection, ConnectionTable } from './connection-table.ts';
 import { isRecord } from './decode.ts';
+import { startTimer } from './timer.ts';
 
 /** Most requests of one connection that are not answered yet. The clients of our servers send one after the other. */
 const MAX_PIPELINED = 4;
@@ -68,8 +69,8 @@ export class HttpExchanges {
   /** Bounds the time of an answer that was written, and the memory of all that are not read. */
   #onAnswered(connection: Connection, response: ServerResponse): void {
     if (response.closed || !response.writableEnded || response.writableFinished) return;
-    const timer = setTimeout(() => this.connections.close(connection), this.#readMs).unref();
-    response.once('close', () => clearTimeout(timer));
+    const timer = startTimer(() => this.connections.close(connection), this.#readMs).unref();
+    response.once('close', timer.cancel);
     this.#boundUnread(connection);
   }
 

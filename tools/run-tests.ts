@@ -93,6 +93,7 @@ const SUITES: readonly Suite[] = [
       ['node', 'tools/check-seeds.ts'],
       ['node', 'tools/check-callbacks.ts'],
       ['node', '--disable-warning=ExperimentalWarning', 'tools/check-clocks.ts'],
+      ['node', '--disable-warning=ExperimentalWarning', 'tools/check-timers.ts'],
       ['node', '--disable-warning=ExperimentalWarning', 'tools/check-file-reads.ts'],
       ['node', '--disable-warning=ExperimentalWarning', 'tools/check-error-events.ts'],
       ['node', 'tools/check-words.ts'],

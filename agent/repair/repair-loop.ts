@@ -2,6 +2,7 @@ import type { MonitorEvent } from '../../netlink/monitor.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { startInterval, startTimer, type Timer } from '../../runtime/timer.ts';
 import type { ReconcileReport } from './reconcile.ts';
 
 /** Dependencies of the loop. */
@@ -65,7 +66,7 @@ const SETTINGS_MS = 250;
 export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   let running: Promise<unknown> = Promise.resolve();
   let isClosed = false;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let notBeforeMs = Number.NEGATIVE_INFINITY;
   let failures = 0;
   let isAttempting = false;
@@ -109,7 +110,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   /** Sets the timer of the next pass if one is called for. One that was called for during a pass comes after its pause. */
   const arm = (): void => {
     if (isClosed || isAttempting || timer !== undefined || causes.size === 0) return;
-    timer = setTimeout(
+    timer = startTimer(
       () => {
         timer = undefined;
         const all = [...causes].join(', ');
@@ -148,7 +149,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
     close: async () => {
       isClosed = true;
       timers.close();
-      clearTimeout(timer);
+      timer?.cancel();
       later.close();
       await running;
     },
@@ -163,7 +164,7 @@ function noteFilters({ invalidateFilters, forgetFilters }: RepairLoopDeps, event
 }
 
 function startTimers(deps: RepairLoopDeps, kick: (cause: string) => void, isIdle: () => boolean): { close(): void } {
-  const interval = setInterval(() => {
+  const interval = startInterval(() => {
     // The timer's pass reads everything anew, whatever was notified or missed.
     deps.invalidateNft();
     deps.invalidateFilters();
@@ -174,7 +175,7 @@ function startTimers(deps: RepairLoopDeps, kick: (cause: string) => void, isIdle
   }, SETTINGS_MS);
   return {
     close: () => {
-      clearInterval(interval);
+      interval.cancel();
       clearInterval(settings);
     },
   };
@@ -195,23 +196,23 @@ function openLater(
   clock: RepairLoopDeps['clock'],
   call: (cause: string) => void,
 ): { in(delayMs: number, cause: string): void; close(): void } {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let atMs = Number.POSITIVE_INFINITY;
   let isClosed = false;
   return {
     in: (delayMs, cause) => {
       const wantedMs = clock.monotonicMs() + delayMs;
       if (isClosed || wantedMs >= atMs) return;
-      clearTimeout(timer);
+      timer?.cancel();
       atMs = wantedMs;
-      timer = setTimeout(() => {
+      timer = startTimer(() => {
         atMs = Number.POSITIVE_INFINITY;
         call(cause);
       }, delayMs);
     },
     close: () => {
       isClosed = true;
-      clearTimeout(timer);
+      timer?.cancel();
     },
   };
 }

@@ -1,5 +1,4 @@
 import { rmSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Server,
   ServerCredentials,
@@ -8,7 +7,7 @@ import {
   status,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { fileIdentity } from '../../runtime/file-identity.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { AGENT_SERVICE, SOCKET_SERVICE } from '../api/service.ts';
@@ -155,7 +154,7 @@ async function shutdown(server: Server, graceMs: number, idle: Promise<void>): P
   const over = Promise.withResolvers<void>();
   server.tryShutdown(() => over.resolve());
   const timeLimit = async (): Promise<void> => {
-    const wait = (ms: number) => sleep(ms, undefined, { signal: isOver.signal }).catch(() => {});
+    const wait = (ms: number) => systemClock.sleep(ms, isOver.signal).catch(() => {});
     await Promise.race([wait(graceMs), idle.then(() => wait(Math.min(STREAM_END_MS, graceMs)))]);
   };
   await Promise.race([over.promise, timeLimit()]);

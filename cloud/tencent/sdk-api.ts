@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { AbstractClient } from 'tencentcloud-sdk-nodejs/tencentcloud/common/abstract_client.js';
 import { ByteCollector, collectStream } from '../../runtime/byte-collector.ts';
 import { messageOf } from '../../runtime/error-text.ts';
+import { MAX_TIMER_MS } from '../../runtime/timer.ts';
 import { classifyError } from '../classify-error.ts';
 import type { CredentialSource } from './credentials/credential.ts';
 import { type Product, productOf, type TencentApi } from './requests.ts';
@@ -67,7 +68,7 @@ export function openSdkApi(endpoint: TencentEndpoint, credentials: CredentialSou
       if (!isUnsigned) await credentials.get(signal);
       // Of its own: what is not read of an answer keeps its connection until the request is aborted.
       const unread = new AbortController();
-      const late = AbortSignal.timeout(endpoint.answerTimeoutMs ?? DEFAULT_ANSWER_TIMEOUT_MS);
+      const late = AbortSignal.timeout(Math.min(endpoint.answerTimeoutMs ?? DEFAULT_ANSWER_TIMEOUT_MS, MAX_TIMER_MS));
       const options = { signal: AbortSignal.any([signal, late, unread.signal]), skipSign: isUnsigned };
       try {
         return await clientOf(productOf(action), isUnsigned).request(action, request, options);

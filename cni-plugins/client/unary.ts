@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { startTimer } from '../../runtime/timer.ts';
 import type { Backend } from './backend.ts';
 import { CallError } from './call-error.ts';
 import { type Call, Exchange } from './exchange.ts';
@@ -17,13 +18,13 @@ export function callUnary(backend: Backend, call: Call): Promise<Buffer> {
     const socket = open(backend);
     let isConnected = false;
     const settle = (): void => {
-      clearTimeout(timer);
+      timer.cancel();
       socket.destroy();
       const { outcome } = exchange;
       if (outcome?.kind === 'message') resolve(outcome.message);
       else reject(new CallError(outcome?.failure ?? 'CLOSED', outcome?.reason ?? 'the connection ended'));
     };
-    const timer = setTimeout(() => {
+    const timer = startTimer(() => {
       exchange.end('DEADLINE', `no answer within ${call.timeoutMs} ms`);
       settle();
     }, call.timeoutMs);

@@ -73,7 +73,12 @@ export class VerbRouter {
     const deadlineMs = clock.monotonicMs() + LIMIT_MS;
     for (let attempt = 0; ; attempt += 1) {
       const leftMs = Math.max(1, Math.ceil(deadlineMs - clock.monotonicMs()));
-      const answer = await this.#ask(verb, text, attempt, AbortSignal.any([signal, AbortSignal.timeout(leftMs)]));
+      const answer = await this.#ask(
+        verb,
+        text,
+        attempt,
+        AbortSignal.any([signal, AbortSignal.timeout(Math.min(leftMs, LIMIT_MS))]),
+      );
       if (answer !== undefined) return answer;
       signal.throwIfAborted();
       if (clock.monotonicMs() >= deadlineMs) throw new RequestError('STANDBY', `no leader answered for ${LIMIT_MS} ms`);

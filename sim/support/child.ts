@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../runtime/clock.ts';
 import { childEnv } from './child-env.ts';
 
 /** What a long-running child is started with. */
@@ -92,7 +92,7 @@ export class Child {
     // A stopped process (SIGSTOP) takes SIGTERM only once it goes on.
     this.kill('SIGCONT');
     const timer = new AbortController();
-    await Promise.race([this.exited, sleep(graceMs, undefined, { signal: timer.signal }).catch(() => undefined)]);
+    await Promise.race([this.exited, systemClock.sleep(graceMs, timer.signal).catch(() => undefined)]);
     timer.abort();
     this.kill('SIGKILL');
     return this.exited;

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { startTimer } from '../../runtime/timer.ts';
 import { childEnv } from './child-env.ts';
 
 /** How a finished child process ended and what it printed. */
@@ -50,7 +51,7 @@ export function tryRun(argv: readonly string[], options: RunOptions = {}): Promi
     let stdout = '';
     let stderr = '';
     let timedOut = false;
-    const timer = setTimeout(() => {
+    const timer = startTimer(() => {
       timedOut = true;
       child.kill('SIGKILL');
     }, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
@@ -64,11 +65,11 @@ export function tryRun(argv: readonly string[], options: RunOptions = {}): Promi
     child.stdin.on('error', () => undefined);
     child.stdin.end(options.input ?? '');
     child.on('error', (cause) => {
-      clearTimeout(timer);
+      timer.cancel();
       reject(new Error(`${command}: cannot be started: ${cause.message}`, { cause }));
     });
     child.on('close', (code, signal) => {
-      clearTimeout(timer);
+      timer.cancel();
       const result = { code, signal, stdout, stderr };
       if (timedOut) reject(new RunError(argv, result, true));
       else resolve(result);

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { delayOf } from '../../runtime/timer.ts';
 import { MinHeap } from '../../sim/support/min-heap.ts';
 
 /** How often a condition is looked at. */
@@ -52,7 +53,9 @@ export class VirtualClock implements Clock {
       },
     };
     signal?.addEventListener('abort', onAbort, { once: true });
-    this.#timers.push(timer, this.#elapsedMs + Math.max(0, ms));
+    const delayMs = delayOf(ms);
+    // Nobody wakes whoever sleeps for ever.
+    if (Number.isFinite(delayMs)) this.#timers.push(timer, this.#elapsedMs + delayMs);
     return promise;
   }
 

@@ -1,3 +1,4 @@
+import { startTimer } from '../../../runtime/timer.ts';
 import type { Api, ApiRequest } from '../api.ts';
 import { type WatchEvent, watch } from '../verbs/watch.ts';
 import type { Exchange } from './exchange.ts';
@@ -20,7 +21,7 @@ export function streamWatch(api: Api, exchange: Exchange, asked: ApiRequest, del
     const object = event.type === 'ERROR' ? event.object : render(asked.resource, event.object, form, options);
     response.write(`${JSON.stringify({ type: event.type, object })}\n`);
   };
-  const later = (run: () => void) => (delayMs > 0 ? void setTimeout(run, delayMs) : run());
+  const later = (run: () => void) => (delayMs > 0 ? void startTimer(run, delayMs) : run());
   let isOpen = false;
   const followed = watch(
     api,

@@ -1,3 +1,4 @@
+import { systemClock } from '../../../runtime/clock.ts';
 import { ApiError } from '../api-error.ts';
 import type { FaultAction } from '../faults.ts';
 import { answerError, type Exchange } from './exchange.ts';
@@ -5,7 +6,7 @@ import { answerError, type Exchange } from './exchange.ts';
 /** Does what the faults say before a request has its effect. Resolves to false when the request ends here. */
 export async function sufferBefore(actions: readonly FaultAction[], { request, response }: Exchange): Promise<boolean> {
   for (const action of actions) {
-    if (action.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, action.ms));
+    if (action.kind === 'delay') await systemClock.sleep(action.ms);
     if (action.kind === 'hang') return false;
     if (action.kind === 'drop-before') {
       request.socket.destroy();

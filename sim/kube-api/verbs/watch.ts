@@ -1,3 +1,4 @@
+import { startInterval, startTimer } from '../../../runtime/timer.ts';
 import type { Api, ApiRequest } from '../api.ts';
 import { ApiError, invalidOptions } from '../api-error.ts';
 import type { KubeObject, ObjectMeta } from '../object.ts';
@@ -68,19 +69,19 @@ type Follower = {
 
 function follow(api: Api, key: string, query: URLSearchParams, { deliver, bookmark, end }: Follower): Watch {
   const unsubscribe = api.store.subscribe(key, deliver);
-  const bookmarks = setInterval(bookmark, api.bookmarkIntervalMs);
+  const bookmarks = startInterval(bookmark, api.bookmarkIntervalMs);
   const seconds = Number(query.get('timeoutSeconds') ?? 0);
   const close = () => {
     unsubscribe();
-    clearInterval(bookmarks);
-    clearTimeout(timeout);
+    bookmarks.cancel();
+    timeout?.cancel();
   };
   const finish = () => {
     bookmark();
     close();
     end();
   };
-  const timeout = seconds > 0 ? setTimeout(finish, seconds * 1000) : undefined;
+  const timeout = seconds > 0 ? startTimer(finish, seconds * 1000) : undefined;
   return { close };
 }
 

@@ -6,6 +6,7 @@ import { createSocket } from 'node:dgram';
 import { request } from 'node:http';
 import { createConnection } from 'node:net';
 import { createInterface } from 'node:readline';
+import { MAX_TIMER_MS, startTimer, type Timer } from '../../../runtime/timer.ts';
 import type { ListenerPath } from '../api/model/clb/types.ts';
 import { countCheck, NO_CHECKS } from './health-counter.ts';
 
@@ -39,7 +40,7 @@ function follow({ listenerId, targets, check }: Order): void {
 function watch(listenerId: string, target: { readonly ip: string; readonly port: number }, check: Check): () => void {
   let count = NO_CHECKS;
   let isStopped = false;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const port = check.CheckPort > 0 ? check.CheckPort : target.port;
   const timeoutMs = Math.max(LEAST_TIMEOUT_MS, (check.TimeOut * 1000) / speed);
   const once = async (): Promise<void> => {
@@ -50,12 +51,12 @@ function watch(listenerId: string, target: { readonly ip: string; readonly port:
     const key = `${target.ip}:${target.port}`;
     if (count.isAlive !== before)
       process.stdout.write(`${JSON.stringify({ listenerId, key, isAlive: count.isAlive })}\n`);
-    timer = setTimeout(() => void once(), (check.IntervalTime * 1000) / speed);
+    timer = startTimer(() => void once(), (check.IntervalTime * 1000) / speed);
   };
   void once();
   return () => {
     isStopped = true;
-    clearTimeout(timer);
+    timer?.cancel();
   };
 }
 
@@ -76,12 +77,12 @@ function probeTcp(host: string, port: number, timeoutMs: number): Promise<boolea
   return new Promise((resolve) => {
     const socket = createConnection({ host, port, localAddress: source });
     const end = (isGood: boolean) => (): void => {
-      clearTimeout(timer);
+      timer.cancel();
       // A check ends its connection with a RST, as the real one does.
       socket.resetAndDestroy();
       resolve(isGood);
     };
-    const timer = setTimeout(end(false), timeoutMs);
+    const timer = startTimer(end(false), timeoutMs);
     socket.once('connect', end(true)).once('error', end(false));
   });
 }
@@ -97,11 +98,14 @@ function probeHttp(host: string, port: number, check: Check, timeoutMs: number):
       path: check.HttpCheckPath,
       headers,
     };
-    const asked = request({ ...options, agent: false, signal: AbortSignal.timeout(timeoutMs) }, (answer) => {
-      answer.resume();
-      const bit = 2 ** (Math.floor((answer.statusCode ?? 0) / 100) - 1);
-      resolve((check.HttpCode & bit) !== 0);
-    });
+    const asked = request(
+      { ...options, agent: false, signal: AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS)) },
+      (answer) => {
+        answer.resume();
+        const bit = 2 ** (Math.floor((answer.statusCode ?? 0) / 100) - 1);
+        resolve((check.HttpCode & bit) !== 0);
+      },
+    );
     asked.once('error', () => resolve(false));
     asked.end();
   });
@@ -120,11 +124,11 @@ function probeUdp(ip: string, port: number, check: Check, timeoutMs: number): Pr
   return new Promise((resolve) => {
     const socket = createSocket('udp4');
     const end = (isGood: boolean): void => {
-      clearTimeout(timer);
+      timer.cancel();
       socket.close();
       resolve(isGood);
     };
-    const timer = setTimeout(() => end(false), timeoutMs);
+    const timer = startTimer(() => end(false), timeoutMs);
     socket.once('error', () => end(false));
     socket.once('message', (bytes) => end(bytes.equals(Buffer.from(check.RecvContext, encoding))));
     socket.bind(0, source, () => socket.send(Buffer.from(check.SendContext, encoding), port, ip));

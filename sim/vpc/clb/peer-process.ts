@@ -5,6 +5,7 @@ import { createSocket } from 'node:dgram';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { startTimer } from '../../../runtime/timer.ts';
 import type { PeerOrder } from './peer.ts';
 
 const [name = ''] = process.argv.slice(2);
@@ -87,7 +88,7 @@ function describe(ask: IncomingMessage, answer: ServerResponse, noted: Set<strin
   const from = ask.socket.remoteAddress;
   if (paths.size < MOST_PATHS) paths.add(pathname);
   const text = JSON.stringify({ name, host, path: pathname, client, protocol, real, from });
-  setTimeout(() => answer.end(`${text}\n`), Number(searchParams.get('ms') ?? 0));
+  startTimer(() => answer.end(`${text}\n`), Number(searchParams.get('ms') ?? 0));
 }
 
 function serve(port: number, noted: Set<string>): (socket: Socket) => void {

@@ -12,6 +12,7 @@ import {
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { createInterface } from 'node:readline';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
+import { startTimer } from '../../../../runtime/timer.ts';
 import type {
   ProxyCertificate,
   ProxyListener,
@@ -196,7 +197,7 @@ function forward(
     up.destroy();
     fail();
   };
-  let timer = setTimeout(late, Math.min(CONNECT_MS, answerMs));
+  let timer = startTimer(late, Math.min(CONNECT_MS, answerMs));
   const one: Asked = {
     ruleId,
     key: keyOf(target),
@@ -208,16 +209,16 @@ function forward(
   asked.add(one);
   up.on('socket', (socket) =>
     socket.once('connect', () => {
-      clearTimeout(timer);
-      timer = setTimeout(late, answerMs);
+      timer.cancel();
+      timer = startTimer(late, answerMs);
     }),
   );
   up.on('error', fail).on('close', () => {
-    clearTimeout(timer);
+    timer.cancel();
     asked.delete(one);
   });
   up.on('response', (reply) => {
-    clearTimeout(timer);
+    timer.cancel();
     up.setTimeout(answerMs, one.cut);
     const own = Object.entries(reply.headers).filter(([name]) => !HOP_HEADERS.includes(name));
     answer.writeHead(reply.statusCode ?? 502, Object.fromEntries(own));

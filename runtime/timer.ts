@@ -1,0 +1,61 @@
+/**
+ * Calls `run` once, after `ms` milliseconds however many they are: a timer of Node that is asked for 2^31 or more, or for no
+ * number, ends after one. `Infinity` never ends.
+ */
+export function startTimer(run: () => void, ms: number): Timer {
+  return openTimer(ms, () => {
+    run();
+    return undefined;
+  });
+}
+
+/** Calls `run` again and again, `everyMs` milliseconds apart, as `startTimer` counts them; at least one. */
+export function startInterval(run: () => void, everyMs: number): Timer {
+  return openTimer(everyMs, () => {
+    run();
+    return everyMs;
+  });
+}
+
+/** A timer that was started. */
+export type Timer = {
+  /** Ends it; nothing is called any more. Idempotent. */
+  cancel(): void;
+  /** Lets the process end while the timer waits. */
+  unref(): Timer;
+};
+
+/** The longest delay of a timer of Node, milliseconds. @see https://nodejs.org/api/timers.html#settimeoutcallback-delay-args */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** @param onDue returns the delay until the next call; undefined: there is none. */
+function openTimer(firstMs: number, onDue: () => number | undefined): Timer {
+  let isOver = false;
+  let isReferenced = true;
+  const arm = (leftMs: number): NodeJS.Timeout => {
+    const ms = Math.min(leftMs, MAX_TIMER_MS);
+    const armed = setTimeout(() => {
+      const nextMs = leftMs > MAX_TIMER_MS ? leftMs - MAX_TIMER_MS : onDue();
+      if (nextMs !== undefined && !isOver) current = arm(delayOf(nextMs));
+    }, ms);
+    return isReferenced ? armed : armed.unref();
+  };
+  let current = arm(delayOf(firstMs));
+  const timer: Timer = {
+    cancel: () => {
+      isOver = true;
+      clearTimeout(current);
+    },
+    unref: () => {
+      isReferenced = false;
+      current.unref();
+      return timer;
+    },
+  };
+  return timer;
+}
+
+/** Returns the delay that counts, milliseconds: one that is no number, or negative, is none. */
+export function delayOf(ms: number): number {
+  return ms > 0 ? ms : 0;
+}
