@@ -4,6 +4,7 @@ import { ByteCollector, collectStream } from '../runtime/byte-collector.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Access } from './access.ts';
 import { ANSWER_TOO_LARGE, isKubeError, KubeError } from './kube-error.ts';
+import type { ServerTime } from './server-time.ts';
 
 /** One HTTP request to the API server. */
 export type HttpCall = {
@@ -18,7 +19,13 @@ export type HttpCall = {
 };
 
 /** Dependencies of a request: access to the server, a clock and a time limit. */
-export type HttpDeps = { readonly access: Access; readonly clock: Clock; readonly timeoutMs: number };
+export type HttpDeps = {
+  readonly access: Access;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  /** Takes note of the time of each answer. */
+  readonly time?: ServerTime;
+};
 
 /** An answer that was read completely. */
 export type HttpAnswer = {
@@ -39,6 +46,7 @@ export async function callOnce(deps: HttpDeps, call: HttpCall, signal?: AbortSig
       if (call.method === 'GET' && error instanceof PooledReset) return openResponse(deps, call, inner);
       throw error;
     });
+    deps.time?.note(response.headers.date);
     const text = await readText(response, call.label);
     return {
       status: response.statusCode ?? 0,

@@ -120,6 +120,11 @@ export type KubeClient = {
    * hold
    */
   delete(type: ResourceType, ref: ObjectRef, only?: DeletePreconditions, signal?: AbortSignal): Promise<boolean>;
+  /**
+   * The wall clock of the server now, milliseconds since the epoch, by its last answer; undefined before the first. Absent where
+   * it is not known.
+   */
+  readonly serverMs?: () => number | undefined;
   /** The same server with a rate limit of its own, for the few calls that must not wait for others: leader election. */
   readonly urgent?: KubeClient;
 };

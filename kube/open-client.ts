@@ -11,6 +11,7 @@ import { KubeError } from './kube-error.ts';
 import type { KubeObserver } from './kube-observer.ts';
 import { collectionPath, objectPath, requestLabel } from './request-path.ts';
 import { apiVersionOf } from './resource-types.ts';
+import { ServerTime } from './server-time.ts';
 import { TokenBucket } from './token-bucket.ts';
 import { followWatch } from './watch-call.ts';
 
@@ -52,7 +53,8 @@ const WATCH_IDLE_MS = 150_000;
 export function openKubeClient(options: KubeClientOptions): OpenKubeClient {
   const { clock, qps, burst } = options;
   const access = openAccess(readAccessTarget(options), clock, options.loadKubeConfig);
-  const http = { access, clock, timeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS };
+  const time = new ServerTime(clock);
+  const http = { access, clock, time, timeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS };
   // Watches and the leader election have a rate limit of their own: they must not wait behind a thousand writes, and
   // they are limited too.
   const reserve = new TokenBucket(clock, Math.max(2, qps / 4), Math.max(10, burst / 2));
@@ -73,7 +75,11 @@ export function openKubeClient(options: KubeClientOptions): OpenKubeClient {
       userAgent: options.userAgent,
       ...withObserver(options),
     });
-    return { ...objectCalls(send), watch: (type, query, signal) => followWatch(watchDeps, type, query, signal) };
+    return {
+      ...objectCalls(send),
+      watch: (type, query, signal) => followWatch(watchDeps, type, query, signal),
+      serverMs: () => time.read(),
+    };
   };
   return { ...clientWith(ordinary), urgent: clientWith(reserve), close: () => access.close() };
 }

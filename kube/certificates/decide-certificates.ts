@@ -32,44 +32,53 @@ const RENEW_SERVER_MS = 30 * DAY_MS;
 
 /**
  * Decides which certificates a program uses. What is good stays; what is missing, damaged, ended, not valid yet, or about
- * to end is made anew. An authority is announced a year before it signs, and stays trusted until it ends, so no client
+ * to end is replaced. An authority is announced a year before it signs, and stays trusted until it ends, so no client
  * meets a certificate of an authority that it does not trust.
- * @param nowMs wall clock
+ * @param nowMs the earlier one of the clocks that are known: by it something has ended, or ends soon
+ * @param latestMs the later one: by it something is not valid yet
  */
 export function decideCertificates(
   found: CertificateSet,
   wanted: WantedCertificates,
   nowMs: number,
+  latestMs: number = nowMs,
 ): CertificateDecision {
   const reasons: string[] = [];
-  const authorities = decideAuthorities(found, wanted, nowMs, reasons);
+  const times: Times = { nowMs, latestMs };
+  const authorities = decideAuthorities(found, wanted, times, reasons);
   const { authority } = authorities;
   const issue = (pair: CertificatePair | undefined, spec: CertificateSpec, renewMs: number, why: string) => {
-    const fault = faultOf(pair, spec, authority, nowMs, renewMs);
+    const fault = faultOf(pair, spec, authority, times, renewMs);
     if (pair !== undefined && fault === undefined) return pair;
     reasons.push(`${why}: ${fault ?? 'missing or damaged'}`);
     return makeCertificate(spec, authority);
   };
   const endMs = validityOf(authority).endMs;
-  const times = { notBeforeMs: nowMs - EARLIER_MS, notAfterMs: Math.min(endMs, nowMs + SERVER_MS) };
+  const span = { notBeforeMs: nowMs - EARLIER_MS, notAfterMs: Math.min(endMs, nowMs + SERVER_MS) };
   const server = issue(
     found.server,
-    { commonName: wanted.program, use: 'server', names: wanted.names, ...times },
+    { commonName: wanted.program, use: 'server', names: wanted.names, ...span },
     RENEW_SERVER_MS,
     'certificate of the server',
   );
   if (wanted.client === undefined) return { set: { ...authorities, server }, reasons };
-  const ofClient = { commonName: wanted.client, use: 'client', ...times, notAfterMs: endMs } as const;
+  const ofClient = { commonName: wanted.client, use: 'client', ...span, notAfterMs: endMs } as const;
   const client = issue(found.client, ofClient, PROMOTE_MS / 2, 'certificate of the client');
   return { set: { ...authorities, server, client }, reasons };
 }
+
+/** The earliest and the latest of the clocks that are known: only what all of them say counts. */
+type Times = { readonly nowMs: number; readonly latestMs: number };
+
+/** Why something is replaced because of its times: the end of such a reason. */
+export const OUT_OF_TIME = 'ended, or not valid yet';
 
 type Authorities = Pick<CompleteSet, 'authority' | 'next' | 'earlier'>;
 
 function decideAuthorities(
   { authority, next, earlier }: CertificateSet,
   { program }: WantedCertificates,
-  nowMs: number,
+  { nowMs, latestMs }: Times,
   reasons: string[],
 ): Authorities {
   const make = (): CertificatePair => {
@@ -77,7 +86,7 @@ function decideAuthorities(
     return makeCertificate({ commonName: `${program}-ca-${Math.floor(nowMs / 1_000)}`, use: 'authority', ...times });
   };
   const living = (pair: CertificatePair | undefined): pair is CertificatePair =>
-    pair !== undefined && isValid(pair.cert, nowMs);
+    pair !== undefined && isValid(pair.cert, { nowMs, latestMs });
   const stayTrusted = (certs: readonly string[]): readonly string[] => {
     const kept = certs.filter((cert) => (validity(cert)?.endMs ?? 0) > nowMs);
     if (kept.length < certs.length) reasons.push('authority: an earlier one has ended');
@@ -95,21 +104,21 @@ function decideAuthorities(
     reasons.push('authority: the next one signs now');
     return { authority: next, earlier: stayTrusted(trusted) };
   }
-  reasons.push(authority === undefined ? 'authority: missing or damaged' : 'authority: ended, or not valid yet');
+  reasons.push(authority === undefined ? 'authority: missing or damaged' : `authority: ${OUT_OF_TIME}`);
   return { authority: make(), earlier: stayTrusted(trusted) };
 }
 
-/** Returns why a certificate has to be made anew; undefined when it is good. */
+/** Returns why a certificate has to be replaced; undefined when it is good. */
 function faultOf(
   pair: CertificatePair | undefined,
   { names = [], commonName }: CertificateSpec,
   authority: CertificatePair,
-  nowMs: number,
+  { nowMs, latestMs }: Times,
   renewMs: number,
 ): string | undefined {
   if (pair === undefined) return 'missing or damaged';
   const certificate = new X509Certificate(pair.cert);
-  if (!isValid(pair.cert, nowMs)) return 'ended, or not valid yet';
+  if (!isValid(pair.cert, { nowMs, latestMs })) return OUT_OF_TIME;
   const lastMs = Math.min(validityOf(pair).endMs, Number.MAX_SAFE_INTEGER);
   // One that ends with its authority cannot be made longer.
   if (lastMs - nowMs < renewMs && lastMs < validityOf(authority).endMs) return 'it ends soon';
@@ -134,7 +143,7 @@ function validityOf({ cert }: CertificatePair): Validity {
   return validity(cert) ?? { beginMs: 0, endMs: 0 };
 }
 
-function isValid(cert: string, nowMs: number): boolean {
+function isValid(cert: string, { nowMs, latestMs }: Times): boolean {
   const { beginMs, endMs } = validity(cert) ?? { beginMs: 0, endMs: 0 };
-  return beginMs <= nowMs && nowMs < endMs;
+  return beginMs <= latestMs && nowMs < endMs;
 }

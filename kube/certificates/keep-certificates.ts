@@ -5,7 +5,7 @@ import type { KubeClient, KubeObject, ObjectRef } from '../kube-client.ts';
 import { isKubeError } from '../kube-error.ts';
 import { SECRETS } from '../resource-types.ts';
 import { type CertificateSet, readCertificateSet, renderCertificateSet } from './certificate-set.ts';
-import { type CompleteSet, decideCertificates, type WantedCertificates } from './decide-certificates.ts';
+import { type CompleteSet, decideCertificates, OUT_OF_TIME, type WantedCertificates } from './decide-certificates.ts';
 
 /** Whose certificates a Secret has: the name of the program. A Secret with data and without it belongs to another owner. */
 const PROGRAM_ANNOTATION = 'tke.cloud.tencent.com/certificates-of';
@@ -28,7 +28,7 @@ class CertificateError extends Error {
 
 /** Where the certificates are kept, and what they say. */
 type CertificateKeeperDeps = {
-  readonly kube: Pick<KubeClient, 'get' | 'update'>;
+  readonly kube: Pick<KubeClient, 'get' | 'update' | 'serverMs'>;
   readonly secret: Required<ObjectRef>;
   readonly wanted: WantedCertificates;
   readonly clock: Pick<Clock, 'nowMs'>;
@@ -38,7 +38,7 @@ type CertificateKeeperDeps = {
 /** Keeps certificates in a Secret that all replicas share. */
 export type CertificateKeeper = {
   /**
-   * Reads the Secret and returns its certificates. Makes those that are missing or about to end, and writes them, unless
+   * Reads the Secret and returns its certificates. Makes those that are missing or about to end, by its own clock and the server's, and writes them, unless
    * another replica was faster: then its certificates are returned. Idempotent.
    * @throws CertificateError, KubeError
    */
@@ -51,9 +51,10 @@ const MAX_ATTEMPTS = 10;
 /** Opens the keeper; nothing is read yet. */
 export function openCertificateKeeper(deps: CertificateKeeperDeps): CertificateKeeper {
   let last: CertificateSet | undefined;
+  const memory: Memory = {};
   const sync = async (): Promise<CompleteSet> => {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const set = await trySync(deps, last);
+      const set = await trySync(deps, last, memory);
       if (set === undefined) continue;
       last = set;
       return set;
@@ -63,10 +64,40 @@ export function openCertificateKeeper(deps: CertificateKeeperDeps): CertificateK
   return { sync };
 }
 
+/** What a replica remembers of its clock. */
+type Memory = {
+  /** When it replaced what had ended or was not valid yet, by its own wall clock. */
+  replacedAtMs?: number;
+  isSkewed?: boolean;
+};
+
+/** So long what another replica put in the place of ours stays, whatever its times are: clocks disagree. */
+const REPLACE_AGAIN_MS = 86_400_000;
+/** From so much on a clock is reported. Certificates begin a day before they are made. */
+const SKEW_MS = 3_600_000;
+
+function noteSkew({ log }: CertificateKeeperDeps, ownMs: number, serverMs: number | undefined, memory: Memory): void {
+  const isSkewed = serverMs !== undefined && Math.abs(ownMs - serverMs) > SKEW_MS;
+  if (isSkewed && memory.isSkewed !== true)
+    log.error(
+      'the clock of this machine and that of the API server differ: set it; certificates change only where both agree',
+      {
+        own: new Date(ownMs).toISOString(),
+        server: new Date(serverMs).toISOString(),
+      },
+    );
+  memory.isSkewed = isSkewed;
+}
+
+function isComplete(set: CertificateSet): set is CompleteSet {
+  return set.authority !== undefined && set.server !== undefined;
+}
+
 /** One attempt; undefined when another replica wrote the Secret meanwhile. */
 async function trySync(
   deps: CertificateKeeperDeps,
   last: CertificateSet | undefined,
+  memory: Memory,
 ): Promise<CompleteSet | undefined> {
   const { kube, secret, wanted, clock, log } = deps;
   const object = await kube.get(SECRETS, secret);
@@ -77,11 +108,22 @@ async function trySync(
   // After a person has emptied the Secret the certificates in use go on.
   const isEmpty = Object.keys(dataOf(object)).length === 0;
   const found = isEmpty && last !== undefined ? last : readOwn(object, deps);
-  const nowMs = clock.nowMs();
-  const { set: present, reasons } = decideCertificates(found, wanted, nowMs);
+  const ownMs = clock.nowMs();
+  // What has ended or is not valid yet by one clock alone says that this clock is wrong. Without the server's time the one
+  // who made a certificate of the future is believed.
+  const serverMs = kube.serverMs?.();
+  const nowMs = Math.min(ownMs, serverMs ?? ownMs);
+  const latestMs = serverMs === undefined ? Number.POSITIVE_INFINITY : Math.max(ownMs, serverMs);
+  noteSkew(deps, ownMs, serverMs, memory);
+  const { set: present, reasons } = decideCertificates(found, wanted, nowMs, latestMs);
   if (reasons.length === 0 && found !== last) return present;
+  if (reasons.some((reason) => reason.endsWith(OUT_OF_TIME))) {
+    const kept = isComplete(found) && Math.abs(ownMs - (memory.replacedAtMs ?? Number.NaN)) < REPLACE_AGAIN_MS;
+    if (kept) return found;
+    memory.replacedAtMs = ownMs;
+  }
   // Another replica may still use a certificate of an authority that is damaged here.
-  const { set } = decideCertificates({ ...found, earlier: withAuthority(found, last) }, wanted, nowMs);
+  const { set } = decideCertificates({ ...found, earlier: withAuthority(found, last) }, wanted, nowMs, latestMs);
   try {
     await kube.update(SECRETS, withSet(object, set, wanted.program));
   } catch (error) {

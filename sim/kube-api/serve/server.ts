@@ -23,6 +23,7 @@ export type ServerOptions = {
 /** Makes the HTTP server; the caller listens and closes. */
 export function makeServer(api: Api, control: Control, connections: Connections, options: ServerOptions): Server {
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    response.setHeader('Date', new Date(api.nowMs()).toUTCString());
     handle(api, control, connections, options, request, response).catch((error: unknown) =>
       answerError(response, error),
     );

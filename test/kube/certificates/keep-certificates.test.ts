@@ -84,3 +84,60 @@ test('certificate keeper: goes on with its certificates when the Secret is empti
     t.deepEqual(await keeper.sync(), first);
     t.deepEqual(await open().sync(), first);
   }));
+
+const SKEWS = [
+  ['56 years behind', -56 * 365],
+  ['two days behind', -2],
+  ['100 days ahead', 100],
+  ['11 years ahead', 11 * 365],
+] as const;
+
+for (const [what, days] of SKEWS)
+  test(`certificate keeper: a replica whose clock is ${what} replaces nothing, whichever looks first`, async (t) => {
+    const right = new VirtualClock();
+    const wrong = new VirtualClock();
+    wrong.stepWall(days * DAY_MS);
+    await withKubeScene({ api: { nowMs: () => right.nowMs() } }, async ({ client }) => {
+      await client.create(SECRETS, EMPTY);
+      const wanted = { program: 'ours', names: ['ours.kube-system.svc'], client: 'kube-scheduler' };
+      const open = (clock: VirtualClock) =>
+        openCertificateKeeper({ kube: client, secret: REF, wanted, clock, log: silentLogger });
+      const [good, bad] = [open(right), open(wrong)];
+      const first = await good.sync();
+      const version = async () => (await client.get(SECRETS, REF))?.metadata.resourceVersion;
+      const written = await version();
+      for (let look = 0; look < 5; look += 1) {
+        t.deepEqual(await bad.sync(), first);
+        t.deepEqual(await good.sync(), first);
+      }
+      t.is(await version(), written);
+      // Time goes on: the certificate of the server is renewed once, by whoever sees it first.
+      for (const clock of [right, wrong]) clock.stepWall(61 * DAY_MS);
+      const renewed = await good.sync();
+      t.not(renewed.server.cert, first.server.cert);
+      t.is(renewed.authority.cert, first.authority.cert);
+      t.deepEqual(await bad.sync(), renewed);
+    });
+  });
+
+const fights = test.macro(async (t, days: number) => {
+  const right = new VirtualClock();
+  const wrong = new VirtualClock();
+  wrong.stepWall(days * DAY_MS);
+  await withKubeScene({}, async ({ client }) => {
+    await client.create(SECRETS, EMPTY);
+    const wanted = { program: 'ours', names: ['ours.kube-system.svc'] };
+    const open = (clock: VirtualClock) => {
+      const kube = { get: client.get, update: client.update, serverMs: () => clock.nowMs() };
+      return openCertificateKeeper({ kube, secret: REF, wanted, clock, log: silentLogger });
+    };
+    const keepers = [open(right), open(wrong)];
+    const served = new Set<string>();
+    for (let look = 0; look < 20; look += 1)
+      for (const keeper of keepers) served.add((await keeper.sync()).server.cert);
+    t.true(served.size <= 3, `${served.size} certificates`);
+  });
+});
+test('certificate keeper: two replicas, each with an API server of its own clock, do not fight: 100 days', fights, 100);
+test('certificate keeper: the same: 11 years', fights, 11 * 365);
+test('certificate keeper: the same: 56 years back', fights, -56 * 365);
