@@ -1,7 +1,9 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { listKnown } from '../cri/list-known.ts';
 import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
 import type { Journal } from '../journal/journal-content.ts';
+import { isUnknownOwner } from '../journal/lease.ts';
 import type { Supply } from '../journal/supply.ts';
 import type { KernelEvidence, PeerEvidence, PodEnd } from '../node/kernel-evidence.ts';
 import { keyOf, type NodeState } from '../state/node-state.ts';
@@ -26,11 +28,10 @@ type AdoptDeps = {
 };
 
 /**
- * How long adoption waits for the container runtime, which may be starting at the same time. After that it goes on
- * without it.
+ * How long adoption waits for the container runtime of the node's Pods, which may be starting at the same time. After that it
+ * goes on without it.
  */
 const RUNTIME_WAIT_MS = 30_000;
-const RUNTIME_RETRY_MS = 1_000;
 
 /**
  * Takes over running Pods that the journal does not know: writes their leases into the journal and into `state`. Run it
@@ -41,7 +42,7 @@ export async function adopt(deps: AdoptDeps, found: KernelEvidence, signal: Abor
   const { state, journal, log } = deps;
   if (!hasTraces(found)) return 0;
   const hasPods = found.veths.length > 0 || (found.unnamed ?? []).length > 0 || hasForeignLinks(found);
-  const { sandboxes, ips: sandboxIps, netns } = hasPods ? await queryRuntime(deps, signal) : NO_RUNTIME;
+  const { sandboxes, ips: sandboxIps, netns } = hasPods ? await queryRuntime(deps, found, signal) : NO_RUNTIME;
   const ends = hasPods ? deps.readEnds(netns.values()) : [];
   const named = nameVeths({ kernel: found, ends, sandboxes, netns, sandboxIps });
   const kernel = { ...found, veths: named.veths };
@@ -76,29 +77,25 @@ type Runtime = {
 
 const NO_RUNTIME: Runtime = { sandboxes: [], ips: new Map(), netns: new Map() };
 
-async function queryRuntime(deps: AdoptDeps, signal: AbortSignal): Promise<Runtime> {
+async function queryRuntime(deps: AdoptDeps, found: KernelEvidence, signal: AbortSignal): Promise<Runtime> {
   const { view, clock, log } = deps;
   if (view === undefined) return NO_RUNTIME;
-  const untilMs = clock.monotonicMs() + RUNTIME_WAIT_MS;
-  for (;;) {
-    try {
-      const sandboxes = await view.list(signal);
-      const networks = await Promise.all(
-        sandboxes.map(async ({ id }) => ({ id, network: await view.network(id, signal) })),
-      );
-      return {
-        sandboxes,
-        ips: new Map(networks.map(({ id, network }) => [id, network?.ips ?? []])),
-        netns: new Map(networks.flatMap(({ id, network }) => (network?.netns ? [[id, network.netns] as const] : []))),
-      };
-    } catch (error) {
-      if (signal.aborted) throw error;
-      if (clock.monotonicMs() >= untilMs) {
-        log.warn('adopting without the container runtime: Pod names and netns stay unknown', { error });
-        return NO_RUNTIME;
-      }
-      await clock.sleep(RUNTIME_RETRY_MS, signal);
-    }
+  const ids = new Set(found.veths.map(({ containerId }) => containerId).filter((id) => !isUnknownOwner(id)));
+  try {
+    const wanted = { clock, ids, untilMs: clock.monotonicMs() + RUNTIME_WAIT_MS };
+    const sandboxes = await listKnown(view, wanted, signal);
+    const networks = await Promise.all(
+      sandboxes.map(async ({ id }) => ({ id, network: await view.network(id, signal) })),
+    );
+    return {
+      sandboxes,
+      ips: new Map(networks.map(({ id, network }) => [id, network?.ips ?? []])),
+      netns: new Map(networks.flatMap(({ id, network }) => (network?.netns ? [[id, network.netns] as const] : []))),
+    };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    log.warn('adopting without the container runtime: Pod names and netns stay unknown', { error });
+    return NO_RUNTIME;
   }
 }
 

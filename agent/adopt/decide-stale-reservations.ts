@@ -10,7 +10,7 @@ export type ReservationFacts = {
 
 /** What is known of the node. */
 export type NodeFacts = {
-  /** Addresses in network namespaces; undefined when some namespace could not be read. */
+  /** Addresses in network namespaces; undefined when some namespace, or the other end of some port, was not read. */
   readonly ips: ReadonlySet<string> | undefined;
   /** Undefined when no runtime answers, or none is configured. */
   readonly sandboxes: readonly CriSandbox[] | undefined;
@@ -18,14 +18,15 @@ export type NodeFacts = {
   readonly netnsById: ReadonlyMap<string, string>;
 };
 
-/** So long a sandbox may be in the making: its address is reserved first, and the runtime lists it last. */
+/** So long after its end a sandbox may still have its address. */
 export const RESERVATION_GRACE_MS = 60_000;
-/** Without a runtime, which would list the sandbox. */
+/** Where no runtime lists the sandbox: it may be in the making, or of a runtime that does not answer. */
 export const UNLISTED_RESERVATION_GRACE_MS = 600_000;
 
 /**
- * Decides which reservations are left over: their address is proven free. No namespace has it, and the sandbox that it
- * was reserved for is gone, or has no namespace any more. A sandbox in the making has an address soon.
+ * Decides which reservations are left over: their address is proven free. Each Pod on the bridge was seen and none has it, and
+ * the sandbox that it was reserved for is gone, or has no namespace any more. A list of sandboxes only delays that: it may be
+ * of another runtime. ADR 0094.
  */
 export function decideStaleReservations(
   all: readonly ReservationFacts[],
@@ -34,12 +35,11 @@ export function decideStaleReservations(
   if (ips === undefined) return [];
   const byId = new Map((sandboxes ?? []).map((sandbox) => [sandbox.id, sandbox]));
   return all
-    .filter(({ reservation, knownForMs }) => {
-      if (ips.has(reservation.ip)) return false;
-      if (sandboxes === undefined) return knownForMs >= UNLISTED_RESERVATION_GRACE_MS;
-      if (knownForMs < RESERVATION_GRACE_MS) return false;
-      const sandbox = byId.get(reservation.containerId);
-      return sandbox === undefined || (sandbox.state === 'not-ready' && !netnsById.has(sandbox.id));
+    .filter(({ reservation: { ip, containerId }, knownForMs }) => {
+      const sandbox = byId.get(containerId);
+      const graceMs = sandbox === undefined ? UNLISTED_RESERVATION_GRACE_MS : RESERVATION_GRACE_MS;
+      if (ips.has(ip) || knownForMs < graceMs) return false;
+      return sandbox?.state !== 'ready' && !netnsById.has(containerId);
     })
     .map(({ reservation }) => reservation);
 }

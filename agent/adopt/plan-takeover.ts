@@ -29,6 +29,8 @@ export type Takeover = {
   readonly refused: readonly { readonly ip: string; readonly why: string }[];
   /** Reservations that no lease, taken Pod or refused one explains. */
   readonly unexplained: readonly Reservation[];
+  /** Ports without a lease whose other end was found in no namespace: a Pod may live there with any address. */
+  readonly unseen: readonly PortEvidence[];
 };
 
 /**
@@ -41,6 +43,7 @@ export function planTakeover(sources: TakeoverSources): Takeover {
   const ports = new Map(portsWithoutLease(sources.ports, sources.leases).map((port) => [port.ifindex, port]));
   const taken = new Map<string, TakenPod>();
   const refused = new Map<string, string>();
+  const seen = new Set<number>();
   for (const inPod of reservedFirst(sources)) {
     const port = ports.get(inPod.peerIfindex);
     const [address] = inPod.addresses;
@@ -48,6 +51,7 @@ export function planTakeover(sources: TakeoverSources): Takeover {
     const why = refusalOf(inPod);
     if (why !== undefined) {
       refused.set(address.ip, why);
+      seen.add(port.ifindex);
       continue;
     }
     taken.set(address.ip, { lease: leaseOf(inPod, port, sources), inPod });
@@ -57,6 +61,7 @@ export function planTakeover(sources: TakeoverSources): Takeover {
     pods: [...taken.values()],
     refused: [...refused].map(([ip, why]) => ({ ip, why })),
     unexplained: sources.reservations.filter(({ ip }) => !owned.has(ip) && !taken.has(ip) && !refused.has(ip)),
+    unseen: [...ports.values()].filter(({ ifindex }) => !seen.has(ifindex)),
   };
 }
 

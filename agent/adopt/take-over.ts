@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { holdAddresses } from '../bridge/hold-addresses.ts';
+import { listKnown } from '../cri/list-known.ts';
 import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { NetnsEvidence, PortEvidence } from '../node/bridge-evidence.ts';
@@ -38,7 +39,6 @@ export type TakeOver = {
   run(signal: AbortSignal, patienceMs?: number): Promise<void>;
 };
 
-const RUNTIME_RETRY_MS = 1_000;
 /** So long nothing is looked at a third time while the same ports and reservations have no lease. */
 const SAME_AGAIN_MS = 60_000;
 
@@ -84,7 +84,7 @@ async function look(
   const { sandboxes, netnsById } = await askRuntime(deps, signal, patienceMs);
   // No await from here: an ADD or DEL that came between would make leases and kernel disagree.
   const { interfaces, isComplete } = deps.readInterfaces(netnsById.values());
-  const { pods, refused, unexplained } = planTakeover({
+  const { pods, refused, unexplained, unseen } = planTakeover({
     ports: deps.readPorts(),
     interfaces,
     reservations: reservations.list(),
@@ -96,7 +96,7 @@ async function look(
   reportRefused(deps, refused);
   const ips = new Set(interfaces.flatMap(({ addresses }) => addresses.map(({ ip }) => ip)));
   const stale = decideStaleReservations(knownFor(unexplained, knownSinceMs, clock.monotonicMs()), {
-    ips: isComplete ? ips : undefined,
+    ips: isComplete && unseen.length === 0 ? ips : undefined,
     sandboxes,
     netnsById,
   });
@@ -170,27 +170,23 @@ type Runtime = {
 };
 
 async function askRuntime(deps: TakeOverDeps, signal: AbortSignal, patienceMs: number): Promise<Runtime> {
-  const { view, clock, log } = deps;
+  const { view, clock, log, reservations } = deps;
   if (view === undefined) return { sandboxes: undefined, netnsById: new Map() };
-  const untilMs = clock.monotonicMs() + patienceMs;
-  for (;;) {
-    try {
-      const sandboxes = await view.list(signal);
-      const networks = await Promise.all(
-        sandboxes.map(async ({ id }) => [id, (await view.network(id, signal))?.netns ?? ''] as const),
-      );
-      return {
-        sandboxes,
-        netnsById: new Map(networks.filter(([, path]) => path !== '' && !deps.isNetnsAbsent(path))),
-      };
-    } catch (error) {
-      if (signal.aborted) throw error;
-      if (clock.monotonicMs() >= untilMs) {
-        log.warn('taking over without the container runtime: Pod names stay unknown', { error });
-        return { sandboxes: undefined, netnsById: new Map() };
-      }
-      await clock.sleep(RUNTIME_RETRY_MS, signal);
-    }
+  const ids = new Set(reservations.list().map(({ containerId }) => containerId));
+  try {
+    const wanted = { clock, ids, untilMs: clock.monotonicMs() + patienceMs };
+    const sandboxes = await listKnown(view, wanted, signal);
+    const networks = await Promise.all(
+      sandboxes.map(async ({ id }) => [id, (await view.network(id, signal))?.netns ?? ''] as const),
+    );
+    return {
+      sandboxes,
+      netnsById: new Map(networks.filter(([, path]) => path !== '' && !deps.isNetnsAbsent(path))),
+    };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    log.warn('taking over without the container runtime: Pod names stay unknown', { error });
+    return { sandboxes: undefined, netnsById: new Map() };
   }
 }
 

@@ -18,17 +18,31 @@ const isFree = test.macro((t, node: Partial<NodeFacts>, knownForMs: number, expe
 });
 
 const LONG = RESERVATION_GRACE_MS;
-test('decideStaleReservations: its sandbox is gone', isFree, {}, LONG, true);
-test('decideStaleReservations: its sandbox may be in the making', isFree, {}, LONG - 1, false);
+const UNLISTED = UNLISTED_RESERVATION_GRACE_MS;
+test('decideStaleReservations: no runtime lists its sandbox for long', isFree, {}, UNLISTED, true);
+test('decideStaleReservations: an unlisted sandbox may be in the making', isFree, {}, UNLISTED - 1, false);
+test(
+  'decideStaleReservations: the list of another runtime shortens nothing',
+  isFree,
+  { sandboxes: [{ ...sandbox('ready'), id: 'of-another' }] },
+  UNLISTED - 1,
+  false,
+);
 test(
   'decideStaleReservations: an address in a namespace is in use',
   isFree,
   { ips: new Set(['192.168.0.66']) },
-  LONG,
+  UNLISTED,
   false,
 );
-test('decideStaleReservations: a namespace that was not read proves nothing', isFree, { ips: undefined }, LONG, false);
-test('decideStaleReservations: its sandbox is ready', isFree, { sandboxes: [sandbox('ready')] }, LONG, false);
+test(
+  'decideStaleReservations: a namespace that was not read proves nothing',
+  isFree,
+  { ips: undefined },
+  UNLISTED,
+  false,
+);
+test('decideStaleReservations: its sandbox is ready', isFree, { sandboxes: [sandbox('ready')] }, UNLISTED, false);
 test(
   'decideStaleReservations: stopped, without a namespace',
   isFree,
@@ -44,10 +58,4 @@ test(
   false,
 );
 test('decideStaleReservations: no runtime answers', isFree, { sandboxes: undefined }, LONG, false);
-test(
-  'decideStaleReservations: no runtime answers for long',
-  isFree,
-  { sandboxes: undefined },
-  UNLISTED_RESERVATION_GRACE_MS,
-  true,
-);
+test('decideStaleReservations: no runtime answers for long', isFree, { sandboxes: undefined }, UNLISTED, true);

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { RESERVATION_GRACE_MS } from '../../../agent/adopt/decide-stale-reservations.ts';
+import { UNLISTED_RESERVATION_GRACE_MS } from '../../../agent/adopt/decide-stale-reservations.ts';
 import { openTakeOver } from '../../../agent/adopt/take-over.ts';
 import { attach } from '../../../agent/attachment/attach.ts';
 import { detach } from '../../../agent/attachment/detach.ts';
@@ -84,7 +84,7 @@ test('openTakeOver: an address that only a file names is held until it is proven
   usePodCidrs(state, [BLOCK]);
   await attach(deps, addOf(1), PATIENT);
   t.deepEqual(ips(), ['172.20.0.3']);
-  await clock.advance(RESERVATION_GRACE_MS - 1);
+  await clock.advance(UNLISTED_RESERVATION_GRACE_MS - 1);
   await takeOver.run(NEVER);
   t.is(state.bridgePool.state.addresses.get('172.20.0.2')?.state, 'withdrawn');
   await clock.advance(60_000);
@@ -92,6 +92,22 @@ test('openTakeOver: an address that only a file names is held until it is proven
   t.is(state.bridgePool.state.addresses.get('172.20.0.2')?.state, 'free');
   await attach(deps, addOf(2), PATIENT);
   t.true(ips().includes('172.20.0.2'));
+});
+
+test('openTakeOver: the list of another runtime takes no address from a Pod whose namespace was not found', async (t) => {
+  const { state, clock, files, found, takeOver } = openNode(t);
+  usePodCidrs(state, [BLOCK]);
+  files.reserve({ ip: '172.20.0.2', containerId: 'of-another-runtime', ifName: 'eth0' });
+  Object.assign(found, { ports: [PORT] });
+  await takeOver.run(NEVER);
+  await clock.advance(2 * UNLISTED_RESERVATION_GRACE_MS);
+  await takeOver.run(NEVER);
+  t.is(files.list().length, 1);
+  t.is(state.bridgePool.state.addresses.get('172.20.0.2')?.state, 'withdrawn');
+  Object.assign(found, { ports: [] });
+  await takeOver.run(NEVER);
+  t.deepEqual(files.list(), []);
+  t.is(state.bridgePool.state.addresses.get('172.20.0.2')?.state, 'free');
 });
 
 test('attach: an address that host-local gave since is passed over', async (t) => {
