@@ -199,5 +199,8 @@ export const DIRECT_ENI_RESOURCE = `${PREFIX}/direct-eni`;
 /** Extended resource: a public address. */
 export const EIP_RESOURCE = `${PREFIX}/eip`;
 
+/** Extended resource of the product: an interface on a trunk ENI. Nothing here serves it: the cloud has no public API for it. */
+export const SUB_ENI_RESOURCE = `${PREFIX}/sub-eni`;
+
 /** Extended resources that the agent registers with the kubelet. */
 export const EXTENDED_RESOURCES = [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE, EIP_RESOURCE] as const;

@@ -1,5 +1,5 @@
 import { MIRROR_ANNOTATION } from '../crd/foreign-names.ts';
-import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION } from '../crd/names.ts';
+import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION, SUB_ENI_RESOURCE } from '../crd/names.ts';
 import { type Annotations, type PodNetworkRequest, readPodNetworkRequest } from '../crd/pod-network-request.ts';
 import { type NetworkName, readPodNetworks } from '../crd/pod-networks.ts';
 import { type StaticIpRule, selectStaticIpConfig } from '../crd/select-static-ip-config.ts';
@@ -47,6 +47,7 @@ export function decideAdmission(pod: AdmittedPod, context: AdmissionContext): Ad
     warnings: [
       ...faults.map(renderFault),
       ...network.warnings,
+      ...(requested.has(SUB_ENI_RESOURCE) ? [SUB_ENI_WARNING] : []),
       ...(lacksEip && !hasNetwork ? [eipWithoutNetwork(annotations)] : []),
     ],
   };
@@ -54,6 +55,8 @@ export function decideAdmission(pod: AdmittedPod, context: AdmissionContext): Ad
 
 const NETWORK_RESOURCES = [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE] as const;
 const RESOURCE_OF = { 'route-eni': ENI_IP_RESOURCE, 'direct-eni': DIRECT_ENI_RESOURCE } as const;
+
+const SUB_ENI_WARNING = `${SUB_ENI_RESOURCE}: expected ${ENI_IP_RESOURCE} or ${DIRECT_ENI_RESOURCE}; no node offers interfaces on trunk ENIs, the Pod will stay Pending`;
 
 function eipWithoutNetwork(annotations: Annotations): string {
   const path = annotations[POD_ANNOTATION.eipIdList] === undefined ? 'eipAttributes' : 'eipIdList';

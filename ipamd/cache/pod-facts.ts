@@ -1,5 +1,5 @@
 import { MIRROR_ANNOTATION } from '../../crd/foreign-names.ts';
-import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
+import { DIRECT_ENI_RESOURCE, POD_ANNOTATION, SUB_ENI_RESOURCE } from '../../crd/names.ts';
 import { readPodIps, requestsResource } from '../../crd/pod-fields.ts';
 import { type ReadPodNetworkRequest, readPodNetworkRequest } from '../../crd/pod-network-request.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
@@ -10,7 +10,7 @@ export type PodFacts = {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** '' for a Pod without a node; such Pods are cached only with `claimInfo`../records */
+  /** '' for a Pod without a node; such Pods are cached only with `claimInfo` or `asksSubEni`. */
   readonly nodeName: string;
   /** The address of the cluster's first family comes first; empty until the sandbox has one. */
   readonly ips: readonly string[];
@@ -22,6 +22,8 @@ export type PodFacts = {
    * fault.
    */
   readonly annotations: Readonly<Record<string, string>>;
+  /** The Pod requests an interface on a trunk ENI, which no node offers: it may have no node, and no claim. */
+  readonly asksSubEni?: true;
   /** Present only for Pods that have a claim of their own: for a static address, an EIP, or security groups. */
   readonly claimInfo?: PodClaimInfo;
 };
@@ -94,7 +96,8 @@ export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined
     const claimInfo = CLAIM_ANNOTATIONS.some((one) => annotations[one] !== undefined)
       ? claimInfoOf(object, annotations)
       : undefined;
-    if (nodeName === '' && claimInfo === undefined) return undefined;
+    const asksSubEni = requestsResource(spec, SUB_ENI_RESOURCE);
+    if (nodeName === '' && claimInfo === undefined && !asksSubEni) return undefined;
     return {
       namespace: sharedText(namespace, namespace),
       name,
@@ -104,6 +107,7 @@ export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined
       phase,
       isLeaving: deletionTimestamp !== undefined,
       annotations,
+      ...(asksSubEni && { asksSubEni }),
       ...(claimInfo === undefined ? {} : { claimInfo }),
     };
   };

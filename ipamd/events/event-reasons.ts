@@ -68,6 +68,13 @@ export const IPAMD_EVENTS = {
     cause: 'a Pod on a super node names a network of ENIs and keeps no address; super nodes have no ENIs',
     cure: 'add the annotation `vpc-ip-claim-delete-policy: Never`, or leave the network to the super node',
   },
+  ResourceNotServed: {
+    type: 'Warning',
+    objects: ['Pod'],
+    cause:
+      'a Pod requests `tke.cloud.tencent.com/sub-eni`, an interface on a trunk ENI, which no node offers: it stays Pending',
+    cure: 'request `tke.cloud.tencent.com/eni-ip` or `tke.cloud.tencent.com/direct-eni` instead',
+  },
   BesideProduct: {
     type: 'Warning',
     objects: ['ConfigMap'],

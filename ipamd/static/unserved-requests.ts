@@ -1,4 +1,4 @@
-import { POD_ANNOTATION } from '../../crd/names.ts';
+import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION, SUB_ENI_RESOURCE } from '../../crd/names.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { networkRequestOf, type PodFacts } from '../cache/pod-facts.ts';
@@ -7,19 +7,19 @@ import type { NodeEvents } from '../supply/node-deps.ts';
 
 /** A request of a Pod that nothing serves. */
 type UnservedRequest = {
-  readonly reason: Extract<IpamdEventReason, 'AnnotationInvalid' | 'NoAddressOnSuperNode'>;
+  readonly reason: Extract<IpamdEventReason, 'AnnotationInvalid' | 'NoAddressOnSuperNode' | 'ResourceNotServed'>;
   readonly message: string;
 };
 
 /** Finds what a Pod asks for and will not get, though each annotation is valid. */
 export function findUnservedRequests(
-  pod: Pick<PodFacts, 'annotations' | 'nodeName'>,
+  pod: Pick<PodFacts, 'annotations' | 'nodeName' | 'asksSubEni'>,
   isOnSuperNode: boolean,
 ): readonly UnservedRequest[] {
   const { mode, isStatic, nominatedIp } = networkRequestOf(pod).request;
-  if (isStatic) return [];
+  const unserved: UnservedRequest[] = pod.asksSubEni ? [SUB_ENI] : [];
+  if (isStatic) return unserved;
   const kept = `\`${POD_ANNOTATION.deletePolicy}: Never\``;
-  const unserved: UnservedRequest[] = [];
   if (nominatedIp !== undefined)
     unserved.push({
       reason: 'AnnotationInvalid',
@@ -33,6 +33,11 @@ export function findUnservedRequests(
   return unserved;
 }
 
+const SUB_ENI: UnservedRequest = {
+  reason: 'ResourceNotServed',
+  message: `no node offers ${SUB_ENI_RESOURCE}, interfaces on trunk ENIs are not served: the Pod stays Pending; request ${ENI_IP_RESOURCE} or ${DIRECT_ENI_RESOURCE} instead`,
+};
+
 /** Dependencies of the reports. */
 type UnservedDeps = {
   readonly pods: Pick<Informer<PodFacts>, 'values' | 'subscribe'>;
@@ -44,7 +49,7 @@ type UnservedDeps = {
 export function reportUnservedRequests({ pods, nodes, events }: UnservedDeps): () => void {
   const reported = new Set<string>();
   const look = (pod: PodFacts): void => {
-    if (reported.has(pod.uid) || pod.isLeaving || pod.nodeName === '') return;
+    if (reported.has(pod.uid) || pod.isLeaving || (pod.nodeName === '' && !pod.asksSubEni)) return;
     const unserved = findUnservedRequests(pod, nodes.get(pod.nodeName)?.isInstance === false);
     if (unserved.length === 0) return;
     reported.add(pod.uid);

@@ -297,3 +297,9 @@ function missingFrom(after: unknown, before: unknown, path: string): readonly st
   }
   return Object.is(after, before) ? [] : [path];
 }
+
+test('decideAdmission: warns of an interface on a trunk ENI, which no node offers', (t) => {
+  const resources = { limits: { 'tke.cloud.tencent.com/sub-eni': '1' } };
+  const { warnings } = admit(podOf(undefined, { containers: [{ name: 'db', image: 'db:1', resources }] }));
+  t.regex(warnings.join(), /sub-eni: expected .*eni-ip or .*direct-eni/);
+});

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
+import { createPodDecoder } from '../../../ipamd/cache/pod-facts.ts';
 import { findUnservedRequests } from '../../../ipamd/static/unserved-requests.ts';
 
 const { networks, deletePolicy, nominatedVpcIp } = POD_ANNOTATION;
@@ -44,3 +45,30 @@ test('findUnservedRequests: both', unserved, { [networks]: 'tke-route-eni', [nom
   'AnnotationInvalid',
   'NoAddressOnSuperNode',
 ]);
+
+const podWith = (resources: object, more: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { namespace: 'shop', name: 'p', uid: 'u' },
+  spec: { containers: [{ name: 'c', resources }], ...more },
+});
+const SUB_ENI = 'tke.cloud.tencent.com/sub-eni';
+
+test('findUnservedRequests: an interface on a trunk ENI, of a Pod that no node takes', (t) => {
+  const decode = createPodDecoder();
+  for (const resources of [{ limits: { [SUB_ENI]: '1' } }, { requests: { [SUB_ENI]: '1' } }]) {
+    const pod = decode(podWith(resources));
+    if (pod === undefined) return t.fail('it is not cached');
+    t.deepEqual(
+      findUnservedRequests(pod, false).map(({ reason }) => reason),
+      ['ResourceNotServed'],
+    );
+    t.deepEqual(
+      findUnservedRequests({ ...pod, annotations: { [deletePolicy]: 'Never' } }, false).map(({ reason }) => reason),
+      ['ResourceNotServed'],
+      'kept or not',
+    );
+  }
+  t.is(decode(podWith({ limits: { cpu: '1' } })), undefined, 'another Pod without a node is not cached');
+  t.is(decode(podWith({ limits: { [SUB_ENI]: '1' } }, { hostNetwork: true })), undefined);
+});
