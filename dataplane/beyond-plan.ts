@@ -1,15 +1,56 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { AddressMessage } from '../netlink/address-message.ts';
 import { ROUTE_REQUEST_FLAGS, routeMessageOf, ruleMessageOf } from '../netlink/encode-request.ts';
 import type { RouteMessage } from '../netlink/route-message.ts';
 import type { Rtattr } from '../netlink/rtattr.ts';
 import type { RuleMessage } from '../netlink/rule-message.ts';
 import { FIB_RULE_INVERT } from '../netlink/uapi/fib-rules.ts';
-import { RTN_UNREACHABLE } from '../netlink/uapi/rtnetlink.ts';
-import type { RouteState, RuleState } from './desired.ts';
+import {
+  IFA_F_OPTIMISTIC,
+  IFA_F_PERMANENT,
+  IFA_F_SECONDARY,
+  IFA_F_STABLE_PRIVACY,
+  IFA_F_TENTATIVE,
+} from '../netlink/uapi/if-addr.ts';
+import { RT_SCOPE_UNIVERSE, RTN_UNREACHABLE } from '../netlink/uapi/rtnetlink.ts';
+import { addressFlags } from './address-change.ts';
+import type { AddressMore, AddressState, RouteState, RuleState } from './desired.ts';
+import { familyOf, lastAddress } from './ip-prefix.ts';
 import { routeSpec, ruleSpec } from './to-request.ts';
 
 /** Units of a second in which the kernel reports times. */
 const USER_HZ = 100;
+
+/**
+ * Returns what an address has besides the fields of its state, as far as packets depend on it; undefined when it is as a request
+ * for the state makes it.
+ */
+export function addressBeyond(message: AddressMessage, state: AddressState): AddressMore | undefined {
+  const { address, local = address, scope, broadcast, flags, cacheinfo } = message;
+  const isIpv4 = familyOf(state.prefix) === 4;
+  const plannedFlags = addressFlags(state.prefix);
+  const ourFlags = flags & ~FLAGS_OF_KERNEL;
+  const found: Fields<AddressMore> = {
+    address: address === local ? undefined : address,
+    // Of IPv6 it follows from the address.
+    scope: isIpv4 && scope !== RT_SCOPE_UNIVERSE ? scope : undefined,
+    // Any other address that is a broadcast one is delivered to the node, also when it is a Pod's.
+    broadcast: broadcast === lastAddress(state.prefix) ? undefined : broadcast,
+    flags: ourFlags === plannedFlags ? undefined : ourFlags,
+    cacheinfo: isForEver(cacheinfo) ? undefined : cacheinfo,
+  };
+  return fieldsBeyond<AddressMore>(found, {});
+}
+
+/** States that the kernel gives an address, and that pass or that another address made. */
+const FLAGS_OF_KERNEL = IFA_F_SECONDARY | IFA_F_OPTIMISTIC | IFA_F_TENTATIVE | IFA_F_PERMANENT | IFA_F_STABLE_PRIVACY;
+
+/** Seconds of a lifetime without an end. */
+const FOR_EVER = 0xffff_ffff;
+
+function isForEver(cacheinfo: AddressMessage['cacheinfo']): boolean {
+  return cacheinfo === undefined || (cacheinfo.valid === FOR_EVER && cacheinfo.preferred === FOR_EVER);
+}
 
 /** Returns what a route has besides the fields of its state; undefined when it is as a request for the state makes it. */
 export function routeBeyond(message: RouteMessage, route: RouteState): Partial<RouteMessage> | undefined {

@@ -9,7 +9,7 @@ import type { Kernel } from './kernel.ts';
 import type { NodeNetwork, PodNetwork } from './network.ts';
 import { NFT_TABLE } from './numbers.ts';
 import { observeNetns, observeNft } from './observe.ts';
-import { type Operation, renderOperation, renderRoute, renderRule } from './operation.ts';
+import { type Operation, renderAddress, renderOperation, renderRoute, renderRule } from './operation.ts';
 import { planPod } from './plan-pod.ts';
 import { planInside } from './read-inside.ts';
 
@@ -122,7 +122,9 @@ function describe(operation: Operation): readonly string[] {
         return `link ${operation.ifname}: ${property} is ${before === '' ? 'missing' : before}, should be ${value}`;
       });
     case 'add-address':
-      return [`address ${operation.address.prefix} is missing on ${operation.address.ifname}`];
+      return operation.before === undefined
+        ? [`address ${operation.address.prefix} is missing on ${operation.address.ifname}`]
+        : [`address is "${renderAddress(operation.before)}", should be "${renderAddress(operation.address)}"`];
     case 'replace-route':
       return operation.before === undefined
         ? [`route "${renderRoute(operation.route)}" is missing`]

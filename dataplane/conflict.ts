@@ -112,7 +112,8 @@ export function addressConflicts(desired: HostState, observed: ObservedHost): re
     if (familyOf(address.prefix) !== 4 || planned.has(addressKey(address))) return [];
     if (bridgeIfindexes.has(address.ifindex)) return isGatewayPrefix(address.prefix) ? [] : [bridgeAddress(address)];
     if (vethIfindexes.has(address.ifindex)) return [vethAddress(address)];
-    return eniIfindexes.has(address.ifindex) && prefixLength(address.prefix) < 32 ? [eniAddress(address)] : [];
+    const hasRoute = prefixLength(address.prefix) < 32 || address.more?.address !== undefined;
+    return eniIfindexes.has(address.ifindex) && hasRoute ? [eniAddress(address)] : [];
   });
 }
 
@@ -225,9 +226,10 @@ function bridgeAddress({ prefix, ifname }: AddressState): Conflict {
   };
 }
 
-function eniAddress({ prefix, ifname }: AddressState): Conflict {
+function eniAddress({ prefix, ifname, more }: AddressState): Conflict {
+  const peer = more?.address === undefined ? '' : ` with the other end ${more.address}`;
   return {
     kind: 'address',
-    message: `${ifname} has ${prefix}, whose connected route leads the node's traffic out of the ENI; configure NetworkManager, cloud-init or the DHCP client to leave ${ifname} alone`,
+    message: `${ifname} has ${prefix}${peer}, whose connected route leads the node's traffic out of the ENI; configure NetworkManager, cloud-init or the DHCP client to leave ${ifname} alone`,
   };
 }

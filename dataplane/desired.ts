@@ -1,8 +1,9 @@
+import type { AddressMessage } from '../netlink/address-message.ts';
 import type { RouteMessage } from '../netlink/route-message.ts';
 import type { RuleMessage } from '../netlink/rule-message.ts';
 import type { SysctlKey } from '../sysctl/sysctl-key.ts';
 import { sysctlName } from '../sysctl/sysctl-key.ts';
-import type { Family } from './ip-prefix.ts';
+import { type Family, familyOf } from './ip-prefix.ts';
 
 /**
  * The wanted state of a link. Host state makes one kind of link, a bridge: wirePod creates a Pod's, the cloud attaches an
@@ -23,7 +24,7 @@ export type LinkState = {
    * The bridge that the link is a port of. 0: the link is in no bridge, bond or VRF, which would take its packets.
    */
   readonly master?: number;
-  /** True: the bridge may send a packet back by the port that it came in by. Only for ports of a bridge. */
+  /** True: a port of a bridge, which may send a packet back by it, and takes and gives whatever ports do. */
   readonly hairpin?: true;
   /** False: IFF_PROMISC is not set. */
   readonly promisc?: false;
@@ -31,10 +32,21 @@ export type LinkState = {
   readonly kind?: 'bridge';
   /** IFLA_IFALIAS. */
   readonly ifalias?: string;
+  /** True: the link has an IPv6 link-local address, with which the kernel asks for neighbours of packets that it forwards. */
+  readonly linkLocal?: true;
 };
 
-/** An address of an interface, as `address/length`. */
-export type AddressState = { readonly ifindex: number; readonly ifname: string; readonly prefix: string };
+/** An address of an interface, as `address/length`. It has no end. */
+export type AddressState = {
+  readonly ifindex: number;
+  readonly ifname: string;
+  readonly prefix: string;
+  /** Only of one that was observed: what it has besides. No plan has it. */
+  readonly more?: AddressMore;
+};
+
+/** What may make an address useless, or lead packets elsewhere. `address`: the other end of a point-to-point link. */
+export type AddressMore = Partial<Pick<AddressMessage, 'address' | 'scope' | 'broadcast' | 'flags' | 'cacheinfo'>>;
 
 /** A route. The protocol is always ours. */
 export type RouteState = {
@@ -187,9 +199,13 @@ function linkKey(link: Pick<LinkState, 'ifindex'>): string {
   return String(link.ifindex);
 }
 
-/** Identity of an address: the same address with another length is another one for the kernel. */
-export function addressKey(address: Pick<AddressState, 'ifindex' | 'prefix'>): string {
-  return `${address.ifindex} ${address.prefix}`;
+/**
+ * Identity of an address. Of IPv4 the same address with another length or another end is another one for the kernel; of IPv6
+ * a link has an address once.
+ */
+export function addressKey({ ifindex, prefix, more }: Pick<AddressState, 'ifindex' | 'prefix' | 'more'>): string {
+  if (familyOf(prefix) === 6) return `${ifindex} ${prefix.slice(0, prefix.indexOf('/'))}`;
+  return `${ifindex} ${prefix}${more?.address === undefined ? '' : ` peer ${more.address}`}`;
 }
 
 /** Identity of a route for `replace`: a route with the same identity is overwritten. */
@@ -213,6 +229,11 @@ export function neighKey(neigh: Pick<NeighState, 'ifindex' | 'dst'>): string {
 /** Identity of a filter: a link has one of ours in each direction. */
 export function filterKey(filter: Pick<FilterState, 'ifindex' | 'direction'>): string {
   return `${filter.ifindex} ${filter.direction}`;
+}
+
+/** Tells whether two addresses of one identity are equal: to a planned one only an address without anything besides is. */
+export function isSameAddress(a: AddressState, b: AddressState): boolean {
+  return a.prefix === b.prefix && a.more === undefined && b.more === undefined;
 }
 
 /** Tells whether two routes of one identity are equal: to a planned one only a route without anything besides is. */

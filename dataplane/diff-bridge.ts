@@ -1,4 +1,5 @@
 import { sysctlName } from '../sysctl/sysctl-key.ts';
+import { type PortProperties, plannedPort } from './bridge-port.ts';
 import { addressKey, type HostState } from './desired.ts';
 import { familyOf } from './ip-prefix.ts';
 import type { ObservedHost, ObservedLink } from './observed.ts';
@@ -39,6 +40,9 @@ export function newSettings(
     }));
 }
 
+/** What a link that becomes a port has that a port of ours has not. */
+const NEW_PORT: PortProperties = { hairpin: false };
+
 /** Compares ports of bridges. A link that becomes a port of another bridge has the flags of a new one. */
 export function portOperations(
   desired: HostState,
@@ -49,8 +53,9 @@ export function portOperations(
   return desired.links.flatMap(({ ifindex, ifname, master, hairpin }): readonly Operation[] => {
     const found = present.get(ifindex);
     if (hairpin === undefined || found === undefined || master === undefined || missing.has(master)) return [];
-    const before = found.master === master && found.hairpin === true;
-    return before ? [] : [{ kind: 'set-port', ifindex, ifname, change: { hairpin }, before: { hairpin: before } }];
+    const before = found.master === master ? (found.oddPort ?? NEW_PORT) : NEW_PORT;
+    const change = plannedPort(before);
+    return Object.keys(change).length === 0 ? [] : [{ kind: 'set-port', ifindex, ifname, change, before }];
   });
 }
 

@@ -1,4 +1,5 @@
 import { sysctlName } from '../sysctl/sysctl-key.ts';
+import { isMadeAgain } from './address-change.ts';
 import {
   addressConflicts,
   type Conflict,
@@ -13,6 +14,7 @@ import {
 import {
   addressKey,
   type HostState,
+  isSameAddress,
   isSameRoute,
   type LinkState,
   neighKey,
@@ -26,7 +28,7 @@ import { bridgesToMake, formerGateways, newSettings, portOperations, withBridges
 import { filterAttachments, filterConflicts, filterDetachments } from './diff-filters.ts';
 import { flowtableDeletion, flowtableOperations } from './diff-flowtable.ts';
 import { linkOperations, withoutGroup } from './diff-link.ts';
-import { familyOf, prefixLength } from './ip-prefix.ts';
+import { familyOf, isLinkLocal, linkLocalPrefix, prefixLength } from './ip-prefix.ts';
 import { nftReplaceCommands } from './nft-table.ts';
 import { PRIORITY, TABLE_MAIN } from './numbers.ts';
 import type { ObservedHost, ObservedRule } from './observed.ts';
@@ -53,6 +55,8 @@ export function diffHost(desired: HostState, found: ObservedHost): Diff {
   const observed = withBridges(found, newBridges);
   const missing = missingLinks(desired, observed);
   const isWhole = (observed.unreadable ?? []).length === 0;
+  const additions = addressOperations(desired, observed, missing);
+  const left = withoutLost(observed, additions);
   return {
     operations: [
       ...ruleAdditions(desired, observed, isPodCidrRule),
@@ -62,9 +66,9 @@ export function diffHost(desired: HostState, found: ObservedHost): Diff {
       ...linkOperations(desired, observed, withoutGroup, missing),
       ...portOperations(desired, observed, missing),
       ...linkOperations(desired, observed, ({ promisc }) => (promisc === undefined ? {} : { promisc })),
-      ...addressOperations(desired, observed, missing),
-      ...routeReplacements(desired, observed, missing),
-      ...neighReplacements(desired, observed, missing),
+      ...additions,
+      ...routeReplacements(desired, left, missing),
+      ...neighReplacements(desired, left, missing),
       ...ruleAdditions(desired, observed, (rule) => !isPodCidrRule(rule)),
       ...filterAttachments(desired, observed, missing),
       ...(isWhole || observed.nft.restore === undefined ? nftOperations(desired, observed) : []),
@@ -157,11 +161,45 @@ function addressOperations(
   desired: HostState,
   observed: ObservedHost,
   missing: ReadonlySet<number>,
-): readonly Operation[] {
-  const present = new Set(observed.addresses.map(addressKey));
-  return desired.addresses
-    .filter((address) => !missing.has(address.ifindex) && !present.has(addressKey(address)))
-    .map((address) => ({ kind: 'add-address' as const, address }));
+): readonly AddressAddition[] {
+  const present = new Map(observed.addresses.map((address) => [addressKey(address), address]));
+  const planned = desired.addresses.flatMap((address): readonly AddressAddition[] => {
+    const before = present.get(addressKey(address));
+    if (missing.has(address.ifindex) || (before !== undefined && isSameAddress(address, before))) return [];
+    return [{ kind: 'add-address', address, ...(before && { before }) }];
+  });
+  return [...planned, ...linkLocalAdditions(desired, observed)];
+}
+
+/** The kernel makes a link-local address when a link comes up, but unless that is switched off; programs take it away, too. */
+function linkLocalAdditions(desired: HostState, observed: ObservedHost): readonly AddressAddition[] {
+  const wanted = new Set(desired.links.filter(({ linkLocal }) => linkLocal).map(({ ifindex }) => ifindex));
+  const having = new Set(observed.addresses.filter(({ prefix }) => isLinkLocal(prefix)).map(({ ifindex }) => ifindex));
+  return observed.links.flatMap(({ ifindex, ifname, isRunning, mac }): readonly AddressAddition[] => {
+    if (!wanted.has(ifindex) || having.has(ifindex) || isRunning !== true || mac === undefined) return [];
+    return [{ kind: 'add-address', address: { ifindex, ifname, prefix: linkLocalPrefix(mac) } }];
+  });
+}
+
+type AddressAddition = Operation & { readonly kind: 'add-address' };
+
+/**
+ * Leaves out what goes with addresses that are deleted and added: routes by their links, or with them as the source, and
+ * neighbours.
+ */
+function withoutLost(observed: ObservedHost, additions: readonly AddressAddition[]): ObservedHost {
+  const lost = additions.flatMap(({ address, before }) => (before && isMadeAgain(address, before) ? [before] : []));
+  if (lost.length === 0) return observed;
+  const isOnLost = (ifindex: number, prefix: string): boolean =>
+    lost.some((address) => address.ifindex === ifindex && familyOf(address.prefix) === familyOf(prefix));
+  const sources = new Set(lost.map(({ prefix }) => prefix.split('/')[0]));
+  return {
+    ...observed,
+    routes: observed.routes.filter(
+      (route) => !isOurs(route) || !(isOnLost(route.oif, route.dst) || sources.has(route.prefsrc)),
+    ),
+    neighs: observed.neighs.filter(({ ifindex, dst }) => !isOnLost(ifindex, dst)),
+  };
 }
 
 function routeReplacements(

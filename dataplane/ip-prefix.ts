@@ -46,6 +46,27 @@ export function networkPrefix(prefix: string): string {
   return bytes === undefined ? prefix : `${formatIp(bytes, 0, bytes.length)}/${length}`;
 }
 
+/** Tells whether an IPv6 address or prefix is link-local. */
+export function isLinkLocal(text: string): boolean {
+  return text.toLowerCase().startsWith('fe80:');
+}
+
+/** Returns the link-local address that the kernel makes of a MAC. @see RFC 4291 appendix A, modified EUI-64 */
+export function linkLocalPrefix(mac: string): string {
+  const [first = 0, ...others] = mac.split(':').map((byte) => Number.parseInt(byte, 16));
+  const [b = 0, c = 0, ...rest] = others;
+  const bytes = Uint8Array.of(0xfe, 0x80, 0, 0, 0, 0, 0, 0, first ^ 2, b, c, 0xff, 0xfe, ...rest);
+  return `${formatIp(bytes, 0, bytes.length)}/64`;
+}
+
+/** Returns the last address of a network, which of IPv4 is its broadcast address; the host bits of the prefix do not matter. */
+export function lastAddress(prefix: string): string {
+  const [address = ''] = prefix.split('/');
+  const length = prefixLength(prefix);
+  const bytes = parseIp(address)?.map((byte, at) => byte | (0xff >> Math.min(8, Math.max(0, length - 8 * at))));
+  return bytes === undefined ? address : formatIp(bytes, 0, bytes.length);
+}
+
 /** Returns the prefix of this one address: /32 or /128. The only place where the families differ in the data plane. */
 export function hostPrefix(address: string): string {
   return `${canonicalAddress(address)}/${bits(familyOf(address))}`;

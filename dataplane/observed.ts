@@ -1,3 +1,4 @@
+import type { PortProperties } from './bridge-port.ts';
 import type { AddressState, FilterState, NeighState, RouteState, RuleState } from './desired.ts';
 
 /** What the kernel reports besides the fields that are compared. */
@@ -16,12 +17,14 @@ export type ObservedLink = {
   readonly mtu: number;
   readonly group: number;
   readonly mac?: string;
+  /** True when IFF_RUNNING is set: then the kernel has made its link-local address, if it makes one. */
+  readonly isRunning?: boolean;
   /** True when IFF_NOARP is set. */
   readonly isNoArp?: boolean;
   /** True when IFF_PROMISC is set. */
   readonly isPromisc?: boolean;
-  /** Only of a port of a bridge: whether the bridge may send a packet back by it. */
-  readonly hairpin?: boolean;
+  /** Only of a port of a bridge: what it has that a port of ours has not. */
+  readonly oddPort?: PortProperties;
   /** Ifindex of the bridge, bond or VRF that the link is in. */
   readonly master?: number;
   readonly kind?: string;

@@ -1,8 +1,20 @@
+import { SCOPES } from '../netlink/render-arguments.ts';
 import { ROUTE_TYPES, routeDetails } from '../netlink/render-route.ts';
 import { ruleAction, ruleDetails } from '../netlink/render-rule.ts';
 import type { Rtattr } from '../netlink/rtattr.ts';
+import {
+  IFA_F_DADFAILED,
+  IFA_F_DEPRECATED,
+  IFA_F_HOMEADDRESS,
+  IFA_F_MANAGETEMPADDR,
+  IFA_F_MCAUTOJOIN,
+  IFA_F_NODAD,
+  IFA_F_NOPREFIXROUTE,
+} from '../netlink/uapi/if-addr.ts';
 import type { SysctlKey } from '../sysctl/sysctl-key.ts';
 import { sysctlName } from '../sysctl/sysctl-key.ts';
+import { addressFlags, isMadeAgain } from './address-change.ts';
+import { type PortProperties, renderPort } from './bridge-port.ts';
 import type { AddressState, FilterState, NeighState, RouteState, RuleState } from './desired.ts';
 import { hex } from './eni-mark.ts';
 import { type FlowtableOperation, flowtableCommandsOf, inverseOfFlowtable } from './flowtable-operation.ts';
@@ -24,9 +36,6 @@ export type LinkProperties = {
   readonly promisc?: boolean;
   readonly ifalias?: string;
 };
-
-/** Properties of a port of a bridge. */
-export type PortProperties = { readonly hairpin?: boolean };
 
 /** A bridge to make; it is down, and has no port. */
 export type NewBridge = {
@@ -64,7 +73,13 @@ export type Operation =
       readonly change: PortProperties;
       readonly before: PortProperties;
     }
-  | { readonly kind: 'add-address' | 'delete-address'; readonly address: AddressState }
+  | {
+      readonly kind: 'add-address';
+      readonly address: AddressState;
+      /** The same address with another attribute, which is changed, or goes. */
+      readonly before?: AddressState;
+    }
+  | { readonly kind: 'delete-address'; readonly address: AddressState }
   | {
       readonly kind: 'replace-route';
       readonly route: RouteState;
@@ -111,7 +126,9 @@ export function inverseOf(operation: Operation): Operation {
     case 'set-port':
       return { ...operation, change: operation.before, before: operation.change };
     case 'add-address':
-      return { ...operation, kind: 'delete-address' };
+      return operation.before === undefined
+        ? { kind: 'delete-address', address: operation.address }
+        : { kind: 'add-address', address: operation.before, before: operation.address };
     case 'delete-address':
       return { ...operation, kind: 'add-address' };
     case 'replace-route':
@@ -158,9 +175,9 @@ export function renderOperation(operation: Operation): string {
     case 'delete-bridge':
       return `ip link del dev ${operation.bridge.ifname}`;
     case 'set-port':
-      return `ip link set dev ${operation.ifname} type bridge_slave${portArguments(operation.change)}`;
+      return `ip link set dev ${operation.ifname} type bridge_slave ${renderPort(operation.change)}`;
     case 'add-address':
-      return `${ip(operation.address.prefix)} address add ${addressArguments(operation.address)}`;
+      return renderAddition(operation);
     case 'delete-address':
       return `${ip(operation.address.prefix)} address del ${operation.address.prefix} dev ${operation.address.ifname}`;
     case 'replace-route':
@@ -261,10 +278,6 @@ function ip(prefix: string): string {
   return familyOf(prefix) === 4 ? 'ip' : 'ip -6';
 }
 
-function portArguments({ hairpin }: PortProperties): string {
-  return hairpin === undefined ? '' : ` hairpin ${hairpin ? 'on' : 'off'}`;
-}
-
 function linkArguments({ mac, mtu, group, ifalias, master, promisc, arp, up }: LinkProperties): string {
   return [
     ...(mac === undefined ? [] : [` address ${mac}`]),
@@ -278,10 +291,40 @@ function linkArguments({ mac, mtu, group, ifalias, master, promisc, arp, up }: L
   ].join('');
 }
 
-function addressArguments({ prefix, ifname }: AddressState): string {
-  // An address is usable at once, and makes no route of its own.
-  return `${prefix} dev ${ifname}${familyOf(prefix) === 6 ? ' nodad noprefixroute' : ''}`;
+function renderAddition({ address, before }: Operation & { readonly kind: 'add-address' }): string {
+  const command = `${ip(address.prefix)} address`;
+  const add = renderAddress(address);
+  if (before === undefined) return `${command} add ${add}`;
+  if (!isMadeAgain(address, before)) return `${command} replace ${add}`;
+  return `${command} del ${before.prefix} dev ${before.ifname} && ${command} add ${add}`;
 }
+
+/** Renders an address in the syntax of ip(8). */
+export function renderAddress({ prefix, ifname, more = {} }: AddressState): string {
+  const { address: peer, scope, broadcast, cacheinfo } = more;
+  const flags = more.flags ?? addressFlags(prefix);
+  const lifetime = (seconds: number): string => (seconds === 0xffff_ffff ? 'forever' : `${seconds}`);
+  return [
+    ...(peer === undefined ? [prefix] : [prefix.split('/')[0], 'peer', `${peer}/${prefixLength(prefix)}`]),
+    ...(broadcast === undefined ? [] : [`broadcast ${broadcast}`]),
+    `dev ${ifname}`,
+    ...(scope === undefined ? [] : [`scope ${SCOPES[scope as keyof typeof SCOPES] ?? scope}`]),
+    ...(cacheinfo === undefined
+      ? []
+      : [`valid_lft ${lifetime(cacheinfo.valid)} preferred_lft ${lifetime(cacheinfo.preferred)}`]),
+    ...ADDRESS_WORDS.filter(([flag]) => (flags & flag) !== 0).map(([, word]) => word),
+  ].join(' ');
+}
+
+const ADDRESS_WORDS = [
+  [IFA_F_NODAD, 'nodad'],
+  [IFA_F_NOPREFIXROUTE, 'noprefixroute'],
+  [IFA_F_DEPRECATED, 'deprecated'],
+  [IFA_F_DADFAILED, 'dadfailed'],
+  [IFA_F_HOMEADDRESS, 'home'],
+  [IFA_F_MANAGETEMPADDR, 'mngtmpaddr'],
+  [IFA_F_MCAUTOJOIN, 'autojoin'],
+] as const;
 
 function filterArguments({ ifname, direction }: FilterState): string {
   const { priority, handle } = FLOW_FILTER;

@@ -1,6 +1,14 @@
 import { acceptDad, acceptRa, disableIpv6, rpFilter } from '../sysctl/sysctl-key.ts';
 import { EMPTY_STATE, type HostState, type NeighState, type PodState, type RouteState } from './desired.ts';
-import { anyPrefix, canonicalAddress, canonicalPrefix, type Family, familyOf, hostPrefix } from './ip-prefix.ts';
+import {
+  anyPrefix,
+  canonicalAddress,
+  canonicalPrefix,
+  type Family,
+  familyOf,
+  hostPrefix,
+  isLinkLocal,
+} from './ip-prefix.ts';
 import type { DirectNic, EniPodNetwork, NodeNetwork } from './network.ts';
 import { LINK_LOCAL_IPV4, POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, PRIORITY, TABLE_MAIN } from './numbers.ts';
 import { planLinklessRoutes } from './plan-pod-rules.ts';
@@ -105,7 +113,7 @@ function nicRoutes(oif: number, oifname: string, gateway: string): readonly Rout
   const common = { table: TABLE_MAIN, oif, oifname };
   const defaultRoute: RouteState = { ...common, dst: anyPrefix(family), gateway };
   // The IPv4 address has created the subnet's route; a link-local gateway is reachable on each link.
-  if (family === 4 || gateway.startsWith('fe80:')) return [defaultRoute];
+  if (family === 4 || isLinkLocal(gateway)) return [defaultRoute];
   return [{ ...common, dst: hostPrefix(gateway) }, defaultRoute];
 }
 
@@ -130,10 +138,6 @@ function sideDestinations(node: NodeNetwork, family: Family): readonly string[] 
     ...(family === 4 ? [LINK_LOCAL_IPV4] : []),
   ];
   return [...new Set(prefixes)].filter((prefix) => familyOf(prefix) === family);
-}
-
-function isLinkLocal(address: string): boolean {
-  return address.toLowerCase().startsWith('fe80:');
 }
 
 // rp_filter is off on the side link: requests of other Pods of the node come in there, and the replies leave by the

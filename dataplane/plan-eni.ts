@@ -1,7 +1,7 @@
 import { acceptRa, disableIpv6, forwarding, rpFilter, srcValidMark } from '../sysctl/sysctl-key.ts';
 import { EMPTY_STATE, type HostState, type RouteState, type RuleState, type SysctlState } from './desired.ts';
 import { eniMark } from './eni-mark.ts';
-import { anyPrefix, canonicalAddress, familyOf, hostPrefix } from './ip-prefix.ts';
+import { anyPrefix, canonicalAddress, familyOf, hostPrefix, isLinkLocal } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork } from './network.ts';
 import { PRIORITY } from './numbers.ts';
 import { planLinklessRoutes, planPodRules } from './plan-pod-rules.ts';
@@ -19,7 +19,12 @@ import { unreachableRoute } from './unreachable-route.ts';
 export function planEni(node: NodeNetwork, eni: EniNetwork): HostState {
   return {
     ...EMPTY_STATE,
-    links: [{ ifindex: eni.ifindex, ifname: eni.ifname, mtu: eni.mtu, up: true, arp: true, master: 0 }],
+    links: [
+      {
+        ...{ ifindex: eni.ifindex, ifname: eni.ifname, mtu: eni.mtu, up: true, arp: true, master: 0 },
+        ...(eni.addresses.some(({ ip }) => familyOf(ip) === 6) && { linkLocal: true as const }),
+      },
+    ],
     addresses: eni.addresses.map(({ ip }) => ({ ifindex: eni.ifindex, ifname: eni.ifname, prefix: hostPrefix(ip) })),
     routes: [
       ...eni.addresses.flatMap(({ gateway }) => eniRoutes(eni, canonicalAddress(gateway))),
@@ -43,7 +48,7 @@ function eniRoutes(eni: EniNetwork, gateway: string): readonly RouteState[] {
   const viaGateway: RouteState = { ...common, dst: anyPrefix(family), gateway };
   // No connected route contains the gateway. Its own route comes first, or the kernel refuses the default route:
   // "Nexthop has invalid gateway". A link-local gateway is reachable on each link.
-  if (gateway.startsWith('fe80:')) return [viaGateway];
+  if (isLinkLocal(gateway)) return [viaGateway];
   const toGateway: RouteState = {
     ...common,
     dst: hostPrefix(gateway),

@@ -55,7 +55,18 @@ export function hostVethLink(pod: PodNetwork, ifindex: number): LinkState {
   const { name: ifname, mac } = pod.hostVeth;
   // In both rule modes the group is that of the Pod's ENI: by it the nftables table finds the ENI.
   const group = linkGroupOf(pod);
-  return { ifindex, ifname, mtu: pod.mtu, up: true, group, mac, ifalias: pod.alias, arp: true, master: 0 };
+  const link = {
+    ifindex,
+    ifname,
+    mtu: pod.mtu,
+    up: true,
+    group,
+    mac,
+    ifalias: pod.alias,
+    arp: true,
+    master: 0,
+  } as const;
+  return hasFamily(pod.ips, 6) ? { ...link, linkLocal: true } : link;
 }
 
 /** Plans the route through which the host reaches a Pod's address. */

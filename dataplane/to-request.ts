@@ -4,13 +4,14 @@ import type { NeighSpec } from '../netlink/neigh-message.ts';
 import type { Request } from '../netlink/request.ts';
 import type { RouteSpec } from '../netlink/route-message.ts';
 import type { RuleSpec } from '../netlink/rule-message.ts';
-import { IFA_F_NODAD, IFA_F_NOPREFIXROUTE } from '../netlink/uapi/if-addr.ts';
 import { AF_INET, AF_INET6 } from '../netlink/uapi/netlink.ts';
 import { RT_SCOPE_LINK, RT_SCOPE_UNIVERSE, RTN_UNREACHABLE } from '../netlink/uapi/rtnetlink.ts';
+import { addressFlags, isMadeAgain } from './address-change.ts';
+import { type PortProperties, portFields } from './bridge-port.ts';
 import type { AddressState, NeighState, RouteState, RuleState } from './desired.ts';
 import { type Family, familyOf, prefixLength } from './ip-prefix.ts';
 import { RTPROT_TKE_ENI } from './numbers.ts';
-import type { LinkProperties, Operation, PortProperties } from './operation.ts';
+import type { LinkProperties, Operation } from './operation.ts';
 
 /** IP6_RT_PRIO_USER: the kernel's metric of an IPv6 route without one. @see uapi/linux/ipv6_route.h */
 export const IPV6_DEFAULT_METRIC = 1024;
@@ -33,7 +34,7 @@ export function toRequests(operation: Operation): readonly Request[] {
     case 'set-port':
       return [{ object: 'link', verb: 'set', spec: portSpec(operation.ifindex, operation.change) }];
     case 'add-address':
-      return [{ object: 'address', verb: 'add', spec: addressSpec(operation.address) }];
+      return addressAddition(operation);
     case 'delete-address':
       return [{ object: 'address', verb: 'delete', spec: addressSpec(operation.address) }];
     case 'replace-route':
@@ -60,6 +61,17 @@ export function toRequests(operation: Operation): readonly Request[] {
     case 'delete-flow-devices':
       return [];
   }
+}
+
+/** What the kernel does not change of an address that is there goes with it. */
+function addressAddition({ address, before }: Operation & { readonly kind: 'add-address' }): readonly Request[] {
+  const spec = addressSpec(address);
+  if (before === undefined) return [{ object: 'address', verb: 'add', spec }];
+  if (!isMadeAgain(address, before)) return [{ object: 'address', verb: 'replace', spec }];
+  return [
+    { object: 'address', verb: 'delete', spec: addressSpec(before) },
+    { object: 'address', verb: 'add', spec },
+  ];
 }
 
 /**
@@ -92,8 +104,8 @@ function linkSpec(ifindex: number, { mac, ...properties }: LinkProperties): Link
 }
 
 /** Translates a change of a port of a bridge. */
-export function portSpec(ifindex: number, { hairpin }: PortProperties): LinkChange {
-  return { ifindex, bridgePort: { ...(hairpin !== undefined && { mode: hairpin ? 1 : 0 }) } };
+export function portSpec(ifindex: number, properties: PortProperties): LinkChange {
+  return { ifindex, bridgePort: portFields(properties) };
 }
 
 /** Translates a route. */
@@ -136,10 +148,11 @@ export function ruleSpec({ family, priority, table, src, dst, fwmark, fwmask, mo
 }
 
 /** Translates an address. An IPv6 one is usable at once and makes no route of its own in main. */
-export function addressSpec({ ifindex, prefix }: AddressState): AddressSpec {
-  const address = prefix.slice(0, prefix.indexOf('/'));
-  const flags = familyOf(prefix) === 6 ? { flags: IFA_F_NODAD | IFA_F_NOPREFIXROUTE } : {};
-  return { ifindex, address, prefixlen: prefixLength(prefix), ...flags };
+export function addressSpec({ ifindex, prefix, more = {} }: AddressState): AddressSpec {
+  const local = prefix.slice(0, prefix.indexOf('/'));
+  const flags = addressFlags(prefix);
+  const ends = more.address === undefined ? { address: local } : { address: more.address, local };
+  return { ifindex, prefixlen: prefixLength(prefix), ...(flags !== 0 && { flags }), ...more, ...ends };
 }
 
 /** Translates a permanent neighbour. */

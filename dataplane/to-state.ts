@@ -2,10 +2,11 @@ import type { AddressMessage } from '../netlink/address-message.ts';
 import type { LinkMessage } from '../netlink/link-message.ts';
 import type { RouteMessage } from '../netlink/route-message.ts';
 import type { RuleMessage } from '../netlink/rule-message.ts';
-import { IFF_NOARP, IFF_PROMISC, IFF_UP } from '../netlink/uapi/if-link.ts';
+import { IFF_NOARP, IFF_PROMISC, IFF_RUNNING, IFF_UP } from '../netlink/uapi/if-link.ts';
 import { AF_INET6 } from '../netlink/uapi/netlink.ts';
 import { RT_SCOPE_LINK, RTN_UNREACHABLE } from '../netlink/uapi/rtnetlink.ts';
-import { routeBeyond, ruleBeyond } from './beyond-plan.ts';
+import { addressBeyond, routeBeyond, ruleBeyond } from './beyond-plan.ts';
+import { oddPort } from './bridge-port.ts';
 import type { AddressState, RouteState, RuleState } from './desired.ts';
 import { anyPrefix, type Family } from './ip-prefix.ts';
 import type { ObservedLink, ObservedRoute, ObservedRule } from './observed.ts';
@@ -22,9 +23,10 @@ export function toLink(message: LinkMessage): ObservedLink {
     mtu,
     group,
     ...(address !== undefined && { mac: address }),
+    ...((message.flags & IFF_RUNNING) !== 0 && { isRunning: true as const }),
     ...((message.flags & IFF_NOARP) !== 0 && { isNoArp: true as const }),
     ...((message.flags & IFF_PROMISC) !== 0 && { isPromisc: true as const }),
-    ...(bridgePort?.mode !== undefined && { hairpin: bridgePort.mode !== 0 }),
+    ...(bridgePort !== undefined && { oddPort: oddPort(bridgePort) }),
     ...(master !== 0 && { master }),
     ...(kind !== undefined && { kind }),
     ...(ifalias !== undefined && { ifalias }),
@@ -33,8 +35,10 @@ export function toLink(message: LinkMessage): ObservedLink {
 
 /** Translates the kernel's message about an address. */
 export function toAddress(message: AddressMessage, nameOf: (ifindex: number) => string): AddressState {
-  const address = message.local ?? message.address ?? '';
-  return { ifindex: message.ifindex, ifname: nameOf(message.ifindex), prefix: `${address}/${message.prefixlen}` };
+  const { ifindex, prefixlen, local = message.address } = message;
+  const address: AddressState = { ifindex, ifname: nameOf(ifindex), prefix: `${local}/${prefixlen}` };
+  const more = addressBeyond(message, address);
+  return more === undefined ? address : { ...address, more };
 }
 
 /** Translates the kernel's message about a route. */

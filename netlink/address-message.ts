@@ -56,4 +56,6 @@ export type AddressSpec = {
   readonly broadcast?: string;
   readonly priority?: number;
   readonly protocol?: number;
+  /** Lifetimes in seconds, 2^32-1 for ever; the kernel sets the times. For ever when left out. */
+  readonly cacheinfo?: NonNullable<AddressMessage['cacheinfo']>;
 };

@@ -68,9 +68,23 @@ function renderLinkChange(change: LinkChange, nameOf: NameOf): string {
   );
 }
 
-/** The first parameter of a port of a bridge that people set by hand; others have no user here. */
-function portParameters(port: LinkChange['bridgePort']): readonly Argument[] {
-  return port?.mode === undefined ? [] : ['type', 'bridge_slave', 'hairpin', port.mode === 0 ? 'off' : 'on'];
+/** Switches of a port of a bridge that a user here sets, by their words. */
+const PORT_SWITCHES = {
+  mode: 'hairpin',
+  isolated: 'isolated',
+  unicastFlood: 'flood',
+  bcastFlood: 'bcast_flood',
+  learning: 'learning',
+  proxyarp: 'proxy_arp',
+  locked: 'locked',
+} as const;
+
+function portParameters(port: LinkChange['bridgePort'] = {}): readonly Argument[] {
+  const values: Readonly<Record<string, unknown>> = port;
+  const set = Object.entries(PORT_SWITCHES).flatMap(([field, word]) =>
+    values[field] === undefined ? [] : [word, values[field] === 0 ? 'off' : 'on'],
+  );
+  return set.length === 0 ? [] : ['type', 'bridge_slave', ...set];
 }
 
 function properties(spec: LinkProperties, nameOf: NameOf): readonly Argument[] {

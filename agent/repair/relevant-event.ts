@@ -1,3 +1,4 @@
+import { oddPort } from '../../dataplane/bridge-port.ts';
 import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import type { AddressMessage } from '../../netlink/address-message.ts';
 import { bridgePortOf, type LinkMessage } from '../../netlink/link-message.ts';
@@ -50,8 +51,8 @@ const RT_SCOPE_LINK = 253;
  * Tells whether a change by others may mean that the kernel no longer holds what is planned. What the kernel does itself
  * (sender 0), such as deleting the routes of a link that a DEL deletes, is checked against the Pods that are active then. What a
  * process does with our protocol number is always worth a pass.
- * @param linkNow Reads a link at this moment: asked about a host veth whose notification shows another name, alias or bridge than
- * planned. A veth is born without an alias, and a port without hairpin, and both are notified when the ADD is over.
+ * @param linkNow Reads a link at this moment: asked about one that lost its link-local address, and about a host veth whose
+ * notification shows another name, alias or bridge than planned. A veth is born without an alias, and a port without hairpin, and both are notified when the ADD is over.
  */
 export function isRelevant(event: MonitorEvent, watched: WatchedObjects, linkNow: LinkReader): boolean {
   switch (event.kind) {
@@ -61,8 +62,9 @@ export function isRelevant(event: MonitorEvent, watched: WatchedObjects, linkNow
     case 'link':
       return isRelevantLink(event, watched, linkNow);
     case 'address':
-      // The kernel gives each new link a link-local address, also the links of our Pods.
-      return event.message.scope !== RT_SCOPE_LINK && isRelevantAddress(event.message, watched);
+      return event.message.scope === RT_SCOPE_LINK
+        ? isLostLinkLocal(event, watched, linkNow)
+        : isRelevantAddress(event.message, watched);
     case 'route':
       return isRelevantRoute(event, watched);
     case 'rule':
@@ -84,6 +86,18 @@ const FILTER_PLACES: ReadonlySet<string> = new Set(['clsact', 'ingress']);
 
 function isWhereFiltersAre(ifindex: number, { hasFilters, ifindexes }: WatchedObjects): boolean {
   return hasFilters === true && ifindexes.has(ifindex);
+}
+
+/**
+ * Tells whether a link that is there lost its link-local address. The kernel gives each new link one, also the links of our Pods,
+ * takes it with the link, and names no sender.
+ */
+function isLostLinkLocal(
+  { op, message: { ifindex } }: MonitorEvent & { readonly kind: 'address' },
+  { ifindexes }: WatchedObjects,
+  linkNow: LinkReader,
+): boolean {
+  return op === 'del' && ifindexes.has(ifindex) && linkNow(ifindex) !== undefined;
 }
 
 function isRelevantAddress(
@@ -125,10 +139,12 @@ function isMarked({ family, ifname, ifalias = '' }: LinkMessage, { name, alias }
   return ifname === name && (ifalias === alias || family === AF_BRIDGE);
 }
 
-/** Tells whether a link is in its bridge, with hairpin, or in no bridge, bond or VRF where it should be in none. */
+/** Tells whether a link is in its bridge, with the properties of a port of ours, or in no bridge, bond or VRF where it should be in none. */
 function isInPlace(message: LinkMessage, veth: WatchedVeth): boolean {
   if ((message.master ?? 0) !== (veth.master ?? 0)) return false;
-  return veth.master === undefined || bridgePortOf(message)?.mode === 1;
+  if (veth.master === undefined) return true;
+  const port = bridgePortOf(message);
+  return port !== undefined && Object.keys(oddPort(port)).length === 0;
 }
 
 /** The kernel notifies of the bridge whenever a Pod comes or goes. */

@@ -86,9 +86,14 @@ function findEniAddresses({ rtnetlink }: Kernel, { journal, evidence }: KernelTr
   const expected = links.flatMap(({ ifindex, ifname, address }) =>
     known.filter(({ mac }) => mac === address).map(({ prefix }) => ({ ifindex, ifname, prefix })),
   );
-  const present = new Set(rtnetlink.address.list().map((message) => addressKey(toAddress(message, String))));
-  return [...new Map(expected.map((address) => [addressKey(address), address])).values()].filter((address) =>
-    present.has(addressKey(address)),
+  const present = new Map(
+    rtnetlink.address
+      .list()
+      .map((message) => toAddress(message, String))
+      .map((address) => [addressKey(address), address]),
+  );
+  return [...new Map(expected.map((address) => [addressKey(address), address])).values()].filter(
+    (address) => present.get(addressKey(address))?.prefix === address.prefix,
   );
 }
 

@@ -17,8 +17,8 @@ export const BRIDGE_FINDINGS = {
     isOurs: true,
   },
   'bridge-port-changed': {
-    title: "A GlobalRoute Pod's host interface is no port of the bridge, or has no hairpin",
-    why: 'Outside the bridge the Pod is cut off. Without hairpin it does not reach itself by the address of a Service.',
+    title: "A GlobalRoute Pod's host interface is no port of the bridge, or one with other properties",
+    why: 'Outside the bridge the Pod is cut off. Without hairpin it does not reach itself by the address of a Service. Isolated, locked, with proxy_arp, or without learning or flooding, it does not reach other Pods of the bridge.',
     cure: '`tke-eni repair`, or `ip link set <interface> master cbr0` and `ip link set <interface> type bridge_slave hairpin on`.',
     severity: 'error',
     isOurs: true,

@@ -37,6 +37,13 @@ export const HOST_FINDINGS = {
     severity: 'error',
     isOurs: true,
   },
+  'link-local-missing': {
+    title: "A Pod's host interface or an ENI has no IPv6 link-local address",
+    why: 'With it the kernel asks for the neighbours of packets that it forwards: as soon as an entry ages out, no IPv6 packet of Pods goes out by the interface.',
+    cure: '`tke-eni repair`, or `ip link set <interface> addrgenmode eui64` and down and up; keep what takes it away (networkd with LinkLocalAddressing=no, a hardening script) off the interface.',
+    severity: 'error',
+    isOurs: true,
+  },
   'link-enslaved': {
     title: "A Pod's host interface or an ENI is in a bridge, bond or VRF",
     why: 'What comes in by it goes to the bridge, bond or VRF, and not to the rules and routes of Pods.',
@@ -245,6 +252,13 @@ export const HOST_FINDINGS = {
     why: "Agent, kubelet and runtime watch folders by inotify; without instances the spool of DELs and the kubelet's socket are not seen.",
     cure: '`sysctl -w fs.inotify.max_user_instances=8192`, and the same in sysctl.d.',
     severity: 'warning',
+    isOurs: false,
+  },
+  'rpfilter-without-mark': {
+    title: 'A firewall looks for the way back without the mark of the packet',
+    why: 'In rule mode compact the mark of an ENI leads answers to that ENI. A check that asks without it finds no way back by the link, and drops all that comes in by an ENI for Pods: answers from outside, requests of other nodes.',
+    cure: 'Have the check use the mark: `--validmark` for the match rpfilter of iptables, `fib saddr . mark . iif` in nftables. Or turn it off: in /etc/firewalld/firewalld.conf `IPv6_rpfilter=no`, in NixOS `networking.firewall.checkReversePath = false`; rp_filter of the kernel stays. Or use `--rule-mode=per-pod`.',
+    severity: 'error',
     isOurs: false,
   },
   'forward-policy-drop': {

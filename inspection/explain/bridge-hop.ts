@@ -1,3 +1,4 @@
+import { oddPort, plannedPort, renderPort } from '../../dataplane/bridge-port.ts';
 import { BRIDGE_IFINDEX } from '../../dataplane/numbers.ts';
 import { bridgePortOf } from '../../netlink/link-message.ts';
 import { IFF_PROMISC, IFF_UP } from '../../netlink/uapi/if-link.ts';
@@ -111,14 +112,17 @@ function portFault(bridge: BridgeView, { veth, title, pod }: PodView): Finding |
       subjects,
     });
   }
-  const mode = bridgePortOf(veth)?.mode;
-  if (mode === undefined || mode !== 0) return undefined;
-  return finding('bridge-port-changed', {
-    what: `port ${veth.ifname} of ${title} has hairpin turned off: the Pod does not reach itself by the address of a Service`,
-    fix: [REPAIR, `ip link set ${veth.ifname} type bridge_slave hairpin on`],
-    subjects,
-    severity: 'warning',
-  });
+  const odd = oddPort(bridgePortOf(veth));
+  const { hairpin, ...others } = odd;
+  const fix = [REPAIR, `ip link set ${veth.ifname} type bridge_slave ${renderPort(plannedPort(odd))}`];
+  const port = `port ${veth.ifname} of ${title} has`;
+  if (Object.keys(others).length > 0) {
+    const what = `${port} ${renderPort(others)}: the Pod does not reach, or is not reached by, other Pods of ${name}`;
+    return finding('bridge-port-changed', { what, fix, subjects });
+  }
+  if (hairpin === undefined) return undefined;
+  const what = `${port} hairpin off: the Pod does not reach itself by the address of a Service`;
+  return finding('bridge-port-changed', { what, fix, subjects, severity: 'warning' });
 }
 
 function promiscFault({ link }: BridgeView): Finding | undefined {

@@ -2,7 +2,7 @@ import { finding } from '../catalogue/catalogue.ts';
 import type { Finding } from '../catalogue/finding.ts';
 import type { FirewallChain, Hook } from '../firewall/build-firewall-chains.ts';
 import type { Packet } from '../firewall/evaluate-chain.ts';
-import { evaluateFirewallChain } from '../firewall/evaluate-firewall-chain.ts';
+import { dropsUnmarkedWayBack, evaluateFirewallChain } from '../firewall/evaluate-firewall-chain.ts';
 import { nodeFirewalls } from '../firewall/node-firewalls.ts';
 import type { ExplainContext } from './explain-context.ts';
 
@@ -24,10 +24,12 @@ export const HOOKS_OF = {
  * warning where the result depends on a rule that is not supported here, or where answers may pass.
  */
 export function findForwardFault(
-  { facts }: ExplainContext,
-  packet: Forwarded,
+  context: ExplainContext,
+  forwarded: Forwarded,
   hooks: readonly Hook[] = HOOKS_OF.forwarded,
 ): Finding | undefined {
+  const { facts } = context;
+  const packet = isByMarkedEni(context, forwarded) ? { ...forwarded, isMarkedWayBack: true } : forwarded;
   const passed = nodeFirewalls(facts.host)
     .map((chain) => ({ chain, outcome: outcomeAt(chain, packet, hooks, false) }))
     .toSorted((a, b) => hooks.indexOf(a.chain.hook) - hooks.indexOf(b.chain.hook));
@@ -35,8 +37,18 @@ export function findForwardFault(
     passed.find(({ outcome }) => outcome === 'dropped') ?? passed.find(({ outcome }) => outcome === 'maybe');
   if (dropping === undefined) return undefined;
   const { chain, outcome } = dropping;
+  if (dropsUnmarkedWayBack(chain, packet)) {
+    const { name, element, show } = chain;
+    const what = `${name} drops it: it looks for the way back without the mark of the ENI`;
+    return finding('rpfilter-without-mark', { what, fix: [show], subjects: [element] });
+  }
   const isSure = packet.isFirst || outcomeAt(chain, packet, hooks, true) === 'dropped';
   return dropFinding(chain, outcome === 'dropped', isSure);
+}
+
+/** Tells whether a packet comes in by an ENI whose mark leads the answer back. */
+function isByMarkedEni({ ruleMode, enis }: ExplainContext, { iifs: [ifname] }: Forwarded): boolean {
+  return ruleMode === 'compact' && ifname !== undefined && enis.some((eni) => eni.ifname === ifname);
 }
 
 function outcomeAt(

@@ -5,6 +5,7 @@ import { NUD_FAILED } from '../../netlink/uapi/neighbour.ts';
 import { finding } from '../catalogue/catalogue.ts';
 import { eniId, linkId, podId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
+import { findLinkLocalFault } from '../faults/find-link-local-fault.ts';
 import { findLinkObstacles } from '../faults/find-link-obstacles.ts';
 import { findFullTable, findStaticNeighbour } from '../faults/find-neighbour-fault.ts';
 import { findSolicitFault } from '../faults/find-setting-fault.ts';
@@ -169,6 +170,7 @@ export function podNeighHop(context: ExplainContext, view: PodView, ip: string):
   const fault = mostSevere(
     expected === undefined ? undefined : findStaticNeighbour(facts.host, host),
     findSolicitFault(facts.host, ifname, familyOf(ip)),
+    view.isOurs && familyOf(ip) === 6 ? findLinkLocalFault(facts.host, link) : undefined,
     findFullTable(facts.host, host),
   );
   if (fault !== undefined) return hopOf(fields, fault);
@@ -279,6 +281,7 @@ export function gatewayHop({ facts }: ExplainContext, eni: EniView, gateway: str
   const fault = mostSevere(
     findStaticNeighbour(facts.host, host),
     findSolicitFault(facts.host, ifname, familyOf(gateway)),
+    familyOf(gateway) === 6 ? findLinkLocalFault(facts.host, eni.link) : undefined,
     findFullTable(facts.host, host),
   );
   if (fault !== undefined) return hopOf(fields, fault);

@@ -13,6 +13,8 @@ export type Packet = {
   readonly isEstablished?: boolean;
   /** What only tables like that of tke-eni ask; what is absent is not known. */
   readonly state?: PacketState;
+  /** True: the route back to its source uses the link by which it arrives only for who asks with its mark. Absent: not known. */
+  readonly isMarkedWayBack?: boolean;
 };
 
 /** State of a packet in the kernel. */

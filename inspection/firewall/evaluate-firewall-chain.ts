@@ -16,6 +16,16 @@ export function rewritesAt(chain: FirewallChain, packet: Packet): readonly MetRe
   return there === undefined ? [] : chain.rewrites(there);
 }
 
+/**
+ * Tells whether a base chain drops a packet for want of a route back to its source: it asks without the mark by which that route is
+ * found.
+ */
+export function dropsUnmarkedWayBack(chain: FirewallChain, { isMarkedWayBack, ...packet }: Packet): boolean {
+  if (isMarkedWayBack !== true || evaluateFirewallChain(chain, { ...packet, isMarkedWayBack }) !== 'dropped')
+    return false;
+  return evaluateFirewallChain(chain, packet) !== 'dropped';
+}
+
 /** Returns the packet as the chain gets it; undefined where such a packet does not come there. */
 function packetIn({ hook, families, devices }: FirewallChain, packet: Packet): Packet | undefined {
   const there = packetAt(hook, packet);

@@ -72,12 +72,23 @@ function matchRule(args: readonly string[], packet: Packet): MatchResult {
     }
     // Options after the target belong to the target.
     if (option === '-j' || option === '-g') break;
+    if (RPFILTER_OPTIONS.includes(option)) continue;
     const value = args[++at] ?? '';
-    const answer = matchOption(option, value, packet);
+    const isRpfilter = option === '-m' && value === 'rpfilter';
+    const answer = isRpfilter ? matchWayBack(args, packet) : matchOption(option, value, packet);
     answers.push(isNegated ? negated(answer) : answer);
     isNegated = false;
   }
   return allMatch(answers);
+}
+
+/** Options of the match rpfilter; they have no value. @see iptables-extensions(8) */
+const RPFILTER_OPTIONS: readonly string[] = ['--loose', '--validmark', '--accept-local', '--invert'];
+
+/** The match rpfilter asks for the way back as a packet without a mark would, unless it has `--validmark`. */
+function matchWayBack(args: readonly string[], { isMarkedWayBack = false }: Packet): MatchResult {
+  if (!isMarkedWayBack || args.includes('--loose')) return 'maybe';
+  return args.includes('--validmark') === args.includes('--invert') ? 'no' : 'yes';
 }
 
 function matchOption(option: string, value: string, packet: Packet): MatchResult {

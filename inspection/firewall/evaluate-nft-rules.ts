@@ -156,12 +156,25 @@ function matchOne(left: JsonObject, value: unknown, packet: Packet): MatchResult
       return value === `ipv${family}` ? 'yes' : 'no';
     default:
   }
+  const wayBack = wayBackOf(recordOf(left['fib']), packet);
+  if (wayBack !== undefined) return wayBack === !NO_LINK.includes(value) ? 'yes' : 'no';
   const asked = stateOf(left, packet);
   if (asked !== undefined) return asked === value ? 'yes' : 'no';
   const { key } = recordOf(left['ct']);
   if (key === 'state') return value === (isEstablished ? 'established' : 'new') ? 'yes' : 'no';
   // A connection that a Service has translated is not the ordinary one that is tested.
   return key === 'status' ? 'no' : 'maybe';
+}
+
+/** What `fib` is compared with where it found no link: `missing`, or the index 0. */
+const NO_LINK: readonly unknown[] = [false, 0, '0'];
+
+/** Tells whether `fib` finds the way back by the link of the packet; undefined where it asks something else, or that is not known. */
+function wayBackOf({ result, flags }: JsonObject, { isMarkedWayBack }: Packet): boolean | undefined {
+  const asked = listOf(flags);
+  if (isMarkedWayBack !== true || result !== 'oif' || !asked.includes('saddr') || !asked.includes('iif'))
+    return undefined;
+  return asked.includes('mark');
 }
 
 /** Returns what an expression asks of the state of the packet; undefined where it asks something else, or that is not known. */

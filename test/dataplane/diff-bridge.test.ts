@@ -48,7 +48,7 @@ test(
     ...kernel,
     links: kernel.links
       .filter(({ ifname }) => ifname !== 'cbr0')
-      .map(({ master, hairpin: _off, ...one }) =>
+      .map(({ master, oddPort: _off, ...one }) =>
         master === bridge.ifindex ? one : { ...one, ...(master && { master }) },
       ),
     addresses: kernel.addresses.filter(({ ifname }) => ifname !== 'cbr0'),
@@ -79,13 +79,13 @@ test('diffHost: the bridge leaves the group of an ENI', harm, (kernel) => link(k
 test(
   'diffHost: hairpin is on for all ports before the bridge leaves promiscuous mode',
   harm,
-  (kernel) => link(link(kernel, 'cbr0', { isPromisc: true }), 'grx10', { hairpin: false }),
+  (kernel) => link(link(kernel, 'cbr0', { isPromisc: true }), 'grx10', { oddPort: { hairpin: false } }),
   ['ip link set dev grx10 type bridge_slave hairpin on', 'ip link set dev cbr0 promisc off'],
 );
 test(
   'diffHost: a port that is in another bridge comes back, with hairpin, which a new port lacks',
   harm,
-  (kernel) => link(kernel, 'grx10', { master: 99, hairpin: true }),
+  (kernel) => link(kernel, 'grx10', { master: 99, oddPort: {} }),
   ['ip link set dev grx10 master if1000001024', 'ip link set dev grx10 type bridge_slave hairpin on'],
 );
 test(

@@ -1,3 +1,4 @@
+import { oddPort, portFields } from '../../dataplane/bridge-port.ts';
 import { addressKey, filterKey, neighKey, routeKey, ruleKey } from '../../dataplane/desired.ts';
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import type { ObservedHost, ObservedLink, ObservedRule } from '../../dataplane/observed.ts';
@@ -27,7 +28,7 @@ export function applyToModel(
         ...(mac !== undefined && { mac }),
         ...(arp !== undefined && { isNoArp: !arp }),
         // A new port has the flags of one.
-        ...(master !== undefined && { master, hairpin: false }),
+        ...(master !== undefined && { master, oddPort: { hairpin: false } }),
         ...(promisc !== undefined && { isPromisc: promisc }),
         ...(ifalias !== undefined && { ifalias }),
       };
@@ -65,10 +66,19 @@ export function applyToModel(
       // Not a port: the kernel ignores it.
       const isPort = kernel.links.some((link) => link.ifindex === ifindex && (link.master ?? 0) !== 0);
       expect(isPort, 'EINVAL', operation);
-      const links = kernel.links.map((link) => (link.ifindex === ifindex ? { ...link, ...change } : link));
+      const changed = (link: ObservedLink): ObservedLink => {
+        const all = { ...link.oddPort, ...change };
+        return { ...link, oddPort: oddPort(portFields(all)) };
+      };
+      const links = kernel.links.map((link) => (link.ifindex === ifindex ? changed(link) : link));
       return { ...kernel, links };
     }
     case 'add-address':
+      if (operation.before !== undefined)
+        return {
+          ...kernel,
+          addresses: [...without(kernel.addresses, addressKey, operation.before), operation.address],
+        };
       expect(
         !kernel.addresses.some((found) => addressKey(found) === addressKey(operation.address)),
         'EEXIST',
@@ -138,7 +148,7 @@ export function applyToModel(
 /** A link in no bridge is reported without that. */
 function withoutEmpty(link: ObservedLink): ObservedLink {
   const { ifalias, ...unnamed } = link;
-  const { master, hairpin: _ofAPort, ...free } = unnamed;
+  const { master, oddPort: _ofAPort, ...free } = unnamed;
   const rest = master === 0 ? free : unnamed;
   return ifalias === undefined || ifalias === '' ? rest : { ...rest, ifalias };
 }

@@ -5,7 +5,7 @@ import { protocolModel } from './protocol-model.ts';
 import type { Setting } from './world.ts';
 
 /** Far more than an exploration takes, and still an end. */
-const LONGEST_MS = 900_000;
+const MAX_TIMER_MS = 900_000;
 
 /** Explores the protocol in a setting, and prints how much there was to see and what was found. */
 export async function exploreAndReport(
@@ -13,7 +13,7 @@ export async function exploreAndReport(
   setting: Setting,
   maxStates?: number,
 ): Promise<Exploration> {
-  t.timeout(LONGEST_MS);
+  t.timeout(MAX_TIMER_MS);
   // Exploring blocks this process: AVA must hear of the longer timeout before.
   await yieldNow();
   const started = process.cpuUsage();

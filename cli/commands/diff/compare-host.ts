@@ -1,5 +1,6 @@
 import { isSameRoute, type RouteState, type RuleState } from '../../../dataplane/desired.ts';
 import { describeMissingSetting, diffHost, missingSettings } from '../../../dataplane/diff.ts';
+import { isLinkLocal } from '../../../dataplane/ip-prefix.ts';
 import type { RuleMode } from '../../../dataplane/network.ts';
 import { FLOW_PROGRAM_NAME, FLOWTABLE_TABLE, PRIORITY } from '../../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../../dataplane/observed.ts';
@@ -11,6 +12,7 @@ import { consequenceWithoutBlockRule } from '../../../inspection/node/consequenc
 import { ruleElement } from '../../../inspection/node/rule-selector.ts';
 import { sysctlName } from '../../../sysctl/sysctl-key.ts';
 import type { Names } from './build-names.ts';
+import { describeAddress } from './describe-address.ts';
 import { describeBridge } from './describe-bridge.ts';
 import type { Difference, OperationFinding, Owner } from './difference.ts';
 import { renderChange } from './render-change.ts';
@@ -132,9 +134,10 @@ function describe(
     case 'set-link':
       return describeLink(operation, names);
     case 'add-address': {
-      const { ifindex, ifname, prefix } = operation.address;
-      const what = `${ifname} does not have its address ${prefix}`;
-      return [{ id: 'eni-without-address', owner: names.ofIfindex(ifindex), what, subject: linkId(ifindex) }];
+      const { ifindex, prefix } = operation.address;
+      const missing = isLinkLocal(prefix) ? 'link-local-missing' : 'eni-without-address';
+      const { id, what } = describeAddress(operation, missing);
+      return [{ id, owner: names.ofIfindex(ifindex), what, subject: linkId(ifindex) }];
     }
     case 'replace-route':
     case 'delete-route':

@@ -9,6 +9,7 @@ import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
 import { sysctlName } from '../../../sysctl/sysctl-key.ts';
 import type { Names } from './build-names.ts';
 import { isDetour } from './compare-host.ts';
+import { describeAddress } from './describe-address.ts';
 import type { Difference } from './difference.ts';
 import { renderChange } from './render-change.ts';
 
@@ -92,10 +93,8 @@ function describe(operation: Operation, network: PodNetwork): readonly Operation
         ...(change.arp === undefined ? [] : [{ id: 'link-noarp', what: `${ifname} has ARP turned off` } as const]),
       ];
     }
-    case 'add-address': {
-      const { ifname, prefix } = operation.address;
-      return [{ id: 'pod-address-missing', what: `${ifname} does not have its address ${prefix}` }];
-    }
+    case 'add-address':
+      return [describeAddress(operation, 'pod-address-missing')];
     case 'replace-route':
       return [describeRoute(operation, network)];
     case 'replace-neigh': {

@@ -1,8 +1,10 @@
+import { renderPort } from '../../../dataplane/bridge-port.ts';
 import type { HostState } from '../../../dataplane/desired.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
 import type { FindingId } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import type { Names } from './build-names.ts';
+import { describeAddress } from './describe-address.ts';
 import type { OperationFinding } from './difference.ts';
 
 /** Describes an operation on the bridge of GlobalRoute Pods or on a port of it; undefined for one on anything else. */
@@ -23,14 +25,16 @@ export function describeBridge(
       return entry('bridge-missing', ifindex, `the bridge ${ifname} is missing`);
     }
     case 'set-port':
-      return entry('bridge-port-changed', operation.ifindex, `${operation.ifname} has hairpin turned off`);
+      return entry('bridge-port-changed', operation.ifindex, `${operation.ifname} has ${renderPort(operation.before)}`);
     case 'add-address':
     case 'delete-address': {
       const { ifindex, ifname, prefix } = operation.address;
       if (!bridges.has(ifindex)) return undefined;
-      return operation.kind === 'add-address'
-        ? entry('bridge-changed', ifindex, `${ifname} does not have its address ${prefix}`)
-        : entry('bridge-changed', ifindex, `${ifname} has ${prefix}, of a block that no Pod lives in any more`);
+      const what =
+        operation.kind === 'add-address'
+          ? describeAddress(operation, 'bridge-changed').what
+          : `${ifname} has ${prefix}, of a block that no Pod lives in any more`;
+      return entry('bridge-changed', ifindex, what);
     }
     case 'set-link': {
       const { ifindex, ifname, change, before } = operation;

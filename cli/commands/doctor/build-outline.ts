@@ -1,5 +1,6 @@
 import { familyOf } from '../../../agent/journal/lease.ts';
 import type { SupplyEni } from '../../../agent/journal/supply.ts';
+import type { RuleMode } from '../../../dataplane/network.ts';
 import {
   DEFAULT_ENI_MARK_MASK,
   NODEPORT_MARK,
@@ -32,6 +33,8 @@ export type Outline = {
   readonly pods: readonly NodePod[];
   /** Address families that Pods have or can get. */
   readonly families: ReadonlySet<4 | 6>;
+  /** Undefined where no record of the agent says it. */
+  readonly ruleMode: RuleMode | undefined;
   /** Bits of the packet mark that we use. */
   readonly markBits: number;
   /** Routing tables that belong to us alone. */
@@ -57,6 +60,7 @@ export function buildOutline(node: NodeFacts): Outline {
     enis,
     pods,
     families: new Set(addresses.map(familyOf)),
+    ruleMode: ruleModeOf(node),
     markBits: (markMask(node) | NODEPORT_MARK) >>> 0,
     tables: new Set([TABLE_POD_ROUTES, TABLE_PODLESS, TABLE_CONNECTED, ...enis.map(({ table }) => table)]),
     nameOf: (ifindex) => links.get(ifindex)?.ifname ?? `if${ifindex}`,
@@ -84,6 +88,12 @@ export function defaultRoutes({ host }: Pick<NodeFacts, 'host'>): readonly Route
   );
 }
 
+function ruleModeOf({ agent }: Pick<NodeFacts, 'agent'>): RuleMode | undefined {
+  const facts = ifKnown(agent);
+  const recorded = facts === undefined ? undefined : ifKnown(facts.node);
+  return recorded?.node.ruleMode ?? facts?.journal.ruleMode;
+}
+
 function markMask({ agent, host }: NodeFacts): number {
   const facts = ifKnown(agent);
   const recordedNode = facts === undefined ? undefined : ifKnown(facts.node)?.node;
@@ -91,6 +101,7 @@ function markMask({ agent, host }: NodeFacts): number {
     ({ protocol, fwmask }) => protocol === RTPROT_TKE_ENI && fwmask !== undefined && fwmask !== NODEPORT_MARK,
   );
   // Rules of the mode per-pod match no mark of an ENI.
-  const mode = recordedNode?.ruleMode ?? facts?.journal.ruleMode;
-  return mode === 'per-pod' ? 0 : (recordedNode?.eniMarkMask ?? inRules?.fwmask ?? DEFAULT_ENI_MARK_MASK);
+  return ruleModeOf({ agent }) === 'per-pod'
+    ? 0
+    : (recordedNode?.eniMarkMask ?? inRules?.fwmask ?? DEFAULT_ENI_MARK_MASK);
 }

@@ -36,6 +36,7 @@ export const DIFFERENCES_CHECK: Check = {
     'eni-no-carrier',
     'eni-detached',
     'eni-without-address',
+    'link-local-missing',
     'eni-foreign-address',
     'eni-connected-route',
     'eni-not-ready',

@@ -4,7 +4,7 @@ import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { findRewriteFault } from '../../../inspection/faults/find-rewrite-fault.ts';
 import { buildFirewallChains, type FirewallChain } from '../../../inspection/firewall/build-firewall-chains.ts';
 import type { Packet } from '../../../inspection/firewall/evaluate-chain.ts';
-import { evaluateFirewallChain } from '../../../inspection/firewall/evaluate-firewall-chain.ts';
+import { dropsUnmarkedWayBack, evaluateFirewallChain } from '../../../inspection/firewall/evaluate-firewall-chain.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
@@ -13,7 +13,7 @@ import { type Check, done, skipped } from './check.ts';
 export const FORWARD_CHECK: Check = {
   id: 'forward',
   scope: 'no firewall drops packets of Pods: iptables, firewalld, nftables',
-  finds: ['forward-policy-drop', 'packet-rewritten'],
+  finds: ['forward-policy-drop', 'rpfilter-without-mark', 'packet-rewritten'],
   evaluate: (facts) => {
     const { node, iptables } = facts;
     if (iptables.kind === 'unknown' && node.host.nft.kind === 'unknown') return skipped(iptables.why);
@@ -45,7 +45,7 @@ type Trip = {
 };
 
 /** Returns the paths to test, two for each Pod and address. */
-function buildTrips({ primary, enis, pods }: Outline): readonly Trip[] {
+function buildTrips({ primary, enis, pods, ruleMode }: Outline): readonly Trip[] {
   const uplinks = [primary, ...enis.map(({ link }) => link)];
   return ([4, 6] as const).flatMap((family): readonly Trip[] => {
     const isOf = (ip: string): boolean => ip.includes(':') === (family === 6);
@@ -61,9 +61,17 @@ function buildTrips({ primary, enis, pods }: Outline): readonly Trip[] {
           each === undefined ? [] : [each.ifname],
         );
         const isFirst = index === 0;
+        const isMarkedWayBack = ruleMode === 'compact' && podEni?.link !== undefined;
+        const toPod = {
+          family,
+          dst: ip,
+          iifs: interfaces,
+          oifs: [ifname],
+          ...(isMarkedWayBack && { isMarkedWayBack }),
+        };
         return [
           { what: `from ${ip}`, packet: { family, src: ip, iifs: [ifname], oifs: interfaces }, ifindex, isFirst },
-          { what: `to ${ip}`, packet: { family, dst: ip, iifs: interfaces, oifs: [ifname] }, ifindex, isFirst },
+          { what: `to ${ip}`, packet: toPod, ifindex, isFirst },
         ];
       });
   });
@@ -94,6 +102,12 @@ function dropFinding(chain: FirewallChain, lost: readonly Trip[]): Finding {
   const { title, hook, fix, show } = chain;
   const what = `${title} drops new connections of Pods: ${lost.map((trip) => trip.what).join(', ')}`;
   const subjects = [...new Set(lost.map(({ ifindex }) => linkId(ifindex)))];
+  const unmarked = lost.filter(({ packet }) => dropsUnmarkedWayBack(chain, packet));
+  if (unmarked.length > 0) {
+    const lostTo = unmarked.map((trip) => trip.what).join(', ');
+    const how = `${title} drops what comes in by an ENI, because it looks for the way back without the mark: ${lostTo}`;
+    return finding('rpfilter-without-mark', { what: how, fix: [show], subjects });
+  }
   // A firewall that drops only new connections, from outside or to the node, may be intended.
   const cutsPods = hook !== 'input' && lost.some(({ packet }) => packet.src !== undefined);
   const dropsAnswers = hook !== 'forward' && lost.some((trip) => isLost(chain, trip, true));

@@ -247,6 +247,18 @@ const FIREWALL_FAULTS: readonly ForeignFault[] = [
     exitCode: 0,
   },
   {
+    name: 'nftables: the way back is looked for without the mark',
+    inject: () => chain('inet', 'prerouting', 'meta nfproto ipv4 fib saddr . iif oif missing drop'),
+    undo: () => 'nft delete table inet other',
+    finds: 'rpfilter-without-mark',
+  },
+  {
+    name: 'iptables-legacy: rpfilter without its mark',
+    inject: () => 'iptables-legacy -t raw -A PREROUTING -m rpfilter --invert -j DROP',
+    undo: () => 'iptables-legacy -t raw -F',
+    finds: 'rpfilter-without-mark',
+  },
+  {
     name: 'iptables-legacy: a queue that no program reads',
     inject: ({ pod }) => `iptables-legacy -t mangle -A PREROUTING -s ${pod.ip} -j NFQUEUE --queue-num 3`,
     undo: () => 'iptables-legacy -t mangle -F',
@@ -432,6 +444,10 @@ const NETNS_FAULTS: readonly ForeignFault[] = [
 
 const ip6Off = (link: string): string => setting(`ipv6/conf/${link}/disable_ipv6`, 1);
 
+/** As networkd with LinkLocalAddressing=no; the neighbours that are known age out within minutes. */
+const noLinkLocal = (link: string): string =>
+  `ip link set dev ${link} addrgenmode none; ip -6 address flush dev ${link} scope link; ip -6 neigh flush dev ${link}`;
+
 /** IPv6 state of the plan. */
 export const IPV6_FAULTS: readonly ForeignFault[] = [
   {
@@ -448,6 +464,22 @@ export const IPV6_FAULTS: readonly ForeignFault[] = [
     undo: () => 'true',
     cuts: 'outside-ipv6',
     finds: 'route-missing',
+    isPlanned: true,
+  },
+  {
+    name: 'no link-local address on the ENI',
+    inject: ({ eni }) => noLinkLocal(eni.ifname),
+    undo: () => 'true',
+    cuts: 'outside-ipv6',
+    finds: 'link-local-missing',
+    isPlanned: true,
+  },
+  {
+    name: "no link-local address on the Pod's host interface",
+    inject: ({ hostVeth }) => noLinkLocal(hostVeth),
+    undo: () => 'true',
+    cuts: 'outside-ipv6',
+    finds: 'link-local-missing',
     isPlanned: true,
   },
   {

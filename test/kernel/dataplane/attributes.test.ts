@@ -123,9 +123,53 @@ const RULES: Readonly<Record<string, Case>> = {
   l3mdev: { lines: ['rule add pref 1280 l3mdev proto 84'] },
 };
 
-const SHORT = ['mtu lock 1400', 'onlink', 'next hop', 'blackhole', 'dport', 'not', 'suppress_prefixlength', 'without'];
+const IPV4 = '10.0.5.5/32 dev eth5';
+const IPV6 = 'fd00:10:0:5::5/128 dev eth5';
 
-for (const [kind, cases] of Object.entries({ route: ROUTES, rule: RULES }))
+/** What no request changes of an address is taken away with it, and with it go the routes of its link. */
+const ADDRESSES: Readonly<Record<string, Case>> = {
+  ...Object.fromEntries(
+    ['valid_lft 600 preferred_lft 500', 'valid_lft 600 preferred_lft 0', 'preferred_lft 0'].flatMap((words) => [
+      [`IPv4: ${words}`, { lines: [`address change ${IPV4} ${words}`] }],
+      [`IPv6: ${words}`, { lines: [`-6 address change ${IPV6} ${words} nodad noprefixroute`] }],
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['scope host', 'scope link', 'broadcast 10.0.5.9', 'noprefixroute'].map((words) => [
+      `IPv4: ${words}`,
+      { lines: [`address del ${IPV4}`, `address add ${IPV4} ${words}`] },
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['nodad', 'noprefixroute', 'nodad noprefixroute home'].map((words) => [
+      `IPv6: ${words}`,
+      { lines: [`-6 address change ${IPV6} ${words}`] },
+    ]),
+  ),
+  'IPv6: another length': {
+    lines: [`-6 address del ${IPV6}`, '-6 address add fd00:10:0:5::5/64 dev eth5 nodad'],
+  },
+  'IPv6: another end': {
+    lines: [`-6 address del ${IPV6}`, '-6 address add fd00:10:0:5::5 peer fd00:10:0:5::9/128 dev eth5 nodad'],
+  },
+};
+
+const SHORT = [
+  'valid_lft',
+  'scope host',
+  'broadcast',
+  'another length',
+  'mtu lock 1400',
+  'onlink',
+  'next hop',
+  'blackhole',
+  'dport',
+  'not',
+  'suppress_prefixlength',
+  'without',
+];
+
+for (const [kind, cases] of Object.entries({ route: ROUTES, rule: RULES, 'n address': ADDRESSES }))
   test(`diffHost: finds what others gave to a ${kind} of ours, and takes it away`, async (t) => {
     t.timeout(120_000);
     await withTestNode(async ({ network, enis, ip, reach, kernel }) => {
@@ -147,9 +191,10 @@ for (const [kind, cases] of Object.entries({ route: ROUTES, rule: RULES }))
     });
   });
 
-/** Routes of ours in the order of the kernel, and all rules. */
+/** Routes of ours in the order of the kernel, all rules, and the addresses of the ENIs but those that the kernel made. */
 function stateOf(ip: IpOf): unknown {
   return ['-4', '-6'].map((family) => [
+    ['eth5', 'eth6'].map((dev) => ip.json('-d', family, 'address', 'show', 'dev', dev, 'scope', 'global')),
     ip.json('-d', family, 'route', 'show', 'table', 'all', 'proto', '84'),
     ip
       .json('-d', family, 'rule', 'show')

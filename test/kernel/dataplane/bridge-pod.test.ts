@@ -140,6 +140,17 @@ shortTest.serial(
   toItself,
   1,
 );
+for (const words of ['isolated on', 'bcast_flood off', 'proxy_arp on'])
+  longTest.serial(
+    `repair: ${words} of a port`,
+    harm,
+    (node: TestNode, { a, b }: Scene) => {
+      for (const { pod } of [a, b])
+        node.ip('link', 'set', pod.hostVeth.name, 'type', 'bridge_slave', ...words.split(' '));
+    },
+    toOther,
+    2,
+  );
 shortTest.serial('repair: rule 1024', harm, (node) => node.ip('rule', 'del', 'pref', '1024'), fromEniPod, 1);
 longTest.serial(
   'repair: bridge-nf-call-iptables',

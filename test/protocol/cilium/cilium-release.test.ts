@@ -12,10 +12,10 @@ const ONE: CiliumSetting = {
   budget: { crashes: 1, faults: 0, pods: 1, wishes: 0 },
 };
 /** Far more than an exploration takes, and still an end. */
-const LONGEST_MS = 900_000;
+const MAX_TIMER_MS = 900_000;
 
 async function exploreAndLog(t: ExecutionContext, setting: CiliumSetting): Promise<Exploration> {
-  t.timeout(LONGEST_MS);
+  t.timeout(MAX_TIMER_MS);
   // Exploring blocks this process: AVA must hear of the longer timeout before.
   await yieldNow();
   const exploration = explore(ciliumModel(setting));

@@ -72,15 +72,15 @@ test(
 test(
   'compareHost: a port has no hairpin',
   harm,
-  link('grx10', { hairpin: false }),
-  'bridge-port-changed of Pod c/eth0: grx10 has hairpin turned off',
+  link('grx10', { oddPort: { hairpin: false } }),
+  'bridge-port-changed of Pod c/eth0: grx10 has hairpin off',
 );
 test(
   'compareHost: a port is in no bridge',
   harm,
-  link('grx10', { master: undefined, hairpin: undefined }),
+  link('grx10', { master: undefined, oddPort: undefined }),
   'bridge-port-changed of Pod c/eth0: grx10 is in no bridge, should be in cbr0',
-  'bridge-port-changed of Pod c/eth0: grx10 has hairpin turned off',
+  'bridge-port-changed of Pod c/eth0: grx10 has hairpin off',
 );
 
 test(
