@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { setTimeout } from 'node:timers/promises';
 import { leaseKey } from '../../../agent/journal/lease.ts';
 import { openFilterReader } from '../../../dataplane/fast-path/observe-filters.ts';
 import { openNft } from '../../../dataplane/nft.ts';
@@ -18,6 +17,7 @@ import { LibcError } from '../../../netlink/errno.ts';
 import { NetlinkError } from '../../../netlink/netlink-error.ts';
 import { NetnsError, openNetns } from '../../../netlink/netns.ts';
 import { openRtnetlink, openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { resolveHostPath } from '../../../runtime/host-path.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import { openSysctl } from '../../../sysctl/sysctl.ts';
@@ -47,7 +47,7 @@ const CONFIRM_MS = 300;
  */
 export async function observeNode(
   context: Pick<CommandContext, 'global'>,
-  pause: () => Promise<unknown> = () => setTimeout(CONFIRM_MS),
+  pause: () => Promise<unknown> = () => systemClock.sleep(CONFIRM_MS),
 ): Promise<NodeSnapshot> {
   let earlier: NodeSnapshot | undefined;
   let wasSettled = false;
