@@ -1,5 +1,5 @@
 /** Where and when an object was read. */
-type ObjectVersion = { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
+export type ObjectVersion = { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
 
 /** Compares two states of an object: below 0 when the first is older; undefined where that cannot be determined. */
 export function compareVersions(one: ObjectVersion, other: ObjectVersion): number | undefined {

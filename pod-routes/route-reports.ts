@@ -1,4 +1,5 @@
 import type { CloudError } from '../cloud/cloud-error.ts';
+import { Contests } from '../kube/contest.ts';
 import type { EventInput } from '../kube/events/event-object.ts';
 import { involvedNode } from '../kube/involved-node.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -14,17 +15,20 @@ import type { RoutedNode } from './routed-node.ts';
 /** Dependencies of the reports. */
 type ReportDeps = {
   readonly kube: Pick<KubeClient, 'patch'>;
-  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>;
   readonly log: Logger;
   /** What to do while the VPC is not known, for people. */
   readonly vpcCure: string;
   readonly events: RouteEvents;
 };
 
-/** Records the events of Nodes without a route, with upstream's reason. */
+/** Records the events of Nodes: without a route, with upstream's reason, or with a condition that another client writes too. */
 export type RouteEvents = {
-  record(event: Omit<EventInput, 'reason'> & { readonly reason: 'FailedToCreateRoute' }): void;
+  record(event: Omit<EventInput, 'reason'> & { readonly reason: 'FailedToCreateRoute' | 'FieldContested' }): void;
 };
+
+const CONTESTED =
+  'another client keeps changing the condition NetworkUnavailable back: it is written at most once a minute from now on. Find the other client by metadata.managedFields, and stop it or let it leave the condition alone';
 
 /** Reports on routes: conditions and events of Nodes, and the log. Each event and line is written once per change. */
 export class RouteReports {
@@ -34,6 +38,8 @@ export class RouteReports {
   /** By place. */
   readonly #list = new Map<string, string>();
   readonly #held = new Map<string, string>();
+  /** By uid of a Node. */
+  readonly #contests = new Contests();
   #hasVpc: boolean | undefined;
 
   constructor(deps: ReportDeps) {
@@ -106,17 +112,23 @@ export class RouteReports {
     this.#deps.events.record({ involved, type: 'Warning', reason: 'FailedToCreateRoute', message });
   }
 
-  async #writeCondition(
-    { name, networkCondition }: RoutedNode,
-    isRouted: boolean,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { kube, clock, log } = this.#deps;
+  async #writeCondition(node: RoutedNode, isRouted: boolean, signal: AbortSignal): Promise<boolean> {
+    const { name, uid, resourceVersion, networkCondition } = node;
+    const { kube, clock, log, events } = this.#deps;
     const nowText = new Date(clock.nowMs()).toISOString();
     const body = decideNetworkCondition(networkCondition, isRouted, nowText);
     if (body === undefined) return true;
+    const isUndone = this.#contests.valueOf(uid) !== networkCondition?.status;
+    const { waitMs, isNew } = this.#contests.ask(uid, isUndone, { uid, resourceVersion }, clock.monotonicMs());
+    if (isNew)
+      events.record({ involved: involvedNode(node), type: 'Warning', reason: 'FieldContested', message: CONTESTED });
+    // The next pass looks again.
+    if (waitMs > 0) return true;
     try {
-      await kube.patch(NODES, { name }, { kind: 'strategic', body, subresource: 'status' }, signal);
+      const patch = { kind: 'strategic', body, subresource: 'status' } as const;
+      const { metadata } = await kube.patch(NODES, { name }, patch, signal);
+      const [{ status = '' } = {}] = body.status.conditions;
+      this.#contests.note(uid, status, metadata, clock.monotonicMs());
       return true;
     } catch (error) {
       if (!isKubeError(error)) throw error;

@@ -3,6 +3,8 @@ import type { RouteNode } from './decide-routes.ts';
 /** A Node, as far as its routes and what is said of them depend on it. */
 export type RoutedNode = RouteNode & {
   readonly uid: string;
+  /** Absent: not known. */
+  readonly resourceVersion?: string;
   readonly isReady: boolean;
   /** The condition NetworkUnavailable, if it exists. */
   readonly networkCondition?: { readonly status: string };

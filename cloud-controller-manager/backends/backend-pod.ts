@@ -23,6 +23,8 @@ export type BackendPod = {
   readonly gate?: PodGate;
   /** Present while its gate is not True: Services select it by them. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** Present while its gate is not True. */
+  readonly resourceVersion?: string;
 };
 
 type PodNetwork = 'host' | 'eni' | 'bridge' | 'unnamed';
@@ -44,7 +46,7 @@ const NONE: readonly string[] = Object.freeze([]);
 
 /** Reads what is cached of a Pod; undefined for one that has no node yet, or has ended. Accepts any shape. */
 export function decodeBackendPod(object: KubeObject): BackendPod | undefined {
-  const { name, namespace = '', uid = '', deletionTimestamp } = object.metadata;
+  const { name, namespace = '', uid = '', resourceVersion = '', deletionTimestamp } = object.metadata;
   const [spec, status] = [recordOf(object['spec']), recordOf(object['status'])];
   const { nodeName } = spec;
   if (typeof nodeName !== 'string' || nodeName === '' || hasPodEnded(status)) return undefined;
@@ -64,7 +66,7 @@ export function decodeBackendPod(object: KubeObject): BackendPod | undefined {
     areContainersReady: isTrue('ContainersReady'),
     areOtherGatesTrue: gates.every((type) => type === BACKEND_READY_GATE || isTrue(type)),
     ...(hasGate ? { gate } : {}),
-    ...(hasGate && gate.status !== 'True' ? { labels: object.metadata.labels ?? {} } : {}),
+    ...(hasGate && gate.status !== 'True' ? { labels: object.metadata.labels ?? {}, resourceVersion } : {}),
   };
 }
 

@@ -57,7 +57,7 @@ export type OwnerProgress = {
 /** Reports about owners, as events and in the log. */
 export type OwnerReports = {
   readonly progress: (owner: BalancerOwner, progress: OwnerProgress) => void;
-  /** Reports what another client changed, and that it is set again. */
+  /** Reports what another client changed, and what became of it. */
   readonly drift: (owner: BalancerOwner, message: string) => void;
 };
 

@@ -1,4 +1,6 @@
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
+import { SERVICE_ANNOTATION } from '../../crd/names.ts';
 import type { BalancerSource } from './desired-load-balancer.ts';
 
 /** What a load balancer cannot change without becoming another one. */
@@ -25,6 +27,24 @@ export function compareIdentity(source: BalancerSource, { balancer, isOwn }: Ide
     ...differenceOf('address', vip, vips),
     ...differenceOf('provider of the address', isp, [balancer.isp]),
   ];
+}
+
+/**
+ * Says why a load balancer on record is not the owner's own, and what to do: its tags were removed, it is of another cluster,
+ * or the record is of another object. Undefined: the owner has no tag to compare with.
+ */
+export function describeForeign(
+  { spec }: Extract<BalancerSource, { readonly kind: 'own' }>,
+  { loadBalancerId, tags }: Pick<LoadBalancer, 'loadBalancerId' | 'tags'>,
+): string | undefined {
+  const [owner, cluster] = [spec.tags?.[OWNER_TAG], spec.tags?.[CLUSTER_TAG]];
+  if (owner === undefined || cluster === undefined) return undefined;
+  const [itsOwner, itsCluster = itsOwner?.split('/')[0]] = [tags[OWNER_TAG], tags[CLUSTER_TAG]];
+  if (itsOwner === undefined)
+    return `If it was made for this object, its tags were removed, as by a policy of the account: put the tags ${OWNER_TAG}=${owner} and ${CLUSTER_TAG}=${cluster} on ${loadBalancerId} again, and let the policy leave them; its targets follow meanwhile`;
+  if (itsCluster !== cluster)
+    return `It was made in the cluster ${itsCluster}, and this is ${cluster}: correct --clusterid, or, if the object was restored from that cluster, remove the annotation ${SERVICE_ANNOTATION.record}, and it gets a load balancer of its own`;
+  return `It was made for another object (${OWNER_TAG}=${itsOwner}), so the annotations were copied: remove the annotation ${SERVICE_ANNOTATION.record}, and the object gets a load balancer of its own`;
 }
 
 function differenceOf(

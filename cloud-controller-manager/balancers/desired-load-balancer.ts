@@ -29,6 +29,8 @@ export type DesiredLoadBalancer = {
   readonly allowsAddressChange: boolean;
   /** Whether targets of listeners that are there change alone: all else that the Service asks for is refused. */
   readonly followsOnly?: boolean;
+  /** Whether listeners that another client renamed keep the names that they have; absent: they get `listenerName` again. */
+  readonly keepsNames?: boolean;
 };
 
 /** Where the load balancer comes from: it is made for the Service, or it exists. */

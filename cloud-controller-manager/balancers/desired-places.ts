@@ -25,6 +25,14 @@ export function desiredPlacesOf({
   return [...ofListeners, ...ofRules];
 }
 
+/** Lists the keys of the listeners of both layers of a desired load balancer: `TCP/80`, `HTTP/80`. */
+export function desiredListenersOf({
+  listeners,
+  ruleListeners = [],
+}: Pick<DesiredLoadBalancer, 'listeners' | 'ruleListeners'>): ReadonlySet<string> {
+  return new Set([...listeners, ...ruleListeners].map(({ protocol, port }) => `${protocol}/${port}`));
+}
+
 /** Returns a desired load balancer with the targets of each listener and rule changed. */
 export function mapTargets(
   desired: DesiredLoadBalancer,

@@ -7,13 +7,14 @@ import {
 } from '../../cloud/listeners.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import type { Target } from '../../cloud/targets.ts';
+import { mayDelete } from './claim-listeners.ts';
 import { changesOf } from './compare-settings.ts';
 import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
-import { diffTargets } from './diff-targets.ts';
+import { diffTargets, type TargetDiff } from './diff-targets.ts';
 import type { LoadBalancerStep, PlainStep } from './load-balancer-step.ts';
 import { type Notice, remark } from './notice.ts';
-import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
-import { type ListenerKey, listenerKeyOf } from './target-place.ts';
+import type { ObservedListener, ObservedLoadBalancer } from './observed-load-balancer.ts';
+import { type ListenerKey, listenerKeyOf, placeIdOf, placesOf } from './target-place.ts';
 import { batches, type KnownOfTargets, orderTargetSteps, targetFactsOf } from './target-steps.ts';
 
 /** What makes the listeners of a load balancer as they are desired. The steps are taken in this order. */
@@ -24,11 +25,13 @@ export type ListenerDiff = {
   readonly held: readonly Target[];
 };
 
-type Listed = Pick<ObservedLoadBalancer, 'listeners'> & { readonly balancer: Pick<LoadBalancer, 'loadBalancerId'> };
+type Listed = Pick<ObservedLoadBalancer, 'listeners' | 'isOwn'> & {
+  readonly balancer: Pick<LoadBalancer, 'loadBalancerId'>;
+};
 
 /** Compares the listeners of layer 4 of a load balancer with the desired ones. */
 export function diffListeners(
-  desired: Pick<DesiredLoadBalancer, 'listeners' | 'listenerName'>,
+  desired: Pick<DesiredLoadBalancer, 'listeners' | 'listenerName' | 'keepsNames'>,
   observed: Listed & Pick<ObservedLoadBalancer, 'targets'>,
   known: KnownOfTargets,
 ): ListenerDiff {
@@ -52,16 +55,44 @@ export function diffListeners(
     const its = present === undefined ? [] : (targetsOf.get(present.listenerId) ?? []);
     return diffTargets(keyOf(listener), targetFactsOf(listener, its, known));
   });
-  const surplus = ours.filter((listener) => !kept.has(listener)).map(({ listenerId }) => listenerId);
-  const targets = orderTargetSteps(diffs);
+  const { deletable, left } = divideSurplus(
+    ours.filter((listener) => !kept.has(listener)),
+    desired,
+    observed,
+    known,
+  );
+  const targets = orderTargetSteps([...diffs, ...left]);
   const steps = [
     ...targets.before,
     ...changed,
     ...listenerCreations(missing, listenerName),
     ...targets.after,
-    ...listenerDeletions(surplus),
+    ...listenerDeletions(deletable.map(({ listenerId }) => listenerId)),
   ];
   return { steps, notices, held: diffs.flatMap(({ held }) => held) };
+}
+
+/**
+ * Divides listeners of the owner that are not asked for: those that are deleted, and the targets of those that stay, as
+ * another client renamed them on a load balancer of others.
+ */
+export function divideSurplus(
+  surplus: readonly ObservedListener[],
+  { listenerName, keepsNames = false }: Pick<DesiredLoadBalancer, 'listenerName' | 'keepsNames'>,
+  { isOwn, targets }: Pick<ObservedLoadBalancer, 'isOwn' | 'targets'>,
+  known: KnownOfTargets,
+): { readonly deletable: readonly ObservedListener[]; readonly left: readonly TargetDiff[] } {
+  // Without `keepsNames` they have the name of the owner again before they are deleted.
+  const deletable = surplus.filter((one) => !keepsNames || mayDelete(one, isOwn));
+  const places = placesOf(
+    surplus.filter((one) => !deletable.includes(one)),
+    listenerName,
+  );
+  const targetsOf = Map.groupBy(targets, placeIdOf);
+  const left = [...places].map(([id, place]) =>
+    diffTargets(place, targetFactsOf({ targets: [] }, targetsOf.get(id) ?? [], known)),
+  );
+  return { deletable, left };
 }
 
 /** Finds the desired listeners whose port a listener of others has: those are left out, with a notice. */

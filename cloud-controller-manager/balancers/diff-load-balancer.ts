@@ -1,5 +1,6 @@
-import type { Target } from '../../cloud/targets.ts';
-import { compareIdentity } from './compare-identity.ts';
+import { TARGETS_PER_CHANGE, type Target } from '../../cloud/targets.ts';
+import { mayDelete } from './claim-listeners.ts';
+import { compareIdentity, describeForeign } from './compare-identity.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { diffListeners, type ListenerDiff, listenerDeletions } from './diff-listeners.ts';
 import { diffRules } from './diff-rules.ts';
@@ -7,15 +8,15 @@ import { groupDeletions, policySteps, wantedGroups } from './diff-security-group
 import { keepingChanges } from './kept-balancer.ts';
 import type { LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
 import { blocking, type Notice } from './notice.ts';
-import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
+import type { ObservedListener, ObservedLoadBalancer } from './observed-load-balancer.ts';
 import { rewriteDeletions } from './plan-rewrites.ts';
-import { placesOf, ruleKeyOf } from './target-place.ts';
-import type { KnownOfTargets } from './target-steps.ts';
+import { placeIdOf, placesOf, ruleKeyOf } from './target-place.ts';
+import { batches, type KnownOfTargets } from './target-steps.ts';
 
 /** What removes something of a load balancer, or the load balancer. */
 type ReleaseStep = Extract<
   LoadBalancerStep,
-  { readonly kind: 'deleteListeners' | 'deleteRewrites' | 'delete' | 'setSecurityGroups' | 'modify' }
+  { readonly kind: 'deregister' | 'deleteListeners' | 'deleteRewrites' | 'delete' | 'setSecurityGroups' | 'modify' }
 >;
 
 type Contents = Parameters<typeof diffRules>[1];
@@ -74,7 +75,9 @@ export function diffLoadBalancer(
       ? diffFollowed(desired, observed, known)
       : diffContents(desired, observed, known);
   if (!desired.allowsAddressChange) {
-    const message = `${differences.join(', ')}: that is another load balancer, and another address; nothing was changed. Take the change back, or annotate the ${object} with tke.cloud.tencent.com/allow-address-change=true`;
+    const foreign = source.kind === 'own' && !observed.isOwn ? describeForeign(source, observed.balancer) : undefined;
+    const cure = foreign === undefined ? '' : `. ${foreign}`;
+    const message = `${differences.join(', ')}: that is another load balancer, and another address; nothing was changed. Take the change back, or annotate the ${object} with tke.cloud.tencent.com/allow-address-change=true${cure}`;
     return { steps: [], notices: [blocking('ImmutableChangeRefused', message)] };
   }
   // An existing one that is to be used has to be read first.
@@ -107,15 +110,42 @@ export function retainSteps(listenerName: string, observed: ObservedLoadBalancer
   return [...deleted, ...unbound, ...(changes === undefined ? [] : [{ kind: 'modify' as const, changes }])];
 }
 
-function contentReleases(listenerName: string, { listeners, rewrites }: ObservedLoadBalancer): readonly ReleaseStep[] {
-  const ids = listeners.filter(({ name }) => name === listenerName).map(({ listenerId }) => listenerId);
+function contentReleases(listenerName: string, observed: ObservedLoadBalancer): readonly ReleaseStep[] {
+  const { listeners, rewrites, isOwn } = observed;
+  const ours = listeners.filter(({ name }) => name === listenerName);
+  const ids = ours.filter((one) => mayDelete(one, isOwn)).map(({ listenerId }) => listenerId);
   const redirects = (rewrites ?? []).filter(({ sourceListenerId }) => ids.includes(sourceListenerId));
-  return [...rewriteDeletions(redirects), ...listenerDeletions(ids)];
+  const left = ours.filter(({ listenerId }) => !ids.includes(listenerId));
+  return [...rewriteDeletions(redirects), ...listenerDeletions(ids), ...emptyingSteps(left, listenerName, observed)];
+}
+
+/** Plans what takes its targets from a listener that stays. */
+function emptyingSteps(
+  left: readonly ObservedListener[],
+  listenerName: string,
+  { targets }: Pick<ObservedLoadBalancer, 'targets'>,
+): readonly Extract<ReleaseStep, { readonly kind: 'deregister' }>[] {
+  const places = placesOf(left, listenerName);
+  const its = targets.flatMap(({ ip, port, instanceId, ...ref }): readonly StepTarget[] => {
+    const place = places.get(placeIdOf(ref));
+    return place === undefined ? [] : [{ place, ip, port, ...(instanceId === undefined ? {} : { instanceId }) }];
+  });
+  return batches(its, TARGETS_PER_CHANGE).map((batch) => ({ kind: 'deregister', targets: batch }));
+}
+
+/** Plans what gives listeners that another client renamed the name of their owner again. */
+function nameSteps(
+  { listenerName, keepsNames = false }: Pick<DesiredLoadBalancer, 'listenerName' | 'keepsNames'>,
+  { listeners }: Pick<ObservedLoadBalancer, 'listeners'>,
+): readonly LoadBalancerStep[] {
+  const renamed = listeners.filter(({ name, calledAs }) => name === listenerName && calledAs !== undefined);
+  if (keepsNames) return [];
+  return renamed.map(({ listenerId }) => ({ kind: 'modifyListener', listenerId, changes: { name: listenerName } }));
 }
 
 function stepsOfNew(desired: DesiredLoadBalancer): readonly LoadBalancerStep[] {
   const { securityGroupIds = [], sourceGroup } = desired;
-  const nothing = { balancer: { loadBalancerId: '' }, listeners: [], targets: [] };
+  const nothing = { balancer: { loadBalancerId: '' }, isOwn: true, listeners: [], targets: [] };
   return [
     ...(sourceGroup === undefined ? [] : [{ kind: 'createSecurityGroup' as const, spec: sourceGroup.spec }]),
     ...(securityGroupIds.length === 0 ? [] : [{ kind: 'setSecurityGroups' as const, securityGroupIds }]),
@@ -157,6 +187,7 @@ function diffContents(
     return { steps: [{ kind: 'createSecurityGroup', spec: sourceGroup.spec }], notices: [] };
   const { steps: ofListeners, notices, held, awaited } = diffOfListeners(desired, observed, known);
   const steps = [
+    ...nameSteps(desired, observed),
     ...policySteps(desired, observed),
     ...attributeSteps(desired, observed),
     ...ofListeners,

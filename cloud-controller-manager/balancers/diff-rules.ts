@@ -9,6 +9,7 @@ import type { DesiredCertificate, DesiredRule, DesiredRuleListener } from './des
 import {
   coversPort,
   divideByClash,
+  divideSurplus,
   type ListenerDiff,
   listenerCreations,
   listenerDeletions,
@@ -22,11 +23,11 @@ import { isSameRedirect, planRewrites, type RedirectedRule, rewriteDeletions } f
 import { placeIdOf, type RuleKey, type RuleListenerKey, ruleKeyOf, ruleListenerKeyOf } from './target-place.ts';
 import { batches, type KnownOfTargets, orderTargetSteps, targetFactsOf } from './target-steps.ts';
 
-type WantedRules = Pick<DesiredLoadBalancer, 'listenerName' | 'maxRules' | 'onlyLeaving'> & {
+type WantedRules = Pick<DesiredLoadBalancer, 'listenerName' | 'maxRules' | 'onlyLeaving' | 'keepsNames'> & {
   readonly ruleListeners: readonly DesiredRuleListener[];
 };
 
-type Contents = Pick<ObservedLoadBalancer, 'listeners' | 'targets' | 'rewrites'> & {
+type Contents = Pick<ObservedLoadBalancer, 'listeners' | 'isOwn' | 'targets' | 'rewrites'> & {
   readonly balancer: Pick<LoadBalancer, 'loadBalancerId'>;
 };
 
@@ -70,7 +71,12 @@ export function diffRules(
     const present = byKey.get(keyOf(wanted));
     return { wanted, ...(present === undefined ? {} : { present }) };
   });
-  const leaving = ours.filter((one) => listeners.every(({ present }) => present !== one));
+  const { deletable: leaving, left } = divideSurplus(
+    ours.filter((one) => listeners.every(({ present }) => present !== one)),
+    desired,
+    observed,
+    known,
+  );
   // Another protocol is to have the port.
   const inTheWay = leaving.filter((one) => free.some((wanted) => coversPort(one, wanted)));
   const pairs = pairRules(listeners, observed.targets, ours, desired.onlyLeaving);
@@ -78,7 +84,7 @@ export function diffRules(
   const redirects = planRedirectsOf(pairs, observed, known);
   const surplus = pairs.filter((one) => one.wanted === undefined && !one.isKept && !redirects.kept.has(one.key));
   const { early, doomed, late, blocked, awaited: ofRules } = planDeletions(surplus, pairs, observed, known, maxRules);
-  const targets = orderTargetSteps(diffs);
+  const targets = orderTargetSteps([...diffs, ...left]);
   const steps: readonly LoadBalancerStep[] = [
     ...rewriteDeletions(redirectsOf(inTheWay, observed)),
     ...listenerDeletions(inTheWay.map(({ listenerId }) => listenerId)),

@@ -7,6 +7,7 @@ type DriftField =
   | 'sourceRanges'
   | 'rule'
   | 'certificate'
+  | 'name'
   | 'redirect'
   | 'listener'
   | 'target'

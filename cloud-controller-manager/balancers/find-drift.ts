@@ -2,7 +2,7 @@ import type { ListenerSettings } from '../../cloud/listeners.ts';
 import { renderRules } from './compare-rules.ts';
 import { hasSetting } from './compare-settings.ts';
 import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balancer.ts';
-import { desiredPlacesOf } from './desired-places.ts';
+import { desiredListenersOf, desiredPlacesOf } from './desired-places.ts';
 import type { DesiredTargets } from './desired-targets.ts';
 import { withSourceGroup } from './diff-security-groups.ts';
 import { ATTRIBUTES, type Drift } from './drift.ts';
@@ -42,8 +42,7 @@ export function baselineOf(
 
 /** Returns the baseline of a load balancer of which a former process said that it is as desired. */
 export function baselineOnRecord(loadBalancerId: string, desired: DesiredLoadBalancer): Baseline {
-  const all = [...desired.listeners, ...(desired.ruleListeners ?? [])];
-  const listeners = new Set(all.map(({ protocol, port }) => `${protocol}/${port}`));
+  const listeners = desiredListenersOf(desired);
   return { loadBalancerId, desired, listeners, rules: undefined, weights: undefined };
 }
 
@@ -76,6 +75,7 @@ export function findDrift(
       if (!hasSetting(was, is)) drifts.push({ field, of, was: JSON.stringify(was), is: JSON.stringify(is) ?? 'none' });
     }
   }
+  drifts.push(...findNameDrift(observed));
   if (desired.ruleListeners !== undefined) drifts.push(...findRuleDrift(desired, rules, observed));
   if (weights === undefined) return drifts;
   // Targets of a listener that was removed or added are no drifts of their own.
@@ -88,6 +88,13 @@ export function findDrift(
     kept.has(place) && ((listeners.has(place) && now.listeners.has(place)) || (before7.has(place) && now7.has(place)));
   const driftsOfTargets = findTargetDrift(weights, now.weights);
   return [...drifts, ...driftsOfTargets.filter(({ of }) => hasStayed(of.slice(0, of.lastIndexOf(' '))))];
+}
+
+/** Finds the listeners of the owner that another client renamed: no baseline is needed for that. */
+export function findNameDrift({ listeners }: Pick<ObservedLoadBalancer, 'listeners'>): readonly Drift[] {
+  return listeners.flatMap(({ protocol, port, name, calledAs }): readonly Drift[] =>
+    calledAs === undefined ? [] : [{ field: 'name', of: `${protocol}/${port}`, was: name, is: calledAs }],
+  );
 }
 
 /** Returns what is desired, with drifts left as they are where the Service asks for the same as before. */
@@ -120,6 +127,7 @@ export function respectDrift(
   });
   return {
     ...(kept as DesiredLoadBalancer),
+    ...(drifts.some(({ field }) => field === 'name') ? { keepsNames: true } : {}),
     ...(leavesRanges ? respectRanges(desired, before) : {}),
     listeners: [...listeners, ...added],
     ...respectRuleDrift(desired, before, drifts, respectTargets),

@@ -1,5 +1,6 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { type BalancerOwner, type OwnerReports, type OwnerWriter, ownerOf } from './balancer-owner.ts';
@@ -8,15 +9,17 @@ import { BalancerCreator } from './create-balancer.ts';
 import { SourceGroupCreator } from './create-source-group.ts';
 import { decideAdoption } from './decide-adoption.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
+import { desiredListenersOf } from './desired-places.ts';
 import { withSourceGroup } from './diff-security-groups.ts';
 import { type Baseline, baselineOf } from './find-drift.ts';
 import { type DriftDecision, DriftKeeper } from './keep-drift.ts';
 import { existingIdOf, RecordKeeper } from './keep-record.ts';
 import { withKnownPlaces } from './known-places.ts';
+import { ListenerMemory } from './listener-memory.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
 import { type Notice, remark } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
-import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
+import { allTargetsOf, type ObservedLoadBalancer } from './observed-load-balancer.ts';
 import type { OwnerAddresses } from './owner-addresses.ts';
 import { readRecord } from './read-record.ts';
 import { RefusedSteps } from './refused-steps.ts';
@@ -34,7 +37,7 @@ type KeepResult =
       readonly waitMs: number;
       /** What later changes of others are compared with. */
       readonly baseline: Baseline;
-      /** Whether nothing was changed, and no other client had changed anything. */
+      /** Whether nothing was changed, no other client had changed anything, and no listener without a known owner leads to a Pod. */
       readonly isAsBefore: boolean;
     }
   | KeepAgain;
@@ -68,6 +71,7 @@ export class BalancerKeeper {
   readonly #groups: SourceGroupCreator;
   readonly #drift: DriftKeeper;
   readonly #published: OwnerAddresses;
+  readonly #memory = new ListenerMemory();
   /** By owner: since when its load balancer is being made, or is not known; monotonic milliseconds. */
   readonly #pendingSinceMs = new Map<string, number>();
 
@@ -95,6 +99,20 @@ export class BalancerKeeper {
     context: CallContext,
     baseline?: Baseline,
   ): Promise<KeepResult> {
+    try {
+      return await this.#keep(object, desired, vpcId, context, baseline);
+    } finally {
+      if (!context.signal.aborted) this.#drift.reportOpen(this.#records.headOf(object));
+    }
+  }
+
+  async #keep(
+    object: KubeObject,
+    desired: DesiredLoadBalancer,
+    vpcId: string,
+    context: CallContext,
+    baseline: Baseline | undefined,
+  ): Promise<KeepResult> {
     let current = object;
     let drift: DriftDecision | undefined;
     for (let round = 1; round <= MAX_ROUNDS; round++) {
@@ -103,12 +121,18 @@ export class BalancerKeeper {
       if (view.kind === 'pending') return this.#wait(head.key, view.loadBalancerId);
       this.#pendingSinceMs.delete(head.key);
       const observed = view.kind === 'found' ? view.observed : undefined;
+      if (observed !== undefined && isOfOther(head, desired, observed, this.#deps.config.clusterId)) {
+        current = await this.#records.restart(current, context.signal);
+        continue;
+      }
       const wanted = withSourceGroup(desired, observed);
       const refusal = this.#adopt(head, desired, observed, vpcId);
       if (refusal !== undefined) return again(REFUSED_MS, [refusal]);
       if (observed !== undefined) this.#noteFound(head, observed, desired);
-      // What differs after a change of ours is no change of others.
-      drift ??= this.#drift.decide(head, wanted, observed, baseline);
+      drift =
+        drift === undefined
+          ? this.#drift.decide(head, wanted, observed, baseline)
+          : this.#drift.decideAgain(head, drift, observed);
       const leavesGroups = drift.left.some(({ field }) => field === 'securityGroupIds');
       // The group may have been made in a round before.
       const target = leavesGroups ? drift.desired : withSourceGroup(drift.desired, observed);
@@ -154,7 +178,9 @@ export class BalancerKeeper {
       if (first === undefined) {
         const { afterMs: waitMs, notices: more, isDone } = this.#comparer.settle(head.key, observed);
         if (!isDone) return again(waitMs, notices);
-        const isAsBefore = round === 1 && drift.drifts.length === 0;
+        this.#drift.settle(head, observed);
+        const hasOtherPods = observed.otherTargets?.some(({ instanceId }) => instanceId === undefined) === true;
+        const isAsBefore = round === 1 && drift.drifts.length === 0 && !hasOtherPods;
         const next = baselineOf(wanted, observed, drift.left);
         const kept = { object: current, balancer: observed.balancer, baseline: next, isAsBefore };
         const leastMs = Math.min(waitMs, groupWaitMs, this.#refusedSteps.nextMs(head.key));
@@ -173,8 +199,14 @@ export class BalancerKeeper {
     return this.#comparer.refusedIps(key);
   }
 
+  /** The ids of the listeners with a name, as they were seen last. */
+  knownIds(listenerName: string): ReadonlySet<string> {
+    return this.#memory.idsOf(listenerName);
+  }
+
   /** Forgets an owner. */
   forget(key: string): void {
+    this.#memory.forget(key);
     this.#drift.forget(key);
     this.#refusedSteps.forget(key);
     this.#comparer.forget(key);
@@ -197,14 +229,16 @@ export class BalancerKeeper {
     return { ...again(ASK_AGAIN_MS, [remark('SyncLoadBalancerFailed', message)]), isStuck: true };
   }
 
-  #observe(head: BalancerOwner, { source, listenerName, sourceGroup }: DesiredLoadBalancer, context: CallContext) {
+  #observe(head: BalancerOwner, desired: DesiredLoadBalancer, context: CallContext) {
+    const { source, listenerName, sourceGroup } = desired;
     const owner = ownerOf(this.#deps.config.clusterId, head.uid, head.kind);
     const record = readRecord(head);
     const loadBalancerId = record.loadBalancerId ?? existingIdOf(source);
     // Without a record a group may be there all the same.
     const isLost = record.serial === 0 && source.kind === 'own';
     const looksForGroups = sourceGroup !== undefined || record.sourceGroup === true || isLost;
-    return observeLoadBalancer(this.#deps, { owner, listenerName, loadBalancerId, looksForGroups }, context);
+    const claim = { listenerName, wanted: desiredListenersOf(desired), knownIds: this.knownIds(listenerName) };
+    return observeLoadBalancer(this.#deps, { owner, ...claim, loadBalancerId, looksForGroups }, context);
   }
 
   /** Decides whether an existing load balancer may be used. @returns why not */
@@ -222,7 +256,8 @@ export class BalancerKeeper {
   #noteFound({ key }: BalancerOwner, observed: ObservedLoadBalancer, desired: DesiredLoadBalancer): void {
     const { loadBalancerId } = observed.balancer;
     this.#comparer.note(key, desired, observed);
-    this.#published.note(key, observed.targets);
+    this.#memory.note(key, desired.listenerName, observed);
+    this.#published.note(key, allTargetsOf(observed));
     this.#creator.found(loadBalancerId);
   }
 
@@ -264,6 +299,23 @@ export class BalancerKeeper {
     const reason = areTargets ? 'UpdatedLoadBalancer' : 'EnsuredLoadBalancer';
     this.#reports.progress(head, { reason, message: `${observed.balancer.loadBalancerId}: ${summary}` });
   }
+}
+
+/**
+ * Tells whether the record of an owner, of a release that wrote no uid, is that of another object: the load balancer was made
+ * for another one of this cluster, and has no listener of this one.
+ */
+function isOfOther(
+  head: BalancerOwner,
+  { source, listenerName }: DesiredLoadBalancer,
+  { balancer, isOwn, listeners }: ObservedLoadBalancer,
+  clusterId: string,
+): boolean {
+  const { uid, loadBalancerId } = readRecord(head);
+  if (uid !== undefined || loadBalancerId !== balancer.loadBalancerId || isOwn) return false;
+  if (existingIdOf(source) === loadBalancerId || balancer.tags[OWNER_TAG]?.startsWith(`${clusterId}/`) !== true)
+    return false;
+  return listeners.every(({ name }) => name !== listenerName);
 }
 
 function again(afterMs: number, notices: readonly Notice[] = []): KeepAgain {

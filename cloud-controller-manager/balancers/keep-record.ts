@@ -58,8 +58,16 @@ export class RecordKeeper {
     const head = this.headOf(object);
     const record = readRecord(head);
     const isShown = head.annotations[this.#writer.idAnnotation] === loadBalancerId;
-    if (head.hasFinalizer && isShown && record.loadBalancerId === loadBalancerId) return object;
+    const isSame = head.hasFinalizer && isShown && record.loadBalancerId === loadBalancerId;
+    if (isSame && record.uid !== undefined) return object;
+    // One of a former release gets the uid, and stays as it is.
+    if (isSame) return await this.#writer.writeRecord(object, record, signal);
     return await this.#writer.writeRecord(object, { serial: Math.max(1, record.serial), loadBalancerId }, signal);
+  }
+
+  /** Writes that nothing was begun for the object: what its record names is of another one. @throws KubeError */
+  async restart(object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
+    return await this.#writer.writeRecord(object, { serial: 0 }, signal);
   }
 
   /** Removes the hash of what is in force: it is about to change. No write when there is none. @throws KubeError */

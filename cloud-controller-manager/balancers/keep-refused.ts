@@ -6,14 +6,17 @@ import { followTargets } from './follow-targets.ts';
 import type { BalancerKeeper } from './keep-balancer.ts';
 import type { Notice } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
+import { allTargetsOf } from './observed-load-balancer.ts';
 import type { OwnerAddresses } from './owner-addresses.ts';
 import type { OwnerGates, OwnerPlan } from './owner-plan.ts';
 import type { OwnerUnit } from './owner-unit.ts';
 import { readRecord } from './read-record.ts';
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** What refused owners are kept with. */
 type RefusedParts = {
-  readonly keeper: Pick<BalancerKeeper, 'keep' | 'refusedIps'>;
+  readonly keeper: Pick<BalancerKeeper, 'keep' | 'refusedIps' | 'knownIds'>;
   readonly gates: Pick<OwnerGates, 'note' | 'fail' | 'forget'>;
   readonly published: Pick<OwnerAddresses, 'isOld' | 'note'>;
 };
@@ -35,12 +38,14 @@ export class RefusedKeeper<H extends BalancerOwner> {
   async leave(unit: OwnerUnit<H>, notices: readonly Notice[], context: CallContext): Promise<void> {
     const { head, listenerName } = unit;
     const { loadBalancerId } = readRecord(head);
-    const { published } = this.#parts;
+    const { keeper, published } = this.#parts;
     unit.report(notices);
     if (loadBalancerId === undefined || !published.isOld(head.key)) return;
     const owner = ownerOf(this.#deps.config.clusterId, head.uid, head.kind);
-    const view = await observeLoadBalancer(this.#deps, { owner, listenerName, loadBalancerId }, context);
-    if (view.kind !== 'pending') published.note(head.key, view.kind === 'found' ? view.observed.targets : []);
+    // All that it has is published, whatever it asks for.
+    const claim = { listenerName, wanted: NONE, knownIds: keeper.knownIds(listenerName) };
+    const view = await observeLoadBalancer(this.#deps, { owner, ...claim, loadBalancerId }, context);
+    if (view.kind !== 'pending') published.note(head.key, view.kind === 'found' ? allTargetsOf(view.observed) : []);
   }
 
   /**

@@ -38,7 +38,11 @@ export type PlainStep =
     }
   | { readonly kind: 'deleteSecurityGroup'; readonly securityGroupId: string }
   | CreateListenersStep
-  | { readonly kind: 'modifyListener'; readonly listenerId: string; readonly changes: ListenerSettings }
+  | {
+      readonly kind: 'modifyListener';
+      readonly listenerId: string;
+      readonly changes: ListenerSettings & { readonly name?: string };
+    }
   | { readonly kind: 'setWeights'; readonly targets: readonly (StepTarget & { readonly weight: number })[] }
   | { readonly kind: 'deregister'; readonly targets: readonly StepTarget[] }
   | { readonly kind: 'deleteListeners'; readonly listenerIds: readonly string[] }

@@ -4,12 +4,13 @@ import type { Listener } from '../../cloud/listeners.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
+import { isOwnListenerName } from './balancer-owner.ts';
+import { claimListeners, type ListenerClaim } from './claim-listeners.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
 
 /** Who has the load balancer that is looked for, and where it was last. */
-type BalancerSearch = {
+type BalancerSearch = ListenerClaim & {
   readonly owner: string;
-  readonly listenerName: string;
   /** From the record, or the one that an annotation names; undefined: it is found by its tag. */
   readonly loadBalancerId: string | undefined;
   /** Whether security groups of the owner are looked for: two calls. */
@@ -28,7 +29,7 @@ type BalancerView =
  */
 export async function observeLoadBalancer(
   { cloud }: Pick<ControllerDeps, 'cloud'>,
-  { owner, listenerName, loadBalancerId, looksForGroups = false }: BalancerSearch,
+  { owner, loadBalancerId, looksForGroups = false, ...claim }: BalancerSearch,
   context: CallContext,
 ): Promise<BalancerView> {
   const byId = loadBalancerId === undefined ? [] : await cloud.loadBalancers.describe([loadBalancerId], context);
@@ -41,15 +42,22 @@ export async function observeLoadBalancer(
   if (balancer === undefined) return { kind: 'absent' };
   if (!balancer.isNormal) return { kind: 'pending', loadBalancerId: balancer.loadBalancerId };
   const id = balancer.loadBalancerId;
-  const listeners = await cloud.listeners.list(id, context);
-  const ours = listeners.filter(({ name }) => name === listenerName).map(({ listenerId }) => listenerId);
-  const targets = ours.length === 0 ? [] : await cloud.targets.list(id, ours, context);
+  const isOwn = balancer.tags[OWNER_TAG] === owner;
+  const listed = await cloud.listeners.list(id, context);
+  // One with the name of another owner of ours is that owner's.
+  const mayBeOurs = ({ name, listenerId }: Listener): boolean =>
+    isOwn || name === claim.listenerName || claim.knownIds.has(listenerId) || !isOwnListenerName(name);
+  const ids = listed.filter(mayBeOurs).map(({ listenerId }) => listenerId);
+  const all = ids.length === 0 ? [] : await cloud.targets.list(id, ids, context);
+  const listeners = claimListeners({ listeners: listed, isOwn }, all, claim);
+  const ours = new Set(listeners.flatMap(({ name, listenerId }) => (name === claim.listenerName ? [listenerId] : [])));
   const redirects =
-    ours.length === 0 || !isRedirected(listeners) ? {} : { rewrites: await cloud.rewrites.list(id, context) };
+    ours.size === 0 || !isRedirected(listeners) ? {} : { rewrites: await cloud.rewrites.list(id, context) };
   const groups = looksForGroups ? await observeGroups(cloud, owner, balancer, context) : {};
   if (groups === undefined) return { kind: 'pending' };
-  const isOwn = balancer.tags[OWNER_TAG] === owner;
-  return { kind: 'found', observed: { balancer, isOwn, listeners, targets, ...redirects, ...groups } };
+  const targets = all.filter(({ listenerId }) => ours.has(listenerId));
+  const others = targets.length === all.length ? {} : { otherTargets: all.filter((one) => !ours.has(one.listenerId)) };
+  return { kind: 'found', observed: { balancer, isOwn, listeners, targets, ...others, ...redirects, ...groups } };
 }
 
 /** Tells whether a rule is redirected, also one of others: that may lead to a rule of the owner. */

@@ -1,4 +1,5 @@
 import type { Logger } from '../../runtime/log.ts';
+import { contestText } from '../events/contest-text.ts';
 import type { CcmEvents } from '../events/event-reasons.ts';
 import type { BalancerOwner, OwnerProblem, OwnerProgress, OwnerReports } from './balancer-owner.ts';
 
@@ -51,10 +52,17 @@ export class OwnerEvents implements OwnerReports {
     this.#events.record({ involved: involvedOf(owner), type: 'Normal', ...progress });
   }
 
-  /** Reports what another client changed, and that it is set again. */
+  /** Reports what another client changed, and what became of it. */
   drift(owner: Reported, message: string): void {
     this.#log.warn('a load balancer was changed by somebody else', { [owner.kind]: owner.key, message });
     this.#events.record({ involved: involvedOf(owner), type: 'Warning', reason: 'DriftFound', message });
+  }
+
+  /** Reports that another client writes a field of an owner again and again. */
+  contested(owner: Reported, what: string): void {
+    const message = contestText(what);
+    this.#log.warn(`a field of ${OBJECTS[owner.kind].what} is contested`, { [owner.kind]: owner.key, message });
+    this.#events.record({ involved: involvedOf(owner), type: 'Warning', reason: 'FieldContested', message });
   }
 
   forget(key: string): void {

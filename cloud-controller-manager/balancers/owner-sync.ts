@@ -26,6 +26,8 @@ const CONFLICT_MS = 1_000;
 /** After a refusal that the same request would get again. */
 const REFUSED_MS = 60_000;
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** What owners of one kind are kept with. */
 type SyncParts<H extends BalancerOwner> = {
   readonly objects: OwnerObjects<H>;
@@ -64,6 +66,12 @@ export class OwnerSync<H extends BalancerOwner> {
 
   /** Does what is planned for a unit; without `desired` its targets follow its backends. @throws CloudError, KubeError, StepError */
   async apply(unit: OwnerUnit<H>, plan: OwnerPlan, context: CallContext): Promise<ReconcileResult> {
+    const result = await this.#apply(unit, plan, context);
+    const heldMs = this.#parts.objects.heldMs(unit.head);
+    return result.kind === 'again' ? { kind: 'again', afterMs: Math.min(result.afterMs, heldMs) } : result;
+  }
+
+  async #apply(unit: OwnerUnit<H>, plan: OwnerPlan, context: CallContext): Promise<ReconcileResult> {
     const vpcId = this.#parts.vpcId();
     if (plan.listeners === undefined && plan.afterMs !== undefined) {
       await this.#refused.leave(unit, plan.notices, context);
@@ -112,9 +120,10 @@ export class OwnerSync<H extends BalancerOwner> {
     const settings = settingsOf(current);
     if (settings === undefined) return { kind: 'again', afterMs: CONFLICT_MS };
     const { cloud, clock, config } = this.#deps;
+    const knownIds = this.#keeper.knownIds(listenerName);
     const released = await releaseBalancer(
       { cloud, clock, reports, absentSinceMs: this.#absentSinceMs },
-      { head: current, settings, clusterId: config.clusterId, listenerName },
+      { head: current, settings, clusterId: config.clusterId, listenerName, wanted: NONE, knownIds },
       context,
     );
     if (released.kind === 'again') return released;

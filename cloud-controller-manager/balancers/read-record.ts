@@ -16,6 +16,8 @@ import type { ListenerKey } from './target-place.ts';
 
 /** What is on record about the load balancer of an owner, in an annotation, before and after it is made. */
 export type BalancerRecord = {
+  /** Of the object that it was written for. Absent: by a release that wrote none; it counts where the load balancer shows it. */
+  readonly uid?: string;
   /** Counts the load balancers that were made for the owner: the first one is 1. 0: none was begun. */
   readonly serial: number;
   /** Absent while it is being made. */
@@ -43,6 +45,7 @@ const MAX_SERIAL = 1_000_000;
 const MAX_CHARS = 2_000;
 const RECORD = record(
   {
+    uid: optional(text(/^[\x21-\x7e]{1,64}$/, 'a uid')),
     serial: required(integer(0, MAX_SERIAL)),
     loadBalancerId: optional(text(/^lb-[a-z0-9]{4,32}$/, 'an id such as lb-a1b2c3d4')),
     settled: optional(text(/^[0-9a-f]{16}$/, 'a hash of 16 hexadecimal digits')),
@@ -53,17 +56,23 @@ const RECORD = record(
   'ignore',
 );
 
-/** Reads the record of an owner. One that is not readable counts as none: the load balancer is found by its tag. */
+/**
+ * Reads the record of an owner. One that is not readable counts as none, as the load balancer is found by its tag; so does
+ * one that was written for another object: the owner is a copy, or restored.
+ */
 export function readRecord({
   annotations,
+  uid,
 }: {
   readonly annotations: Readonly<Record<string, string>>;
+  readonly uid: string;
 }): BalancerRecord {
-  const none = { serial: 0 };
+  const none: BalancerRecord = { serial: 0 };
   const json = annotations[SERVICE_ANNOTATION.record];
   if (json === undefined || json.length > MAX_CHARS) return none;
   try {
-    return RECORD(JSON.parse(json), '', new Faults()) ?? none;
+    const read: BalancerRecord = RECORD(JSON.parse(json), '', new Faults()) ?? none;
+    return read.uid === undefined || read.uid === uid ? read : none;
   } catch {
     return none;
   }

@@ -4,6 +4,7 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { type BalancerOwner, type OwnerReports, ownerOf } from './balancer-owner.ts';
+import type { ListenerClaim } from './claim-listeners.ts';
 import { releaseSteps, retainSteps } from './diff-load-balancer.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { readRecord } from './read-record.ts';
@@ -22,8 +23,7 @@ type ReleasedOwner = {
   readonly head: BalancerOwner;
   readonly settings: ReleaseSettings;
   readonly clusterId: string;
-  readonly listenerName: string;
-};
+} & ListenerClaim;
 
 /** What annotations say of the release. */
 export type ReleaseSettings = {
@@ -46,7 +46,7 @@ const APPEARS_MS = 60_000;
  */
 export async function releaseBalancer(
   deps: ReleaseDeps,
-  { head, settings, clusterId, listenerName }: ReleasedOwner,
+  { head, settings, clusterId, ...claim }: ReleasedOwner,
   context: CallContext,
 ): Promise<ReconcileResult> {
   const { clock, reports, absentSinceMs } = deps;
@@ -55,7 +55,8 @@ export async function releaseBalancer(
   const record = readRecord(head);
   const { loadBalancerId } = record;
   const looksForGroups = retain === true && record.sourceGroup === true;
-  const search = { owner: ownerOf(clusterId, head.uid, head.kind), listenerName, loadBalancerId, looksForGroups };
+  const { listenerName } = claim;
+  const search = { owner: ownerOf(clusterId, head.uid, head.kind), ...claim, loadBalancerId, looksForGroups };
   const view = await observeLoadBalancer(deps, search, context);
   if (view.kind === 'pending') return { kind: 'again', afterMs: SOON_MS };
   const stepsOf = retain === true ? retainSteps : releaseSteps;

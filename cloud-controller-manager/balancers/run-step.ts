@@ -1,7 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancerTask } from '../../cloud/load-balancers.ts';
-import type { RefusedTargets, TargetRef, WeightedTarget } from '../../cloud/targets.ts';
+import type { RefusedTargets, TargetRef, TargetSpec } from '../../cloud/targets.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { PlainStep, RuleStep, StepTarget } from './load-balancer-step.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
@@ -39,6 +39,8 @@ export class StepRunner {
   readonly #places: Map<TargetPlace, Pick<TargetRef, 'listenerId' | 'ruleId'>>;
   /** What the domain '' is called where it has to have a name. */
   readonly #address: string;
+  /** Mark of the targets that are registered: a listener is known by it though another client renames it. */
+  readonly #mark: string;
   /** How often a refusal was split. */
   #splits = 0;
 
@@ -49,6 +51,7 @@ export class StepRunner {
   ) {
     this.#cloud = cloud;
     this.#id = balancer.loadBalancerId;
+    this.#mark = listenerName;
     this.#address = balancer.vips[0] ?? balancer.domain;
     const ours = listeners.filter(({ name }) => name === listenerName);
     this.#listenerIds = new Map(ours.map(({ protocol, port, listenerId }) => [`${protocol}/${port}`, listenerId]));
@@ -68,7 +71,8 @@ export class StepRunner {
     targets: readonly (StepTarget & { readonly weight: number })[],
     context: CallContext,
   ): Promise<readonly Refusal[]> {
-    const refused = await this.#register(targets.map(this.#refOf), context);
+    const marked = targets.map((target) => ({ ...this.#refOf(target), tag: this.#mark }));
+    const refused = await this.#register(marked, context);
     const byPlace = new Map(targets.map((target) => [targetIdOf(this.#refOf(target)), target]));
     return refused.flatMap(({ targets: its, reason }) =>
       its.flatMap((ref) => {
@@ -173,7 +177,7 @@ export class StepRunner {
    * Registers targets. One that the cloud refuses takes all of its listener with it, so halves are tried without it, with a
    * limit: where all are refused each half would be, down to the last one.
    */
-  async #register(targets: readonly WeightedTarget[], context: CallContext): Promise<readonly RefusedTargets[]> {
+  async #register(targets: readonly TargetSpec[], context: CallContext): Promise<readonly RefusedTargets[]> {
     const refused = await this.#tryRegister(targets, context);
     const results: RefusedTargets[] = [];
     for (const one of refused) {
@@ -191,7 +195,7 @@ export class StepRunner {
   }
 
   /** As the port does; an error about the request is a refusal of all of it. */
-  async #tryRegister(targets: readonly WeightedTarget[], context: CallContext): Promise<readonly RefusedTargets[]> {
+  async #tryRegister(targets: readonly TargetSpec[], context: CallContext): Promise<readonly RefusedTargets[]> {
     try {
       return await this.#cloud.targets.register(this.#id, targets, context);
     } catch (error) {

@@ -185,7 +185,8 @@ export class OrphanSweep {
     const owner = ownerOf(config.clusterId, uid, kind);
     const listenerName = listenerNameOf(config.clusterId, uid, kind);
     const context = this.#contextOf(signal);
-    const view = await observeLoadBalancer({ cloud }, { owner, listenerName, loadBalancerId }, context);
+    const claim = { listenerName, wanted: new Set<string>(), knownIds: new Set<string>() };
+    const view = await observeLoadBalancer({ cloud }, { owner, ...claim, loadBalancerId }, context);
     // What was listed may have changed since.
     if (view.kind !== 'found' || !view.observed.isOwn) return 'kept';
     if (view.observed.balancer.loadBalancerId !== loadBalancerId) return 'kept';

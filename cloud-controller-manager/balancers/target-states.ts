@@ -18,7 +18,12 @@ type KnownListeners = { readonly listeners: readonly Listener[]; readonly atMs: 
 
 /** What is at the place of targets. `foreign`: a listener of others has its port; `absent`: it is not made yet. */
 type FoundPlace =
-  | { readonly kind: 'ours'; readonly ref: Pick<TargetRef, 'listenerId' | 'ruleId'> }
+  | {
+      readonly kind: 'found';
+      readonly ref: Pick<TargetRef, 'listenerId' | 'ruleId'>;
+      /** Whether it has the name of the owner: others may have renamed it, or it is theirs. */
+      readonly isNamed: boolean;
+    }
   | { readonly kind: 'foreign' }
   | { readonly kind: 'absent' };
 
@@ -71,7 +76,7 @@ export class TargetStates {
     this.#raisedAtMs = raisedAtMs;
   }
 
-  /** Finds a listener or rule of an owner on its load balancer. One that is gone or cannot be read has none. @throws CloudError */
+  /** Finds the listener or rule at a place of an owner on its load balancer, whatever it is called. One that is gone or cannot be read has none. @throws CloudError */
   async findPlace(
     loadBalancerId: string,
     { listenerName }: Pick<DesiredLoadBalancer, 'listenerName'>,
@@ -79,7 +84,7 @@ export class TargetStates {
     context: CallContext,
   ): Promise<FoundPlace> {
     const found = classify(this.#listeners.get(loadBalancerId)?.listeners ?? [], listenerName, wanted);
-    if (found.kind === 'ours') return found;
+    if (found.kind === 'found' && found.isNamed) return found;
     const { clock, cloud } = this.#deps;
     const known = this.#listeners.get(loadBalancerId);
     if (known !== undefined && clock.monotonicMs() - known.atMs < LOOK_AGAIN_MS) return found;
@@ -122,10 +127,12 @@ function isEarly(state: HealthState, raisedAtMs: number | undefined, nowMs: numb
 }
 
 function classify(listeners: readonly Listener[], name: string, wanted: TargetPlace): FoundPlace {
-  const [id] = [...placesOf(listeners, name)].find(([, place]) => place === wanted) ?? [];
-  if (id !== undefined) {
+  for (const one of listeners) {
+    const [id] = [...placesOf([one], one.name)].find(([, place]) => place === wanted) ?? [];
+    if (id === undefined) continue;
     const [listenerId = '', ruleId = ''] = id.split(' ');
-    return { kind: 'ours', ref: ruleId === '' ? { listenerId } : { listenerId, ruleId } };
+    const ref = ruleId === '' ? { listenerId } : { listenerId, ruleId };
+    return { kind: 'found', ref, isNamed: one.name === name };
   }
   const others = listeners.filter((one) => one.name !== name);
   return others.some((one) => coversPort(one, portOf(wanted))) ? { kind: 'foreign' } : { kind: 'absent' };

@@ -1,6 +1,8 @@
 import { SERVICE_ANNOTATION } from '../../crd/names.ts';
-import type { KubeClient, KubeObject, ResourceType } from '../../kube/kube-client.ts';
+import { Contests } from '../../kube/contest.ts';
+import type { KubeObject, ResourceType } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { BalancerOwner, OwnerWriter, StatusAddress } from './balancer-owner.ts';
 import { type BalancerRecord, readRecord } from './read-record.ts';
 
@@ -17,13 +19,36 @@ export type OwnerType<H extends BalancerOwner> = {
   readonly addressesOf: (head: H) => readonly StatusAddress[];
 };
 
-/** Writes of owners of one kind, with the right to list and patch them alone. Each is guarded by the uid. */
+/** Fields of owners that others may write too, for people. */
+const FIELDS = {
+  record: 'the finalizer and the annotations of its load balancer',
+  address: `the annotation ${SERVICE_ANNOTATION.address}`,
+  status: 'status.loadBalancer',
+} as const;
+
+type Field = keyof typeof FIELDS;
+
+/** What writes of owners depend on. */
+type WriterDeps = Pick<ControllerDeps, 'kube' | 'clock'> & {
+  /** Called once when another client is found to write a field again and again. @param what the field, for people */
+  readonly onContest: (owner: BalancerOwner, what: string) => void;
+};
+
+/**
+ * Writes of owners of one kind, with the right to list and patch them alone. Each is guarded by the uid. A field that another
+ * client keeps changing back is written rarely.
+ */
 export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
   readonly type: OwnerType<H>;
-  readonly #kube: KubeClient;
+  readonly #deps: WriterDeps;
+  readonly #contests = new Contests();
+  /** By uid: when a field that is contested is written again; monotonic milliseconds. */
+  readonly #heldUntilMs = new Map<string, number>();
+  /** Before Kubernetes 1.29 API servers keep no `ipMode`, as their answers show. */
+  #keepsIpMode = true;
 
-  constructor(kube: KubeClient, type: OwnerType<H>) {
-    this.#kube = kube;
+  constructor(deps: WriterDeps, type: OwnerType<H>) {
+    this.#deps = deps;
     this.type = type;
   }
 
@@ -47,23 +72,24 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
   ): Promise<KubeObject | undefined> {
     const { namespace, name, uid } = head;
     const query = { namespace, fieldSelector: `metadata.name=${name}`, limit: 2 };
-    const { items } = await this.#kube.listPage(this.type.resource, query, signal);
+    const { items } = await this.#deps.kube.listPage(this.type.resource, query, signal);
     return items.find(({ metadata }) => metadata.uid === uid);
   }
 
   /**
    * Writes the finalizer and the record of what is made next; that there is a security group stays, unless it is denied.
+   * While another client keeps taking them away, the object is returned as if it had them: nothing waits for them.
    * @throws KubeError CONFLICT when the object has changed
    */
   async writeRecord(object: KubeObject, record: BalancerRecord, signal: AbortSignal): Promise<KubeObject> {
     const { finalizer, idAnnotation } = this.type;
     const head = this.headOf(object);
-    const { resourceVersion } = head;
+    const { resourceVersion, uid } = head;
     const before = readRecord(head);
     const kept = keptOf(before, record);
     const { sourceGroup = before.sourceGroup ?? false, ports = kept.ports, grouped = kept.grouped, ...rest } = record;
     const balancer = {
-      ...rest,
+      ...{ ...rest, uid },
       ...(ports === undefined ? {} : { ports: Object.fromEntries(ports) }),
       ...(grouped === undefined ? {} : { grouped }),
     };
@@ -73,7 +99,10 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
       [idAnnotation]: record.loadBalancerId ?? null,
     };
     const added = finalizers.includes(finalizer) ? {} : { finalizers: [...finalizers, finalizer] };
-    return await this.#patch(object, { annotations, resourceVersion, ...added }, signal);
+    if (this.#isHeld(object, 'record')) return withRecord(object, annotations, added);
+    const written = await this.#patch(object, { annotations, resourceVersion, ...added }, signal);
+    this.#noteWritten(written, 'record');
+    return written;
   }
 
   /** Notes in the record what is in force. No write when it is there. */
@@ -85,13 +114,66 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
   /** Writes where clients reach the owner, into an annotation. No write when it is there. */
   async writeAddress(object: KubeObject, address: string, signal: AbortSignal): Promise<KubeObject> {
     if (object.metadata.annotations?.[SERVICE_ANNOTATION.address] === address) return object;
-    return await this.#patch(object, { annotations: { [SERVICE_ANNOTATION.address]: address } }, signal);
+    if (this.#isHeld(object, 'address')) return object;
+    const written = await this.#patch(object, { annotations: { [SERVICE_ANNOTATION.address]: address } }, signal);
+    this.#noteWritten(written, 'address');
+    return written;
   }
 
   /** Writes where clients reach the owner, into its status. No write when it is there. */
   async writeStatus(object: KubeObject, addresses: readonly StatusAddress[], signal: AbortSignal): Promise<void> {
-    if (renderAddresses(this.type.addressesOf(this.headOf(object))) === renderAddresses(addresses)) return;
-    await this.#patchStatus(object, addresses, {}, signal);
+    const present = this.type.addressesOf(this.headOf(object));
+    const hasIpMode = this.#keepsIpMode || present.some(({ ipMode }) => ipMode !== undefined);
+    if (renderAddresses(present, hasIpMode) === renderAddresses(addresses, hasIpMode)) return;
+    if (this.#isHeld(object, 'status')) return;
+    const written = await this.#patchStatus(object, addresses, {}, signal);
+    this.#noteWritten(written, 'status');
+    const kept = this.type.addressesOf(this.headOf(written));
+    if (addresses.some(({ ipMode }) => ipMode !== undefined))
+      this.#keepsIpMode = kept.length === 0 || kept.some(({ ipMode }) => ipMode !== undefined);
+  }
+
+  /** Returns how long a field of an owner is not written, as another client writes it too; infinite: none. */
+  heldMs({ uid }: Pick<BalancerOwner, 'uid'>): number {
+    const untilMs = this.#heldUntilMs.get(uid);
+    if (untilMs === undefined) return Number.POSITIVE_INFINITY;
+    this.#heldUntilMs.delete(uid);
+    return Math.max(0, untilMs - this.#deps.clock.monotonicMs());
+  }
+
+  /** Asks whether a field is not to be written now; notes until when. */
+  #isHeld(object: KubeObject, field: Field): boolean {
+    const owner = this.headOf(object);
+    const nowMs = this.#deps.clock.monotonicMs();
+    const key = `${owner.uid} ${field}`;
+    const isUndone = this.#contests.valueOf(key) !== this.#textOf(object, field);
+    const { waitMs, isNew } = this.#contests.ask(key, isUndone, object.metadata, nowMs);
+    if (isNew) this.#deps.onContest(owner, FIELDS[field]);
+    if (waitMs === 0) return false;
+    const untilMs = this.#heldUntilMs.get(owner.uid) ?? Number.POSITIVE_INFINITY;
+    this.#heldUntilMs.set(owner.uid, Math.min(untilMs, nowMs + waitMs));
+    return true;
+  }
+
+  /** @param written the answer to the write: what it shows is what the API server keeps */
+  #noteWritten(written: KubeObject, field: Field): void {
+    const { uid } = this.headOf(written);
+    const nowMs = this.#deps.clock.monotonicMs();
+    this.#contests.note(`${uid} ${field}`, this.#textOf(written, field), written.metadata, nowMs);
+  }
+
+  #textOf(object: KubeObject, field: Field): string {
+    const { finalizer, idAnnotation } = this.type;
+    const { annotations = {}, finalizers = [] } = object.metadata;
+    const { record, address } = SERVICE_ANNOTATION;
+    switch (field) {
+      case 'record':
+        return JSON.stringify([annotations[record], annotations[idAnnotation], finalizers.includes(finalizer)]);
+      case 'address':
+        return JSON.stringify(annotations[address]) ?? '';
+      case 'status':
+        return renderAddresses(this.type.addressesOf(this.headOf(object)), true);
+    }
   }
 
   /**
@@ -105,7 +187,8 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
     const annotations = Object.fromEntries(names.map((name) => [name, null]));
     try {
       const { resourceVersion } = this.headOf(await this.#clearStatus(object, signal));
-      await this.#patch(object, { finalizers, annotations, resourceVersion }, signal);
+      const written = await this.#patch(object, { finalizers, annotations, resourceVersion }, signal);
+      for (const field of ['record', 'address'] as const) this.#noteWritten(written, field);
     } catch (error) {
       if (!isKubeError(error, 'NOT_FOUND')) throw error;
     }
@@ -136,13 +219,13 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
     const { namespace, name, uid } = this.headOf(object);
     const body = { metadata: { uid, ...guard }, status: { loadBalancer: { ingress: addresses } } };
     const patch = { kind: 'merge', body, subresource: 'status' } as const;
-    return await this.#kube.patch(this.type.resource, { namespace, name }, patch, signal);
+    return await this.#deps.kube.patch(this.type.resource, { namespace, name }, patch, signal);
   }
 
   async #patch(object: KubeObject, metadata: object, signal: AbortSignal): Promise<KubeObject> {
     const { namespace, name, uid } = this.headOf(object);
     const body = { metadata: { ...metadata, uid } };
-    return await this.#kube.patch(this.type.resource, { namespace, name }, { kind: 'merge', body }, signal);
+    return await this.#deps.kube.patch(this.type.resource, { namespace, name }, { kind: 'merge', body }, signal);
   }
 }
 
@@ -159,6 +242,17 @@ function keptOf(
   return before.loadBalancerId === loadBalancerId ? before : {};
 }
 
-function renderAddresses(addresses: readonly StatusAddress[]): string {
-  return JSON.stringify(addresses.map(({ ip, hostname, ipMode }) => [ip, hostname, ipMode]));
+function renderAddresses(addresses: readonly StatusAddress[], hasIpMode: boolean): string {
+  return JSON.stringify(addresses.map(({ ip, hostname, ipMode }) => [ip, hostname, ...(hasIpMode ? [ipMode] : [])]));
+}
+
+/** Returns an object with annotations and finalizers that it is to have. */
+function withRecord(
+  object: KubeObject,
+  annotations: Readonly<Record<string, string | null>>,
+  added: { readonly finalizers?: readonly string[] },
+): KubeObject {
+  const all = Object.entries({ ...object.metadata.annotations, ...annotations });
+  const kept = all.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
+  return { ...object, metadata: { ...object.metadata, ...added, annotations: Object.fromEntries(kept) } };
 }

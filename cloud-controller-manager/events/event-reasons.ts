@@ -100,6 +100,13 @@ export const CCM_EVENTS = {
     cause: 'the instance of the Node is gone by the cloud, and the Node is not deleted: the message says why',
     cure: 'delete the Node if it is gone; `--node-release-percent` allows more in an hour, `--vpc-id` names the VPC',
   },
+  FieldContested: {
+    type: 'Warning',
+    objects: ['Service', 'Ingress', 'Pod', 'Node'],
+    cause:
+      'another client keeps changing back a field that this program writes too, as the status of a Service; it is written at most once a minute until that ends',
+    cure: 'find the other client by `metadata.managedFields`, and stop it or let it leave this object alone: another controller of load balancers, a GitOps tool, a script',
+  },
   ...SERVICE_EVENTS,
   ...INGRESS_EVENTS,
 } as const satisfies Readonly<Record<string, EventReason>>;

@@ -105,7 +105,7 @@ export const SERVICE_EVENTS = {
     type: 'Warning',
     objects: BOTH,
     cause:
-      'somebody else changed the load balancer, its listeners or targets; the message names each field with what it was. It is set again, or with `--load-balancer-drift=report` left',
+      'somebody else changed the load balancer, its listeners or targets; the message names each field with what it was, and says whether it is set again; with `--load-balancer-drift=report` it is left',
     cure: 'change the Service instead; to change a load balancer by hand annotate the Service with service.cloud.tencent.com/mode=skip',
   },
   UnAvailableLoadBalancer: {

@@ -11,7 +11,7 @@ import type { AddressSource } from '../balancers/publish-addresses.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
 import type { GateSource } from '../services/gate-source.ts';
-import { readPorts } from '../services/read-ports.ts';
+import { readBackendPorts } from '../services/read-ports.ts';
 import { GATHER_MS, GATHER_PODS_MS, OWNER_BACKOFF, type SharedParts } from '../services/shared-parts.ts';
 import { awaitIngressRights } from './await-rights.ts';
 import { backendServicesOf } from './backend-services.ts';
@@ -235,5 +235,5 @@ export class IngressController {
 
 /** What rules depend on of a Service. */
 function portsTextOf(service: KubeObject | undefined): string {
-  return service === undefined ? '' : JSON.stringify(readPorts(service));
+  return service === undefined ? '' : JSON.stringify(readBackendPorts(service));
 }

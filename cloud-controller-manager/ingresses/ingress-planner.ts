@@ -8,7 +8,7 @@ import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
-import { readPorts } from '../services/read-ports.ts';
+import { readBackendPorts } from '../services/read-ports.ts';
 import { backendsOf } from './backend-services.ts';
 import type { OwnCertificate } from './own-certificate.ts';
 import type { SecretFacts } from './plan-certificates.ts';
@@ -105,7 +105,7 @@ export class IngressPlanner {
     const found = new PodFinder(config, pods, nodes);
     const portsOf = (service: string) => {
       const its = services.get(`${head.namespace}/${service}`);
-      return its === undefined ? 'missing' : readPorts(its);
+      return its === undefined ? 'missing' : readBackendPorts(its);
     };
     const plan = planIngress({
       ...{ head, spec, settings, secretOf, portsOf, vpcId, clusterId: config.clusterId, nowMs: clock.nowMs() },

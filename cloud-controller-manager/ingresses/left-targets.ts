@@ -3,7 +3,7 @@ import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import type { Target } from '../../cloud/targets.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
-import { isOwnListenerName, ownerOf } from '../balancers/balancer-owner.ts';
+import { ownerOf } from '../balancers/balancer-owner.ts';
 import { isKept } from '../balancers/kept-balancer.ts';
 import type { OwnerAddresses } from '../balancers/owner-addresses.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
@@ -21,8 +21,8 @@ type LeftDeps = Pick<ControllerDeps, 'clock' | 'log' | 'config'> & {
 };
 
 /**
- * Finds the targets that Ingresses had when they could be read, by what load balancers of the VPC have: only this program
- * makes listeners of HTTP with such names. Published addresses of all else can be taken back then.
+ * Finds the targets that Ingresses had when they could be read: all that listeners of HTTP of the VPC have, whatever they are
+ * called, as another client may have renamed one. Published addresses of all else can be taken back then.
  */
 export class LeftTargets {
   readonly #deps: LeftDeps;
@@ -77,8 +77,8 @@ export class LeftTargets {
   async #targetsOf({ loadBalancerId: id }: LoadBalancer, context: CallContext): Promise<readonly Target[]> {
     const { listeners, targets } = this.#deps.cloud;
     try {
-      const ids = (await listeners.list(id, context)).flatMap(({ listenerId, name, protocol }) =>
-        PROTOCOLS.includes(protocol) && isOwnListenerName(name) ? [listenerId] : [],
+      const ids = (await listeners.list(id, context)).flatMap(({ listenerId, protocol }) =>
+        PROTOCOLS.includes(protocol) ? [listenerId] : [],
       );
       return ids.length === 0 ? [] : await targets.list(id, ids, context);
     } catch (error) {

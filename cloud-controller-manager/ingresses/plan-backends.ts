@@ -11,7 +11,7 @@ import type { IngressSettings } from './served-annotations.ts';
 /** What the targets of rules are made of. */
 type BackendFacts = {
   readonly backends: readonly RuleBackend[];
-  readonly portsOf: (service: string) => readonly BackendPort[] | 'missing';
+  readonly portsOf: (service: string) => readonly BackendPort[] | 'missing' | 'external';
   readonly settings: Pick<IngressSettings, 'drainsLeaving' | 'drainsUnready'>;
   readonly maxTargets?: number;
   /** The Pods of a Service; absent: Nodes are the backends. */
@@ -79,7 +79,7 @@ export function planBackends(facts: BackendFacts): BackendPlan {
     for (const { endpoints } of its.slices)
       for (const { ip, pod } of endpoints) if (pod !== undefined) pods.set(ip, pod.slice(pod.indexOf('/') + 1));
     const ports = portsOf(service);
-    const used = ports === 'missing' ? [] : ports.filter((port) => isUsed(service, port));
+    const used = typeof ports === 'string' ? [] : ports.filter((port) => isUsed(service, port));
     return planPodTargets(its, settings, used, maxTargets);
   }
 

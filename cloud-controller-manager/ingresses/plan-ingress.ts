@@ -40,7 +40,7 @@ type IngressFacts = {
   readonly settings: IngressSettings;
   /** By name, in the namespace of the Ingress. */
   readonly secretOf: (name: string) => SecretFacts;
-  readonly portsOf: (service: string) => readonly BackendPort[] | 'missing';
+  readonly portsOf: (service: string) => readonly BackendPort[] | 'missing' | 'external';
   /** The Pods of a Service, with direct access. */
   readonly podsOf: (service: string) => PodFacts;
   /** Every Node that may be a backend. */

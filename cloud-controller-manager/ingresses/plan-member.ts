@@ -4,6 +4,7 @@ import type { DesiredRuleListener } from '../balancers/desired-rules.ts';
 import { type Notice, remark } from '../balancers/notice.ts';
 import type { OwnerAddresses } from '../balancers/owner-addresses.ts';
 import type { StatusPublisher } from '../balancers/publish-status.ts';
+import { readRecord } from '../balancers/read-record.ts';
 import type { OwnerObjects } from '../balancers/write-owner.ts';
 import { isJoined, type Membership, wantsToLeave } from './decide-membership.ts';
 import type { Member } from './find-members.ts';
@@ -100,7 +101,8 @@ async function plan(
     return { ...member, plan: isStarting(planned) ? planned : NOTHING, notices: [], claimed, isUnknown: false };
   }
   const isReadable = planned.desired !== undefined && !ofAnnotations.some(({ blocks }) => blocks);
-  const joins = isReadable && membership === 'serving' && !(isJoined(head) && head.hasFinalizer);
+  const isOnRecord = isJoined(head) && head.hasFinalizer && readRecord(head).uid !== undefined;
+  const joins = isReadable && membership === 'serving' && !isOnRecord;
   const record = { serial: 1, loadBalancerId, grouped: true };
   const object = joins ? await objects.writeRecord(member.object, record, context.signal) : member.object;
   if (isReadable && planned.listeners !== undefined) claims.note(head.key, planned.listeners);

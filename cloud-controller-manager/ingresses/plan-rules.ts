@@ -20,7 +20,7 @@ type RuleFacts = {
   /** By name, in the namespace of the Ingress. */
   readonly secretOf: (name: string) => SecretFacts;
   /** The ports of a Service of the namespace. `unknown`: it is not known yet whether it is there. */
-  readonly portsOf: (service: string) => readonly BackendPort[] | 'missing' | 'unknown';
+  readonly portsOf: (service: string) => readonly BackendPort[] | 'missing' | 'external' | 'unknown';
   /** The targets of a port of a Service. */
   readonly targetsOf: (service: string, port: BackendPort) => BackendTargets;
   /** The name of the Pod that has an address; absent: Nodes are the backends. */
@@ -43,6 +43,8 @@ type RulePlan = {
   readonly notices: readonly Notice[];
 };
 
+/** Most paths in one message. */
+const SHOWN = 3;
 /** Every answer of HTTP counts: 1xx to 5xx. */
 const ALL_CODES = 31;
 
@@ -73,8 +75,14 @@ export function planRules(facts: RuleFacts): RulePlan {
     ...notices,
     ...ofRedirects,
     ...backends.notices(),
+    ...noticesOfUnserved(spec.unserved ?? []),
     ...(placed.rules.length === 0 && placed.notices.length === 0
-      ? [blocking('IngressInvalid', 'the Ingress has neither rules nor a default backend; add one')]
+      ? [
+          blocking(
+            'IngressInvalid',
+            'the Ingress has neither rules nor a default backend that lead to a Service; add one',
+          ),
+        ]
       : []),
   ];
   const plan = { listeners, uploads: certificates.uploads, notices: all };
@@ -123,6 +131,16 @@ function lacking(host: string): Notice {
   const name = host === '' ? 'a rule without a host is' : `host ${describeValue(host)} is`;
   const message = `${name} on HTTPS and has no certificate; add an entry for it to spec.tls, or one without hosts`;
   return remark('CertificateRefused', message);
+}
+
+function noticesOfUnserved(unserved: NonNullable<IngressSpec['unserved']>): readonly Notice[] {
+  if (unserved.length === 0) return [];
+  const shown = unserved
+    .slice(0, SHOWN)
+    .map(({ place, kind }) => `${place} (a resource of kind ${describeValue(kind)})`);
+  const more = unserved.length > SHOWN ? ` and ${unserved.length - SHOWN} more` : '';
+  const message = `only Services are backends of a load balancer; not served: ${shown.join(', ')}${more}. All others are served. Name a Service there`;
+  return [remark('IngressRefused', message)];
 }
 
 function twice({ protocol, port, host, path }: PlacedRule): Notice {
@@ -176,6 +194,12 @@ function planBackends({ portsOf, targetsOf, settings, podOf, maxTargets }: RuleF
     if (ports === 'missing') {
       missing.add(`${name} does not exist; its rules have no backends; make it, or name another`);
       // Its Pods may be gone, and their addresses of others.
+      return { targets: [] };
+    }
+    if (ports === 'external') {
+      missing.add(
+        `${name} is of type ExternalName: a load balancer leads to Pods and Nodes of the cluster alone, so its rules have no backends; name a Service with a selector, or lead clients there by DNS`,
+      );
       return { targets: [] };
     }
     const its = ports.find((one) => (typeof port === 'number' ? one.port === port : one.name === port));

@@ -3,6 +3,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import {
   type Decoder,
   decodeOrThrow,
+  describeValue,
   integer,
   isRecord,
   list,
@@ -35,6 +36,16 @@ export type IngressSpec = {
   /** Hosts of rules without paths: all their requests are for the default backend. */
   readonly bareHosts: readonly string[];
   readonly tls: readonly TlsEntry[];
+  /** Paths, and a default backend, that lead to another object than a Service; absent: none. */
+  readonly unserved?: readonly UnservedPath[];
+};
+
+/** A path whose backend is a `resource`. */
+type UnservedPath = {
+  /** For people: `host "www.example.com" path "/static"`, or `defaultBackend`. */
+  readonly place: string;
+  /** Kind of the object, as a text of any user. */
+  readonly kind: string;
 };
 
 /** A path of a host, and its backend. */
@@ -102,27 +113,34 @@ export function readIngressSpec(object: KubeObject): IngressSpec {
   const key = limitText(`${namespace}/${name}`, MAX_KEY);
   const wire = decodeOrThrow(SPEC, object['spec'] ?? {}, `spec of the Ingress ${key}`);
   const rules = wire.rules ?? [];
+  const unserved: UnservedPath[] = [];
+  const serviceOf = (its: WireBackend | undefined, place: string): RuleBackend | undefined => {
+    if (its === undefined || 'service' in its) return its;
+    unserved.push({ place, kind: its.kind });
+    return undefined;
+  };
+  const defaultBackend = serviceOf(wire.defaultBackend, 'defaultBackend');
+  const paths = rules.flatMap(({ host = '', http }) =>
+    (http?.paths ?? []).flatMap(({ path = '', pathType, backend: its }): readonly PathRule[] => {
+      const served = serviceOf(its, `host ${describeValue(host)} path ${describeValue(path)}`);
+      return served === undefined ? [] : [{ host, path: path === '' ? '/' : path, pathType, backend: served }];
+    }),
+  );
   return {
-    ...(wire.defaultBackend === undefined ? {} : { defaultBackend: wire.defaultBackend }),
-    rules: rules.flatMap(({ host = '', http }) =>
-      (http?.paths ?? []).map(({ path = '', pathType, backend }) => ({
-        host,
-        path: path === '' ? '/' : path,
-        pathType,
-        backend,
-      })),
-    ),
+    ...(defaultBackend === undefined ? {} : { defaultBackend }),
+    ...(unserved.length === 0 ? {} : { unserved }),
+    rules: paths,
     bareHosts: rules.flatMap(({ host = '', http }) => ((http?.paths ?? []).length === 0 ? [host] : [])),
     tls: (wire.tls ?? []).map(({ hosts = [], secretName = '' }) => ({ hosts, secretName })),
   };
 }
 
+/** A backend as it is written: a Service, or another object. */
+type WireBackend = RuleBackend | { readonly kind: string };
+
 /** Reads a backend of `networking.k8s.io/v1`. */
-const backend: Decoder<RuleBackend> = (value, path, faults) => {
-  if (isRecord(value) && isRecord(value['resource'])) {
-    faults.add(`${path}.resource`, 'a Service: other objects are no backends here', value['resource']['kind']);
-    return undefined;
-  }
+const backend: Decoder<WireBackend> = (value, path, faults) => {
+  if (isRecord(value) && isRecord(value['resource'])) return { kind: textOf(value['resource']['kind']) };
   const wire = BACKEND(value, path, faults);
   if (wire === undefined) return undefined;
   const { name, number } = wire.service.port;

@@ -13,11 +13,12 @@ import { trustedIpOf } from '../nodes/trusted-ip.ts';
  */
 export function readRoutedNode(object: CcmNode, instance?: Pick<Instance, 'privateIps'>): RoutedNode {
   const node = readCloudNode(object);
-  const { name, uid, createdAt, isReady, networkUnavailable } = node;
+  const { name, uid, resourceVersion, createdAt, isReady, networkUnavailable } = node;
   const internalIp = trustedIpOf(node, instance);
   return {
     name,
     uid,
+    resourceVersion,
     createdAt,
     isReady,
     podCidrs: podCidrsOf(object['spec']),

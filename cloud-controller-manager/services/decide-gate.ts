@@ -17,7 +17,7 @@ export type GateOwner = {
   readonly places: readonly GatePlace[];
 };
 
-/** A target that the Pod is to be. `missing`: it is not registered, or has weight 0. `refused`: the cloud does not take it. `unmade`: its rule is not there. */
+/** A target that the Pod is to be. `missing`: it is not registered, or has weight 0. `refused`: the cloud does not take it. `unmade`: the listener or rule of its place is not there, or is called otherwise. */
 export type GatePlace = {
   /** `TCP/80`, or a rule such as `HTTP/80 www.example.com/`. */
   readonly place: string;
@@ -87,7 +87,7 @@ function waitingFor({ kind, key, state, binding, places }: GateOwner): readonly 
     }
     if (health === 'missing') return [wait('NotRegistered', `the target ${target} is not registered yet`)];
     if (health === 'unmade') {
-      const message = `the target ${target} waits for its rule: look at the events of the ${object} if it does not come`;
+      const message = `the target ${target} waits for its ${ruleOrListener(place)}: look at the events of the ${object} if it does not come`;
       return [{ ...wait('NotRegistered', message), mayEnd: false }];
     }
     if (health === 'refused') {
@@ -97,6 +97,10 @@ function waitingFor({ kind, key, state, binding, places }: GateOwner): readonly 
     if (health === 'unhealthy') return [wait('Unhealthy', `the health check of the target ${target} fails`)];
     return health === 'unknown' ? [wait('HealthUnknown', `the target ${target} has not been checked yet`)] : [];
   });
+}
+
+function ruleOrListener(place: string): string {
+  return place.includes(' ') ? 'rule' : 'listener';
 }
 
 function wait(reason: GateReason, message: string): Waiting {

@@ -1,5 +1,6 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
+import { Contests } from '../../kube/contest.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
@@ -39,6 +40,7 @@ export class GateKeeper {
   /** By uid of a pending Pod: since when its containers are ready; monotonic milliseconds. */
   readonly #sinceMs = new Map<string, number>();
   readonly #changed: ChangeSignal;
+  readonly #contests = new Contests();
   #isDirty = false;
   #pollMs: number = POLL_MS.first;
 
@@ -163,25 +165,26 @@ export class GateKeeper {
     const places: GatePlace[] = [];
     const id = idOf(object);
     const isUnknown = isFailing || (id !== undefined && this.#states.isUnreadable(id));
-    let isForeign = false;
+    let hasUnserved = false;
     for (const { place, targets = [], needsCertificate } of desiredPlacesOf(desired)) {
       const its = targets.filter(({ ip, weight }) => weight !== 'asIs' && weight > 0 && pod.ips.includes(ip));
       if (its.length === 0) continue;
       const found = id === undefined ? undefined : await this.#states.findPlace(id, desired, place, context);
-      // A port that others have, and a host without a certificate, are not served at all.
-      if (found?.kind === 'foreign' || (found?.kind === 'absent' && needsCertificate === true)) {
-        isForeign = true;
+      // A host without a certificate is not served at all.
+      if (found?.kind === 'absent' && needsCertificate === true) {
+        hasUnserved = true;
         continue;
       }
       for (const { ip, port } of its) {
-        const state = found?.kind === 'ours' ? this.#states.stateOf({ ...found.ref, ip, port }) : 'missing';
-        const isLate = kind === 'ingress' && found?.kind === 'absent';
+        const state = found?.kind === 'found' ? this.#states.stateOf({ ...found.ref, ip, port }) : 'missing';
+        // What has its place may be of others, or is not made: it may never come.
+        const isLate = found !== undefined && !(found.kind === 'found' && found.isNamed);
         const health = state !== 'missing' ? state : refused.includes(ip) ? 'refused' : isLate ? 'unmade' : state;
         places.push({ place, ip, port, health });
       }
     }
     const state = isUnknown ? 'failing' : 'planned';
-    return { kind, key, state, binding: isForeign && places.length === 0 ? 'impossible' : binding, places };
+    return { kind, key, state, binding: hasUnserved && places.length === 0 ? 'impossible' : binding, places };
   }
 
   /** Writes conditions; a Pod whose condition cannot be written keeps no other one waiting. @returns whether all are written */
@@ -191,8 +194,7 @@ export class GateKeeper {
   ): Promise<boolean> {
     const write = async ({ pod, decision }: (typeof decided)[number]): Promise<boolean> => {
       try {
-        await writeGate(this.#deps, pod, decision, signal);
-        return true;
+        return await writeGate({ ...this.#deps, contests: this.#contests }, pod, decision, signal);
       } catch (error) {
         if (signal.aborted || !isKubeError(error)) throw error;
         const { namespace, name } = pod;
@@ -221,6 +223,6 @@ function rank({ status }: GateDecision): number {
   return status === 'True' ? 0 : 1;
 }
 
-function idOf({ metadata: { annotations = {} } }: KubeObject): string | undefined {
-  return readRecord({ annotations }).loadBalancerId;
+function idOf({ metadata: { annotations = {}, uid = '' } }: KubeObject): string | undefined {
+  return readRecord({ annotations, uid }).loadBalancerId;
 }

@@ -4,6 +4,7 @@ import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
+import { listenerNameOf } from '../balancers/balancer-owner.ts';
 import { compareIdentity } from '../balancers/compare-identity.ts';
 import { BalancerCreator } from '../balancers/create-balancer.ts';
 import type { OwnerEvents } from '../balancers/owner-reports.ts';
@@ -34,10 +35,11 @@ type PoolPlace =
   | { readonly kind: 'full' | 'elsewhere'; readonly loadBalancerId: string }
   | { readonly kind: 'again' };
 
-type PoolDeps = Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>;
+type PoolDeps = Pick<ControllerDeps, 'cloud' | 'clock' | 'log' | 'config'>;
 
 /** What was listed serves Services that come together. */
 const AGE_MS = 30_000;
+const NONE: BalancerRecord = { serial: 0 };
 /** The cloud's quota, where it does not say. */
 const MAX_LISTENERS = 50;
 
@@ -73,10 +75,14 @@ export class PoolPlacer {
 
   /** Finds the place of a Service, or gives it one. @throws CloudError, KubeError, StepError */
   async place(user: PoolUser, context: CallContext): Promise<PoolPlace> {
-    const record = readRecord(readServiceHead(user.object));
+    const head = readServiceHead(user.object);
+    const owner = user.spec.tags?.[OWNER_TAG] ?? '';
+    const found = readRecord(head);
+    const isShown = found.uid !== undefined || (await this.#isShown(head, found, owner, context));
+    if (isShown === undefined) return { kind: 'again' };
+    const record = isShown ? found : NONE;
     const placed = placeOnRecord(record, user);
     if (placed !== undefined) return placed;
-    const owner = user.spec.tags?.[OWNER_TAG] ?? '';
     return await this.#mutex.run(owner, () => this.#give(user, record, owner, context));
   }
 
@@ -102,6 +108,21 @@ export class PoolPlacer {
     this.#given.delete(uid);
   }
 
+  /** Tells whether a record without uid, of a former release, is shown by a listener of the Service; undefined: not known. */
+  async #isShown(
+    { uid }: ServiceHead,
+    { loadBalancerId }: BalancerRecord,
+    owner: string,
+    context: CallContext,
+  ): Promise<boolean | undefined> {
+    if (loadBalancerId === undefined) return true;
+    const members = await this.#members(owner, context);
+    const member = members?.find(({ balancer }) => balancer.loadBalancerId === loadBalancerId);
+    // Of no pool: that is refused.
+    if (member === undefined) return members === undefined ? undefined : true;
+    return member.names.has(listenerNameOf(this.#deps.config.clusterId, uid, 'service'));
+  }
+
   async #give(user: PoolUser, record: BalancerRecord, owner: string, context: CallContext): Promise<PoolPlace> {
     const { uid, namespace, name } = readServiceHead(user.object);
     const isUnderWay = record.serial > 0 && record.loadBalancerId === undefined;
@@ -112,7 +133,7 @@ export class PoolPlacer {
     const place = (candidates: readonly Listed[]) =>
       placeOnPool(
         request,
-        candidates.map((one) => this.#countTaken(one, uid)),
+        candidates.map((one) => this.#countTaken(one, uid, record)),
         max,
       );
     // A Service stays where it was placed.
@@ -145,7 +166,12 @@ export class PoolPlacer {
     const { uid } = readServiceHead(object);
     this.#given.set(uid, record);
     try {
-      await this.#writer.writeRecord(object, { ...record, serial: Math.max(1, record.serial) }, signal);
+      const next = { ...record, serial: Math.max(1, record.serial) };
+      const written = await this.#writer.writeRecord(object, next, signal);
+      // Another client keeps taking the record away: the Service is served all the same.
+      const { loadBalancerId, ports } = record;
+      if (written.metadata.resourceVersion === object.metadata.resourceVersion && loadBalancerId !== undefined)
+        return { kind: 'placed', loadBalancerId, ports: ports ?? new Map() };
     } catch (error) {
       this.#given.delete(uid);
       throw error;
@@ -163,19 +189,20 @@ export class PoolPlacer {
     const members: Listed[] = [];
     for (const balancer of sweep.loadBalancers) {
       const listeners = await cloud.listeners.list(balancer.loadBalancerId, context);
-      members.push({ balancer, keys: listeners.flatMap((one) => listenerKeyOf(one) ?? []) });
+      const keys = listeners.flatMap((one) => listenerKeyOf(one) ?? []);
+      members.push({ balancer, keys, names: new Set(listeners.map(({ name }) => name)) });
     }
     this.#listed.set(owner, { atMs: clock.monotonicMs(), members });
     return members;
   }
 
   /** Adds what Services were given, but for one Service: the cache and this process know it before the cloud does. */
-  #countTaken({ balancer: { loadBalancerId }, keys }: Listed, except: string): PoolMember {
+  #countTaken({ balancer: { loadBalancerId }, keys }: Listed, except: string, its: BalancerRecord): PoolMember {
     const taken = new Set(keys);
     const own = new Set<ListenerKey>();
     for (const service of this.#services.values()) {
       const head = readServiceHead(service);
-      const record = this.#given.get(head.uid) ?? readRecord(head);
+      const record = this.#given.get(head.uid) ?? (head.uid === except ? its : readRecord(head));
       if (record.loadBalancerId !== loadBalancerId) continue;
       for (const { protocol, port } of portsOf(service)) {
         const key: ListenerKey = `${protocol}/${listenerPortOf(record.ports, protocol, port)}`;
@@ -187,7 +214,12 @@ export class PoolPlacer {
   }
 }
 
-type Listed = { readonly balancer: LoadBalancer; readonly keys: readonly ListenerKey[] };
+type Listed = {
+  readonly balancer: LoadBalancer;
+  readonly keys: readonly ListenerKey[];
+  /** Of its listeners. */
+  readonly names: ReadonlySet<string>;
+};
 
 function placeOnRecord(
   { loadBalancerId, ports }: BalancerRecord,

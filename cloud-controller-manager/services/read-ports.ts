@@ -13,3 +13,8 @@ export function readPorts(service: KubeObject): readonly BackendPort[] {
     return [{ name: textOf(name), protocol: its, port, ...node }];
   });
 }
+
+/** Reads the ports of a Service that is a backend of rules; `external`: it is of type ExternalName, and has no backends. */
+export function readBackendPorts(service: KubeObject): readonly BackendPort[] | 'external' {
+  return recordOf(service['spec'])['type'] === 'ExternalName' ? 'external' : readPorts(service);
+}

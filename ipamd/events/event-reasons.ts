@@ -387,6 +387,13 @@ export const IPAMD_EVENTS = {
     cause: 'an edit made the claim invalid; nothing is done to it or to its address',
     cure: 'correct the fields that the message names',
   },
+  FieldContested: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause:
+      'another client keeps changing back the condition NetworkUnavailable of a Node; it is written at most once a minute until that ends',
+    cure: 'find the other client by `metadata.managedFields`, and stop it or let it leave the condition alone',
+  },
   FailedToCreateRoute: {
     type: 'Warning',
     objects: ['Node'],

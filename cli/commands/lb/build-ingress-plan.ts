@@ -1,4 +1,5 @@
 import { groupListenerNameOf, listenerNameOf } from '../../../cloud-controller-manager/balancers/balancer-owner.ts';
+import { desiredListenersOf } from '../../../cloud-controller-manager/balancers/desired-places.ts';
 import { releaseSteps, retainSteps } from '../../../cloud-controller-manager/balancers/diff-load-balancer.ts';
 import type { LoadBalancerStep } from '../../../cloud-controller-manager/balancers/load-balancer-step.ts';
 import { blocking, type Notice } from '../../../cloud-controller-manager/balancers/notice.ts';
@@ -100,7 +101,9 @@ function planSingle({ object, head }: Member, context: PlanContext): readonly In
   const most = maxRules === undefined ? {} : { maxRules };
   const owned = planUnit({ plan, head, settings, ids: new Map(), listenerName, ...most });
   const notices = [...ofAnnotations, ...plan.notices, ...owned.notices];
-  return [render([head.key], { ...owned, notices }, listenerName, observed, context)];
+  const wanted = desiredListenersOf({ listeners: [], ruleListeners: owned.ruleListeners ?? [] });
+  const claimed = findObserved({ ...owner, wanted }, terms.clusterId, terms.cloud, ifKnown(facts.groups));
+  return [render([head.key], { ...owned, notices }, listenerName, claimed, context)];
 }
 
 function planShared(

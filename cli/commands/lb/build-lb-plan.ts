@@ -38,7 +38,7 @@ function planOne(object: KubeObject, facts: LbFacts, podsOf: PodsOf, terms: Plan
   const role = decideService(head, facts.loadBalancerClass);
   if (role === 'ignore') return [];
   const { settings, notices, areTargetsKnown } = readAnnotations(head.annotations, head.labels);
-  const observed = findObservedService(head, terms.clusterId, terms.cloud, ifKnown(facts.groups));
+  const observed = findObservedService(object, terms.clusterId, terms.cloud, ifKnown(facts.groups));
   if (settings.mode === 'skip' || (role === 'serve' && !areTargetsKnown)) return [{ service, steps: [], notices }];
   if (observed?.balancer.isNormal === false) return [{ service, steps: [], notices }];
   if (role === 'release') {

@@ -100,7 +100,7 @@ function buildRow(
     const { loadBalancerId } = record;
     return { ...base, state: 'unknown', ...(loadBalancerId === undefined ? {} : { loadBalancerId }), problems: [] };
   }
-  const observed = findObservedService(head, facts.clusterId, cloud, ifKnown(facts.groups));
+  const observed = findObservedService(object, facts.clusterId, cloud, ifKnown(facts.groups));
   if (observed === undefined) {
     const { loadBalancerId } = record;
     if (loadBalancerId === undefined) return { ...base, state: 'none', problems: ['it has no load balancer'] };

@@ -1,4 +1,5 @@
 import { type BalancerOwner, ownerOf } from '../../../cloud-controller-manager/balancers/balancer-owner.ts';
+import { claimListeners } from '../../../cloud-controller-manager/balancers/claim-listeners.ts';
 import type { ObservedLoadBalancer } from '../../../cloud-controller-manager/balancers/observed-load-balancer.ts';
 import { readRecord } from '../../../cloud-controller-manager/balancers/read-record.ts';
 import { OWNER_TAG } from '../../../crd/cloud-tags.ts';
@@ -13,11 +14,13 @@ type SearchedOwner = {
   readonly listenerName: string;
   /** The existing one that an annotation names. */
   readonly namedId?: string;
+  /** Keys of the listeners that it asks for; absent: not known. */
+  readonly wanted?: ReadonlySet<string>;
 };
 
 /** Finds the load balancer of an owner: by its record, the annotation of an existing one, or the tag of its owner. */
 export function findObserved(
-  { head, listenerName, namedId }: SearchedOwner,
+  { head, listenerName, namedId, wanted = new Set() }: SearchedOwner,
   clusterId: string | undefined,
   { balancers }: LbCloud,
   groups?: GroupFacts,
@@ -29,11 +32,15 @@ export function findObserved(
   const [byTag] = owned.toSorted((one, other) => one.balancer.createdAtMs - other.balancer.createdAtMs);
   const found = byId ?? byTag;
   if (found === undefined) return undefined;
-  const ids = new Set(found.listeners.filter(({ name }) => name === listenerName).map(({ listenerId }) => listenerId));
+  const isOwn = found.balancer.tags[OWNER_TAG] === owner;
+  const claim = { listenerName, wanted, knownIds: new Set<string>() };
+  const listeners = claimListeners({ listeners: found.listeners, isOwn }, found.targets, claim);
+  const ids = new Set(listeners.filter(({ name }) => name === listenerName).map(({ listenerId }) => listenerId));
   return {
     ...found,
+    listeners,
     targets: found.targets.filter(({ listenerId }) => ids.has(listenerId)),
-    isOwn: found.balancer.tags[OWNER_TAG] === owner,
+    isOwn,
     listenerName,
     ...sourceGroupOf(head, found, groups),
   };

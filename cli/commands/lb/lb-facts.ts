@@ -39,7 +39,7 @@ export type IngressFacts = {
   /** `spec.controller` of IngressClasses, by name. */
   readonly controllers: ReadonlyMap<string, string>;
   /** Ports of Services, by `namespace/name`. */
-  readonly ports: ReadonlyMap<string, readonly BackendPort[]>;
+  readonly ports: ReadonlyMap<string, readonly BackendPort[] | 'external'>;
   /** Whether those without a class are served. */
   readonly servesWithoutClass: boolean;
 };

@@ -1,7 +1,7 @@
 import type { BackendPort } from '../../../cloud-controller-manager/backends/backend-port.ts';
 import { unitKeysOf } from '../../../cloud-controller-manager/ingresses/decide-membership.ts';
 import { readIngressHead } from '../../../cloud-controller-manager/ingresses/read-ingress.ts';
-import { readPorts } from '../../../cloud-controller-manager/services/read-ports.ts';
+import { readBackendPorts } from '../../../cloud-controller-manager/services/read-ports.ts';
 import { ifKnown, known } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
@@ -27,7 +27,7 @@ export async function readIngressFacts(
 /** Returns the facts with the ports of Services, and of the named Ingress and those that share its load balancer alone. */
 export function selectIngresses(
   read: Known<Omit<IngressFacts, 'ports'>>,
-  ports: ReadonlyMap<string, readonly BackendPort[]>,
+  ports: ReadonlyMap<string, readonly BackendPort[] | 'external'>,
   key: string | undefined,
 ): Known<IngressFacts> {
   const facts = ifKnown(read);
@@ -39,8 +39,8 @@ export function selectIngresses(
 }
 
 /** Reads the ports of Services, by `namespace/name`. */
-export function portsOf(services: readonly KubeObject[]): ReadonlyMap<string, readonly BackendPort[]> {
-  return new Map(services.map((object) => [keyOf(object), readPorts(object)]));
+export function portsOf(services: readonly KubeObject[]): ReadonlyMap<string, readonly BackendPort[] | 'external'> {
+  return new Map(services.map((object) => [keyOf(object), readBackendPorts(object)]));
 }
 
 function controllerOf(object: KubeObject): string {

@@ -79,6 +79,30 @@ const ROWS: readonly Row[] = [
     {},
     ['a.example /x', 'a.example /', 'b.example /', ' /', 'c.example /'].map((rule) => `HTTP:80 ${rule}`),
   ],
+  [
+    'backends that are resources beside a Service',
+    {
+      defaultBackend: { resource: { apiGroup: 'x.example', kind: 'Bucket', name: 'b' } },
+      rules: [
+        ruleOf('a.example', path('/ok'), {
+          ...path('/static'),
+          backend: { resource: { apiGroup: 'x.example', kind: 'Bucket', name: 'b' } },
+        }),
+      ],
+    },
+    {},
+    ['HTTP:80 a.example /ok'],
+    [
+      /^IngressRefused: only Services.*defaultBackend \(a resource of kind "Bucket"\), host "a\.example" path "\/static" \(/,
+    ],
+  ],
+  [
+    'backends that are resources alone',
+    { defaultBackend: { resource: { apiGroup: 'x.example', kind: 'Bucket', name: 'b' } } },
+    {},
+    'refused',
+    [/^IngressRefused: only Services.*: defaultBackend/, /^IngressInvalid: the Ingress has neither rules/],
+  ],
   ['nothing at all', {}, {}, 'refused', [/^IngressInvalid: the Ingress has neither rules nor a default backend/]],
   [
     'TLS hosts on HTTPS, others on HTTP',

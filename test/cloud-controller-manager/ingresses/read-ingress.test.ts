@@ -81,7 +81,6 @@ const FAULTS: readonly (readonly [spec: unknown, fault: RegExp])[] = [
     { rules: [{ http: { paths: [{ path: '/', backend: backend('a', { number: 80 }) }] } }] },
     /pathType: expected a value/,
   ],
-  [{ defaultBackend: { resource: { kind: 'Bucket', name: 'a' } } }, /defaultBackend\.resource: expected a Service/],
   [{ defaultBackend: backend('a', {}) }, /defaultBackend\.service\.port: expected either a name or a number/],
   [{ defaultBackend: backend('a', { name: 'b', number: 80 }) }, /expected either a name or a number/],
   [{ defaultBackend: backend('a', { number: 0 }) }, /port\.number: expected a whole number from 1 to 65535, got 0/],
