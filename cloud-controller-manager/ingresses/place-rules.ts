@@ -19,6 +19,7 @@ type PlacementSettings = Pick<
 >;
 type Unplaced = Omit<PlacedRule, 'port'>;
 
+const HTTP_PORT = 80;
 const PORTS: ListenPorts = { HTTP: [80], HTTPS: [443] };
 
 /** Decides which rules are on which listeners. */
@@ -29,6 +30,7 @@ export function placeRules(
 ): { readonly rules: readonly PlacedRule[]; readonly notices: readonly Notice[] } {
   const notices = [...contradictions(settings)];
   const unplaced = protocolsOf(spec, settings, certificates);
+  notices.push(...refuseChallenges(unplaced, settings));
   const ports = settings.listenPorts ?? PORTS;
   for (const protocol of ['HTTP', 'HTTPS'] as const) {
     if (ports[protocol].length > 0 || !unplaced.some((rule) => rule.protocol === protocol)) continue;
@@ -37,6 +39,18 @@ export function placeRules(
   }
   const placed = unplaced.flatMap((rule) => ports[rule.protocol].map((port) => ({ ...rule, port })));
   return { rules: withFallbacks(placed, spec), notices };
+}
+
+/** Whether an authority asks for a path by HTTP before it issues the certificate of a host. @see RFC 8555, section 8.3 */
+function isChallenge({ path }: Pick<PathRule, 'path'>): boolean {
+  return path.startsWith('/.well-known/acme-challenge/');
+}
+
+function refuseChallenges(rules: readonly Unplaced[], { listenPorts = PORTS }: PlacementSettings): readonly Notice[] {
+  if (listenPorts.HTTP.includes(HTTP_PORT) || !rules.some(isChallenge)) return [];
+  const message =
+    'paths of /.well-known/acme-challenge/ are asked for by HTTP on port 80, and the annotation ingress.cloud.tencent.com/listen-ports has no {"HTTP":80}; add it, or no certificate is issued';
+  return [remark('AnnotationRefused', message)];
 }
 
 function contradictions(settings: PlacementSettings): readonly Notice[] {
@@ -57,7 +71,7 @@ function contradictions(settings: PlacementSettings): readonly Notice[] {
 
 function protocolsOf(
   spec: IngressSpec,
-  { ruleMix, ruleMixBoth, httpRules = [], httpsRules = [] }: PlacementSettings,
+  { ruleMix, ruleMixBoth, httpRules = [], httpsRules = [], listenPorts = PORTS }: PlacementSettings,
   { certificateOf }: Pick<CertificatePlan, 'certificateOf'>,
 ): readonly Unplaced[] {
   const rules = [...spec.rules, ...rulesOfDefault(spec)];
@@ -67,9 +81,11 @@ function protocolsOf(
       { ...rule, protocol: 'HTTPS' },
     ]);
   }
+  // A new host has no certificate before it was asked for by HTTP.
+  const isPlain = (rule: PathRule): boolean => isChallenge(rule) && listenPorts.HTTP.length > 0;
   const byCertificate = (rule: Omit<Unplaced, 'protocol'>): Unplaced => ({
     ...rule,
-    protocol: certificateOf(rule.host) === undefined ? 'HTTP' : 'HTTPS',
+    protocol: isPlain(rule) || certificateOf(rule.host) === undefined ? 'HTTP' : 'HTTPS',
   });
   if (ruleMix !== true) return rules.map(byCertificate);
   const named = new Set([...httpRules, ...httpsRules].map(idOf));
@@ -83,7 +99,7 @@ function protocolsOf(
   return [
     ...mixed('HTTP', httpRules),
     ...mixed('HTTPS', httpsRules),
-    ...rest.map((rule): Unplaced => ({ ...rule, protocol: 'HTTPS' })),
+    ...rest.map((rule): Unplaced => ({ ...rule, protocol: isPlain(rule) ? 'HTTP' : 'HTTPS' })),
     ...rulesOfDefault(spec).map(byCertificate),
   ];
 }
@@ -104,7 +120,10 @@ function withFallbacks(placed: readonly PlacedRule[], { defaultBackend }: Ingres
   return [...byDomain.values()].flatMap((rules): readonly PlacedRule[] => {
     const own = rules.filter(({ isFallback }) => isFallback !== true);
     const [first] = rules;
-    if (first === undefined || own.some(({ path, pathType }) => path === '/' && pathType !== 'Exact')) return own;
+    // What is there for challenges alone is served by HTTPS, or not at all.
+    const isServed = own.length === 0 || own.some((rule) => !isChallenge(rule));
+    if (first === undefined || !isServed || own.some(({ path, pathType }) => path === '/' && pathType !== 'Exact'))
+      return own;
     const { protocol, port, host } = first;
     return [...own, { protocol, port, ...fallbackOf(host, defaultBackend) }];
   });
