@@ -31,3 +31,9 @@ export function isOwnEni(tags: Readonly<Record<string, string>>, clusterId: stri
  * moment of creation.
  */
 export const OWNER_TAG = 'tke-eni-owner';
+
+/**
+ * Tag of a load balancer or certificate of ours: the namespace of the object that it was made for. A load balancer with it, also
+ * one where a person put it, is used for objects of that namespace alone.
+ */
+export const NAMESPACE_TAG = 'tke-eni-namespace';

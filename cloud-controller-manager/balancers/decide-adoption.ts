@@ -1,6 +1,6 @@
 import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
 import { type OwnerKind, ownerOf } from './balancer-owner.ts';
-import { isKept } from './kept-balancer.ts';
+import { isKept, refuseNamespace } from './kept-balancer.ts';
 import { blocking, type Notice } from './notice.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
 
@@ -15,6 +15,8 @@ const ANNOTATIONS = {
 type AdoptionFacts = {
   readonly kind: OwnerKind;
   readonly clusterId: string;
+  /** Absent: it is used by the objects of several. */
+  readonly namespace?: string;
   /** VPC of the cluster. */
   readonly vpcId: string;
   /** The subnet that its address has to be of; absent: any, or a public one. */
@@ -30,7 +32,7 @@ type AdoptionFacts = {
  */
 export function decideAdoption(
   { balancer, isOwn }: Pick<ObservedLoadBalancer, 'balancer' | 'isOwn'>,
-  { kind, clusterId, vpcId, subnetId, poolOwner }: AdoptionFacts,
+  { kind, clusterId, vpcId, subnetId, poolOwner, namespace }: AdoptionFacts,
 ): Notice | undefined {
   if (isOwn) return undefined;
   const { loadBalancerId, tags } = balancer;
@@ -49,6 +51,8 @@ export function decideAdoption(
   // One that was kept is free again; that of another cluster is refused below.
   if (owner !== undefined && !(isKept(balancer) && isOfObject(clusterId, owner)))
     return refuse(`was made for ${owner}`);
+  const why = namespace === undefined ? undefined : refuseNamespace(balancer, clusterId, namespace);
+  if (why !== undefined) return refuse(why);
   if (tags['tke-createdBy-flag'] === 'yes') return refuse('was made by TKE for another object');
   const cluster = tags[CLUSTER_TAG];
   if (cluster !== undefined && cluster !== clusterId) return refuse(`is used by the cluster ${cluster}`);

@@ -40,6 +40,8 @@ export type BalancerSource =
       readonly kind: 'existing';
       readonly loadBalancerId: string;
       readonly vip?: string;
+      /** The namespace that it is used for; absent: that of its pool, or those of a group, which are compared elsewhere. */
+      readonly namespace?: string;
       /** The subnet that its address has to be of; absent: any, or a public one. */
       readonly subnetId?: string;
       /** It is of a pool: the value of its `OWNER_TAG`. */

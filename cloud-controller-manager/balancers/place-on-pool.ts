@@ -45,6 +45,11 @@ export function placeOnPool(
   return undefined;
 }
 
+/** Returns the ports that may have been allotted, of those that an annotation says were. */
+export function allottedOf(ports: PoolPorts): PoolPorts {
+  return new Map([...ports].filter(([, port]) => port >= ALLOTTED.min && port <= ALLOTTED.max));
+}
+
 /** Returns the port of the listener for a port of a Service. */
 export function listenerPortOf(ports: PoolPorts | undefined, protocol: 'TCP' | 'UDP', port: number): number {
   return ports?.get(`${protocol}/${port}`) ?? port;
@@ -67,7 +72,7 @@ function allotPorts({ listeners, given }: PoolRequest, taken: ReadonlySet<Listen
   };
   for (const { protocol, port } of listeners) {
     const before = given?.get(`${protocol}/${port}`);
-    if (before !== undefined) keep(`${protocol}/${port}`, protocol, before);
+    if (before !== undefined && !used.has(`${protocol}/${before}`)) keep(`${protocol}/${port}`, protocol, before);
   }
   for (const [port, its] of byPort) {
     const missing = its.filter(({ protocol }) => !ports.has(`${protocol}/${port}`));

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import type { LoadBalancerSpec } from '../../cloud/load-balancers.ts';
-import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
+import { CLUSTER_TAG, NAMESPACE_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
 import { type BalancerOwner, ownerOf } from './balancer-owner.ts';
 import type { BalancerSource } from './desired-load-balancer.ts';
 import { blocking, type Notice, remark } from './notice.ts';
@@ -73,7 +73,7 @@ export function planSource({ owner, settings, loadBalancerIp, clusterId, vpcId }
   }
   if (existedLbId !== undefined) {
     const source = {
-      ...{ kind: 'existing' as const, loadBalancerId: existedLbId },
+      ...{ kind: 'existing' as const, loadBalancerId: existedLbId, namespace: owner.namespace },
       ...(vip === undefined ? {} : { vip }),
       ...(subnetId === undefined ? {} : { subnetId }),
     };
@@ -101,6 +101,7 @@ export function planSource({ owner, settings, loadBalancerIp, clusterId, vpcId }
     tags: {
       [OWNER_TAG]: ownerOf(clusterId, owner.uid, owner.kind),
       [CLUSTER_TAG]: clusterId,
+      [NAMESPACE_TAG]: owner.namespace,
       [uidTag]: owner.uid,
     },
     ...(creation.SlaType === undefined ? {} : { slaType: creation.SlaType }),

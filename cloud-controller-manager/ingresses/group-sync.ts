@@ -19,11 +19,12 @@ import type { decideIngress } from './decide-ingress.ts';
 import { isJoined } from './decide-membership.ts';
 import { findMembers, type Member, type Members } from './find-members.ts';
 import { GroupClaims } from './group-claims.ts';
+import { GroupReservations } from './group-reservations.ts';
 import { INGRESSES_BY } from './ingress-indexes.ts';
 import type { IngressPlanner } from './ingress-planner.ts';
 import type { CertificateKeeper } from './keep-certificates.ts';
 import { hasOtherRules } from './other-rules.ts';
-import { placeCertificates, withRetry } from './place-certificates.ts';
+import { namedIdsOf, noticesOfRefused, placeCertificates, withRetry } from './place-certificates.ts';
 import { planAddresses } from './plan-addresses.ts';
 import { keysOf, planGroup, planOf } from './plan-group.ts';
 import { isStarting, type PlannedMember, planMember } from './plan-member.ts';
@@ -68,6 +69,7 @@ export class GroupSync {
   readonly #deps: ControllerDeps;
   readonly #parts: GroupParts;
   readonly #claims = new GroupClaims();
+  readonly #reservations: GroupReservations;
   /** By unit: since when it is looked at; monotonic milliseconds. */
   readonly #sinceMs = new Map<string, number>();
   /** By uid: until when an Ingress does not have the record of its group; monotonic milliseconds. */
@@ -76,6 +78,7 @@ export class GroupSync {
   constructor(deps: ControllerDeps, parts: GroupParts) {
     this.#deps = deps;
     this.#parts = parts;
+    this.#reservations = new GroupReservations(deps);
   }
 
   /** Brings a group nearer to what its Ingresses ask for. @throws CloudError, KubeError, StepError when it is to be tried again */
@@ -105,9 +108,10 @@ export class GroupSync {
     const { staying, leaving } = members;
     const hasRules = staying.some(({ membership }) => membership !== 'left');
     if (!hasRules && leaving.length === 0) return { kind: 'unserved' };
+    const refuse = await this.#reservations.of(group.loadBalancerId, context);
+    const parts = { ...this.#parts, claims: this.#claims, refuse };
     const planned: PlannedMember[] = [];
-    for (const member of staying)
-      planned.push(await planMember({ ...this.#parts, claims: this.#claims }, member, group.loadBalancerId, context));
+    for (const member of staying) planned.push(await planMember(parts, member, group.loadBalancerId, context));
     const hasLeft = this.#claims.left(group.unitKey).length > 0;
     const leader =
       planned.find((one) => isJoined(one.head) && one.plan.desired !== undefined && !this.#isAvoided(one.head)) ??
@@ -153,12 +157,19 @@ export class GroupSync {
     const ofLeaving = leaving.flatMap(({ head }) => keysOfUid.get(head.uid) ?? []);
     const onlyLeaving = hasUnknown ? [...new Set([...placed, ...ofLeaving])].toSorted() : undefined;
     const uploads = new Map(planned.flatMap(({ plan }) => [...plan.uploads]));
-    const ensured = await certificates.ensure(unitKey, uploads, context);
-    const ruleListeners = placeCertificates(listeners, ensured.ids);
-    const noticesFor = ({ head, notices, plan: { uploads: its } }: PlannedMember): readonly Notice[] => [
+    const namespaces = new Map(
+      planned.flatMap(({ head, plan }) => [...plan.uploads.keys()].map((hash) => [hash, head.namespace])),
+    );
+    const ensured = await certificates.ensure(unitKey, uploads, context, {
+      namespaceOf: (hash) => namespaces.get(hash) ?? '',
+      named: namedIdsOf(listeners),
+    });
+    const ruleListeners = placeCertificates(listeners, ensured.ids, ensured.refused);
+    const noticesFor = ({ head, notices, claimed, plan: { uploads: its } }: PlannedMember): readonly Notice[] => [
       ...notices,
       ...(noticesOf.get(head.uid) ?? []),
       ...[...its.keys()].flatMap((hash) => ensured.noticeOf.get(hash) ?? []),
+      ...noticesOfRefused(claimed, ensured.refused),
     ];
     const plan = withRetry({ ...planOf(planned, ruleListeners), notices: [] }, ensured);
     let hasOthers = true;
@@ -271,6 +282,7 @@ export class GroupSync {
     }
     this.#claims.forgetUnit(unitKey);
     this.#sinceMs.delete(unitKey);
+    this.#reservations.forget(group.loadBalancerId);
     sync.forget(unitKey);
     return { kind: 'done' };
   }

@@ -23,7 +23,7 @@ import { hasBalancer } from './ingress-needs.ts';
 import { INGRESS_OWNER } from './ingress-owner.ts';
 import type { IngressPlanner } from './ingress-planner.ts';
 import type { CertificateKeeper } from './keep-certificates.ts';
-import { withRetry } from './place-certificates.ts';
+import { namedIdsOf, noticesOfRefused, withRetry } from './place-certificates.ts';
 import { planAddresses } from './plan-addresses.ts';
 import type { IngressPlan } from './plan-ingress.ts';
 import { planUnit } from './plan-unit.ts';
@@ -122,14 +122,18 @@ export class IngressSync {
       return { kind: 'again', afterMs: RESYNC_MS };
     }
     const plan = await planner.plan(object, head, settings, context);
-    const ensured = await certificates.ensure(head.key, isOurs ? plan.uploads : NO_UPLOADS, context);
+    const ensured = await certificates.ensure(head.key, isOurs ? plan.uploads : NO_UPLOADS, context, {
+      namespaceOf: () => head.namespace,
+      named: namedIdsOf(plan.listeners ?? []),
+    });
     const maxRules = await quota.rules(context);
     const owned = planUnit({
       plan,
-      ...{ head, settings, ids: ensured.ids, listenerName: unit.listenerName },
+      ...{ head, settings, ids: ensured.ids, refused: ensured.refused, listenerName: unit.listenerName },
       ...(maxRules === undefined ? {} : { maxRules }),
     });
-    const all = [...notices, ...plan.notices, ...owned.notices, ...ensured.notices];
+    const ofNamed = noticesOfRefused(plan.listeners ?? [], ensured.refused);
+    const all = [...notices, ...plan.notices, ...owned.notices, ...ensured.notices, ...ofNamed];
     const { desired, ...rest } = owned;
     const whole = withRetry({ ...rest, notices: all }, ensured);
     return await this.#sync.apply(unit, desired === undefined || isRefused ? whole : { ...whole, desired }, context);

@@ -1,7 +1,7 @@
 import type { Certificate } from '../../cloud/certificates.ts';
 import type { CallContext } from '../../cloud/cloud.ts';
 import { CloudError, isCloudError } from '../../cloud/cloud-error.ts';
-import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
+import { CLUSTER_TAG, NAMESPACE_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
 import { describeValue } from '../../runtime/decode.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import { type Notice, remark } from '../balancers/notice.ts';
@@ -23,6 +23,8 @@ type EnsuredCertificates = {
   readonly notices: readonly Notice[];
   /** The same by hash. */
   readonly noticeOf: ReadonlyMap<string, Notice>;
+  /** Those of the ids that are named which may not be. */
+  readonly refused: ReadonlySet<string>;
   /** When to try again what is absent. */
   readonly afterMs?: number;
 };
@@ -30,11 +32,17 @@ type EnsuredCertificates = {
 /** What could not be done, and when it is tried again. `isRefused`: the same request is refused again until a person changes something. */
 type Failure = { readonly untilMs: number; readonly text: string; readonly isRefused: boolean };
 
+/** What else is known of the certificates of a unit. */
+type EnsureOptions = { readonly namespaceOf?: (hash: string) => string; readonly named?: readonly string[] };
+
 const REFUSED_MS = 60_000;
 const RETRY_MS = 20_000;
 /** Lock of the first list; a hash is no such text. */
 const ALL = 'all';
-const NONE: EnsuredCertificates = { ids: new Map(), notices: [], noticeOf: new Map() };
+const NONE: EnsuredCertificates = { ids: new Map(), notices: [], noticeOf: new Map(), refused: new Set() };
+/** Most uploads of one namespace within an hour: a tenant that renews all the time fills the account no further. */
+const MAX_UPLOADS = 100;
+const HOUR_MS = 3_600_000;
 
 /**
  * Keeps the certificates of Secrets in the cloud: one for each chain, whoever uses it. The tag of the owner has the cluster and
@@ -50,6 +58,11 @@ export class CertificateKeeper {
   readonly #failures = new Map<string, Failure>();
   /** By hash; undefined until they are listed. */
   #ids: Map<string, string> | undefined;
+  /** All certificates of this cluster, also those that no unit uses. */
+  #own = new Set<string>();
+  /** By namespace: when it uploaded, within the last hour; monotonic milliseconds. */
+  readonly #uploadsMs = new Map<string, readonly number[]>();
+  #uploads = 0;
 
   constructor(deps: CertificateDeps) {
     this.#deps = deps;
@@ -59,31 +72,37 @@ export class CertificateKeeper {
   /**
    * Brings the certificates of a unit (an Ingress, or a group of them) into the cloud, and notes that it uses them, and no
    * others. Idempotent; an upload without an answer is looked for by its tag. What fails is a notice, so that all else of the
-   * unit is done. @throws the reason of the signal
+   * unit is done.
+   * @param namespaceOf by hash; absent: that is not counted
+   * @param named ids of certificates that the unit names itself
+   * @throws the reason of the signal
    */
   async ensure(
     unit: string,
     uploads: ReadonlyMap<string, OwnCertificate>,
     context: CallContext,
+    { namespaceOf = () => '', named = [] }: EnsureOptions = {},
   ): Promise<EnsuredCertificates> {
-    if (uploads.size === 0) {
-      this.forget(unit);
-      return NONE;
-    }
-    this.#uses.set(unit, new Map([...uploads].map(([hash, { expiresAtMs }]) => [hash, expiresAtMs])));
+    if (uploads.size === 0) this.forget(unit);
+    if (uploads.size + named.length === 0) return NONE;
+    if (uploads.size > 0)
+      this.#uses.set(unit, new Map([...uploads].map(([hash, { expiresAtMs }]) => [hash, expiresAtMs])));
     const failed = await this.#locks.run(ALL, () => this.#listOnce(context));
+    const refused = this.#refuse(named, failed);
     const ids = new Map<string, string>();
     const failures = new Map<OwnCertificate, Failure>();
     for (const [hash, upload] of uploads) {
-      const ensured = failed ?? (await this.#locks.run(hash, () => this.#ensureOne(upload, context)));
+      const ensured =
+        failed ?? (await this.#locks.run(hash, () => this.#ensureOne(upload, namespaceOf(hash), context)));
       if (typeof ensured === 'string') ids.set(hash, ensured);
       else failures.set(upload, ensured);
     }
-    if (failures.size === 0) return { ...NONE, ids };
+    const waits = [...failures.values(), ...(refused.size > 0 && failed !== undefined ? [failed] : [])];
+    if (waits.length === 0) return { ...NONE, ids, refused };
     const nowMs = this.#deps.clock.monotonicMs();
-    const afterMs = Math.max(1, Math.min(...[...failures.values()].map(({ untilMs }) => untilMs - nowMs)));
+    const afterMs = Math.max(1, Math.min(...waits.map(({ untilMs }) => untilMs - nowMs)));
     const noticeOf = new Map([...failures].map(([upload, failure]) => [upload.hash, describe(upload, failure)]));
-    return { ids, notices: [...noticeOf.values()], noticeOf, afterMs };
+    return { ids, notices: [...noticeOf.values()], noticeOf, refused, afterMs };
   }
 
   /** Notes that a unit uses no certificate any more. Idempotent. */
@@ -100,10 +119,19 @@ export class CertificateKeeper {
   learn(certificates: readonly Certificate[]): void {
     const oldest = certificates.toSorted((a, b) => a.createdAtMs - b.createdAtMs || compare(a.certId, b.certId));
     this.#ids = new Map();
+    this.#own = new Set();
     for (const one of oldest) {
       const hash = hashOf(this.#deps.config.clusterId, one);
+      if (hash !== undefined) this.#own.add(one.certId);
       if (hash !== undefined && !this.#ids.has(hash)) this.#ids.set(hash, one.certId);
     }
+  }
+
+  /** Returns how many were uploaded since it was asked last. */
+  takeUploads(): number {
+    const uploads = this.#uploads;
+    this.#uploads = 0;
+    return uploads;
   }
 
   /** Whether a unit uses a certificate by its last plan. A second one of the same chain is used by none. */
@@ -151,17 +179,42 @@ export class CertificateKeeper {
     }
   }
 
-  async #ensureOne(upload: OwnCertificate, context: CallContext): Promise<string | Failure> {
+  async #ensureOne(upload: OwnCertificate, namespace: string, context: CallContext): Promise<string | Failure> {
     const { hash } = upload;
     const known = this.#ids?.get(hash) ?? this.#failureOf(hash);
     if (known !== undefined) return known;
     try {
-      const certId = (await this.#find(hash, context)) ?? (await this.#upload(upload, context));
+      const found = await this.#find(hash, context);
+      const limited = found === undefined ? this.#limit(namespace) : undefined;
+      if (limited !== undefined) return limited;
+      const certId = found ?? (await this.#upload(upload, namespace, context));
       this.#ids?.set(hash, certId);
+      this.#own.add(certId);
       return certId;
     } catch (error) {
       return this.#fail(hash, error, context);
     }
+  }
+
+  /** Counts an upload of a namespace. @returns why it may not upload now */
+  #limit(namespace: string): Failure | undefined {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const [one, times] of this.#uploadsMs) if ((times.at(-1) ?? 0) + HOUR_MS <= nowMs) this.#uploadsMs.delete(one);
+    const recent = (this.#uploadsMs.get(namespace) ?? []).filter((ms) => ms + HOUR_MS > nowMs);
+    const [first] = recent;
+    if (recent.length >= MAX_UPLOADS && first !== undefined && namespace !== '') {
+      const text = `${recent.length} certificates of the namespace were uploaded within the hour, and that is the most`;
+      return { untilMs: first + HOUR_MS, text, isRefused: true };
+    }
+    this.#uploadsMs.set(namespace, [...recent, nowMs]);
+    return undefined;
+  }
+
+  /** Which ids may not be named. While it is not known which are of Secrets, none that is new is used. */
+  #refuse(named: readonly string[], failed: Failure | undefined): ReadonlySet<string> {
+    // A key without rights to certificates has uploaded none.
+    if (failed !== undefined) return new Set(failed.isRefused ? [] : named);
+    return new Set(named.filter((id) => this.#own.has(id)));
   }
 
   /** Returns a failure after which it is too early to try again. */
@@ -199,12 +252,14 @@ export class CertificateKeeper {
     });
   }
 
-  async #upload({ hash, chain, privateKey }: OwnCertificate, context: CallContext): Promise<string> {
+  async #upload({ hash, chain, privateKey }: OwnCertificate, namespace: string, context: CallContext): Promise<string> {
     const { cloud, config, log, metrics } = this.#deps;
-    const tags = { [CLUSTER_TAG]: config.clusterId, [OWNER_TAG]: certificateOwnerOf(config.clusterId, hash) };
+    const owner = { [CLUSTER_TAG]: config.clusterId, [OWNER_TAG]: certificateOwnerOf(config.clusterId, hash) };
+    const tags = namespace === '' ? owner : { ...owner, [NAMESPACE_TAG]: namespace };
     const name = `tke-eni/${config.clusterId}/${hash.slice(0, SHOWN_DIGITS)}`;
     const certId = await cloud.certificates.upload({ name, chain, privateKey, tags }, context);
     log.info('a certificate of a Secret is uploaded', { certId, hash });
+    this.#uploads += 1;
     metrics.certificates.onOutcome('uploaded');
     return certId;
   }

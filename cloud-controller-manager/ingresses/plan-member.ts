@@ -22,6 +22,8 @@ type MemberParts = {
   readonly objects: Pick<OwnerObjects<IngressHead>, 'writeRecord'>;
   readonly status: Pick<StatusPublisher<IngressHead>, 'isAllowed'>;
   readonly claims: GroupClaims;
+  /** Why the load balancer may not be used for a namespace. */
+  readonly refuse: (namespace: string) => Notice | undefined;
 };
 
 /** One whose rules are on the load balancer, with what it asks for. */
@@ -79,9 +81,11 @@ async function plan(
   loadBalancerId: string,
   context: CallContext,
 ): Promise<PlannedMember> {
-  const { published, planner, objects, claims } = parts;
+  const { published, planner, objects, claims, refuse } = parts;
   const { head, membership } = member;
-  const { settings, notices: ofAnnotations, areTargetsKnown } = readAnnotations(head.annotations);
+  const { settings, notices: read, areTargetsKnown } = readAnnotations(head.annotations);
+  const refusal = refuse(head.namespace);
+  const ofAnnotations = refusal === undefined ? read : [...read, refusal];
   if (settings.directAccess !== undefined) published.need();
   const last = claims.get(head.key);
   const isUnknown = last === undefined && (await isProven(parts, head, context.signal));

@@ -13,6 +13,8 @@ type UnitFacts = {
   readonly settings: IngressSettings;
   /** Ids of certificates, by hash. */
   readonly ids: ReadonlyMap<string, string>;
+  /** Ids of certificates that may not be named; absent: none. */
+  readonly refused?: ReadonlySet<string>;
   readonly listenerName: string;
   readonly maxRules?: number;
 };
@@ -21,7 +23,7 @@ type UnitFacts = {
 export const MAX_RULES = 50;
 
 /** Plans the load balancer of a single Ingress. Its notices are those about the number of rules. */
-export function planUnit({ plan, head, settings, ids, listenerName, maxRules }: UnitFacts): OwnerPlan {
+export function planUnit({ plan, head, settings, ids, refused, listenerName, maxRules }: UnitFacts): OwnerPlan {
   const { desired, listeners, unbound, afterMs } = plan;
   const rest = {
     ...(unbound === undefined ? {} : { unbound }),
@@ -30,7 +32,7 @@ export function planUnit({ plan, head, settings, ids, listenerName, maxRules }: 
   if (listeners === undefined) return { ...rest, notices: [] };
   const claim = { ingress: head, isGrouped: false, listeners };
   const { listeners: granted, noticesOf } = planGroup([claim], maxRules ?? MAX_RULES);
-  const ruleListeners = placeCertificates(granted, ids);
+  const ruleListeners = placeCertificates(granted, ids, refused);
   const planned = { ...rest, notices: noticesOf.get(head.uid) ?? [], listeners: [], ruleListeners };
   if (desired === undefined) return planned;
   const { source } = desired;

@@ -14,7 +14,7 @@ const APART_MS = 600_000;
 const MIN_AGE_MS = 900_000;
 /** One that the cloud does not delete is tried again after so long. */
 const REFUSED_MS = 3_600_000;
-/** Most deletions of one sweep. */
+/** Most deletions of one sweep, beside as many as were uploaded: deletions keep pace with renewals. */
 const MAX_DELETIONS = 20;
 
 /**
@@ -23,16 +23,18 @@ const MAX_DELETIONS = 20;
  */
 export class CertificateSweep {
   readonly #deps: CertificateDeps;
-  readonly #keeper: Pick<CertificateKeeper, 'learn' | 'isUsed' | 'delete'>;
+  readonly #keeper: Pick<CertificateKeeper, 'learn' | 'isUsed' | 'delete' | 'takeUploads'>;
   readonly #mayAct: () => boolean;
   readonly #tracker = new OrphanTracker<Certificate>(({ certId }) => certId);
   /** By id: until when it is not tried again; monotonic milliseconds. */
   readonly #refusedUntilMs = new Map<string, number>();
+  /** Uploads for which no certificate was deleted yet. */
+  #uploaded = 0;
 
   /** @param mayAct whether all Ingresses are known and planned, and no other controller keeps load balancers */
   constructor(
     deps: CertificateDeps,
-    keeper: Pick<CertificateKeeper, 'learn' | 'isUsed' | 'delete'>,
+    keeper: Pick<CertificateKeeper, 'learn' | 'isUsed' | 'delete' | 'takeUploads'>,
     mayAct: () => boolean,
   ) {
     this.#deps = deps;
@@ -74,7 +76,10 @@ export class CertificateSweep {
     const due = this.#tracker.note(unused, nowMs, APART_MS);
     for (const [certId, untilMs] of this.#refusedUntilMs) if (untilMs <= nowMs) this.#refusedUntilMs.delete(certId);
     const open = due.filter(({ certId }) => !this.#refusedUntilMs.has(certId));
-    for (const certificate of open.slice(0, MAX_DELETIONS)) await this.#delete(certificate, context);
+    this.#uploaded += this.#keeper.takeUploads();
+    const some = open.slice(0, MAX_DELETIONS + this.#uploaded);
+    this.#uploaded -= Math.max(0, some.length - MAX_DELETIONS);
+    for (const certificate of some) await this.#delete(certificate, context);
   }
 
   /** The cloud may delete what is in use: its load balancers are asked. */

@@ -1,6 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import type { LoadBalancer, LoadBalancerSpec } from '../../cloud/load-balancers.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
+import { SERVICE_ANNOTATION } from '../../crd/names.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
@@ -8,13 +9,20 @@ import { listenerNameOf } from '../balancers/balancer-owner.ts';
 import { compareIdentity } from '../balancers/compare-identity.ts';
 import { BalancerCreator } from '../balancers/create-balancer.ts';
 import type { OwnerEvents } from '../balancers/owner-reports.ts';
-import { listenerPortOf, type PoolMember, type PoolPorts, placeOnPool } from '../balancers/place-on-pool.ts';
+import {
+  allottedOf,
+  listenerPortOf,
+  type PoolMember,
+  type PoolPorts,
+  placeOnPool,
+} from '../balancers/place-on-pool.ts';
 import { type BalancerRecord, readRecord } from '../balancers/read-record.ts';
 import type { ListenerKey } from '../balancers/target-place.ts';
 import { listenerKeyOf } from '../balancers/target-place.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { OwnerObjects } from '../balancers/write-owner.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
+import { decideService } from './decide-service.ts';
 import { readServiceHead, type ServiceHead } from './read-service.ts';
 
 /** A Service that shares load balancers of a pool. */
@@ -98,7 +106,7 @@ export class PoolPlacer {
   isUsed(loadBalancerId: string): boolean {
     for (const service of this.#services.values()) {
       const head = readServiceHead(service);
-      if ((this.#given.get(head.uid) ?? readRecord(head)).loadBalancerId === loadBalancerId) return true;
+      if (this.#placeOf(head)?.loadBalancerId === loadBalancerId) return true;
     }
     return [...this.#given.values()].some((record) => record.loadBalancerId === loadBalancerId);
   }
@@ -129,7 +137,7 @@ export class PoolPlacer {
     const members = await this.#members(owner, context);
     if (members === undefined) return { kind: 'again' };
     const max = (await this.#quota.listeners(context)) ?? MAX_LISTENERS;
-    const request = { ...user, ...(record.ports === undefined ? {} : { given: record.ports }) };
+    const request = { ...user, ...(record.ports === undefined ? {} : { given: allottedOf(record.ports) }) };
     const place = (candidates: readonly Listed[]) =>
       placeOnPool(
         request,
@@ -196,14 +204,27 @@ export class PoolPlacer {
     return members;
   }
 
+  /**
+   * What a Service was given, or has on record. The record is an annotation, which everybody writes who may write the Service:
+   * it counts for a Service that is served in a pool, which gets as many listeners as it asks for anyway.
+   */
+  #placeOf(head: ServiceHead): BalancerRecord | undefined {
+    const given = this.#given.get(head.uid);
+    if (given !== undefined) return given;
+    const isOfPool = head.annotations[SERVICE_ANNOTATION.pool] !== undefined;
+    return isOfPool && decideService(head, this.#deps.config.loadBalancerClass) === 'serve'
+      ? readRecord(head)
+      : undefined;
+  }
+
   /** Adds what Services were given, but for one Service: the cache and this process know it before the cloud does. */
   #countTaken({ balancer: { loadBalancerId }, keys }: Listed, except: string, its: BalancerRecord): PoolMember {
     const taken = new Set(keys);
     const own = new Set<ListenerKey>();
     for (const service of this.#services.values()) {
       const head = readServiceHead(service);
-      const record = this.#given.get(head.uid) ?? (head.uid === except ? its : readRecord(head));
-      if (record.loadBalancerId !== loadBalancerId) continue;
+      const record = this.#given.get(head.uid) ?? (head.uid === except ? its : this.#placeOf(head));
+      if (record?.loadBalancerId !== loadBalancerId) continue;
       for (const { protocol, port } of portsOf(service)) {
         const key: ListenerKey = `${protocol}/${listenerPortOf(record.ports, protocol, port)}`;
         (head.uid === except ? own : taken).add(key);
@@ -226,8 +247,9 @@ function placeOnRecord(
   { listeners, allots }: PoolUser,
 ): Extract<PoolPlace, { readonly kind: 'placed' }> | undefined {
   if (loadBalancerId === undefined || ports === undefined) return undefined;
-  const isComplete = !allots || listeners.every(({ protocol, port }) => ports.has(`${protocol}/${port}`));
-  return isComplete ? { kind: 'placed', loadBalancerId, ports: allots ? ports : new Map() } : undefined;
+  const allotted = allottedOf(ports);
+  const isComplete = !allots || listeners.every(({ protocol, port }) => allotted.has(`${protocol}/${port}`));
+  return isComplete ? { kind: 'placed', loadBalancerId, ports: allots ? allotted : new Map() } : undefined;
 }
 
 function portsOf(service: KubeObject): readonly { readonly protocol: 'TCP' | 'UDP'; readonly port: number }[] {

@@ -168,7 +168,7 @@ export const SERVED_ANNOTATIONS = {
   retain: served({
     name: `${CLOUD}/loadbalance-retain`,
     means:
-      '`"true"`: the load balancer stays when the Service goes, without the listeners of the Service. It is protected against deletion then, its name begins with `kept_`, and another Service may name it in `service.kubernetes.io/tke-existed-lbid`',
+      '`"true"`: the load balancer stays when the Service goes, without the listeners of the Service. It is protected against deletion then, its name begins with `kept_`, and another Service of the namespace may name it in `service.kubernetes.io/tke-existed-lbid`',
     form: '`"true"` or `"false"`',
     parse: flag,
     cure: CORRECT,

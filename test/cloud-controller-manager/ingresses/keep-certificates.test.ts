@@ -202,6 +202,28 @@ test('sweep: what is planned again meanwhile stays; a refused deletion is not tr
   stop();
 });
 
+test('a namespace that renews all the time uploads a hundred an hour, others are served, and deletions keep pace', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper, stop } = world.begin();
+  const ensure = async (own: typeof ONE, namespace: string, unit: string) =>
+    await world.clock.run(keeper.ensure(unit, uploadsOf(own), world.contextOf(), { namespaceOf: () => namespace }));
+  // A chain of its own for each: what else it has does not matter here.
+  const renewed = (at: number): typeof ONE => ({ ...ONE, hash: at.toString(16).padStart(64, '0') });
+  let texts = '';
+  for (let at = 0; at < 110; at++) {
+    const { notices } = await ensure(renewed(at), 'evil', 'evil/churn');
+    texts += notices.map(({ message }) => message).join();
+    await world.clock.advance(10_000);
+  }
+  t.is(world.ids().length, 100);
+  t.regex(texts, /100 certificates of the namespace were uploaded within the hour/);
+  t.is((await ensure(TWO, 'default', UNIT)).ids.size, 1, 'another namespace');
+  await world.clock.advance(45 * MINUTE_MS);
+  t.true(world.ids().length <= 2, `${world.ids().length} are left: those that are used`);
+  t.is((await ensure(renewed(200), 'evil', 'evil/churn')).ids.size, 1, 'after the hour');
+  stop();
+});
+
 test('sweep: one that a person has deleted is uploaded again', async (t) => {
   const world = new CertificateWorld();
   const { keeper, stop } = world.begin();

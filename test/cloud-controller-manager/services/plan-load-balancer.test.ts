@@ -118,7 +118,7 @@ test('what annotations and spec ask of a new load balancer', (t) => {
   const internal = desiredOf({ annotations: SUBNET, spec: { loadBalancerIP: '10.0.8.9' } });
   t.like(internal.source, { spec: { type: 'INTERNAL', subnetId: 'subnet-a1b2c3d4', vip: '10.0.8.9' } });
   const existing = desiredOf({ annotations: { 'service.kubernetes.io/tke-existed-lbid': 'lb-a1b2c3d4' } });
-  t.deepEqual(existing.source, { kind: 'existing', loadBalancerId: 'lb-a1b2c3d4' });
+  t.deepEqual(existing.source, { kind: 'existing', namespace: 'shop', loadBalancerId: 'lb-a1b2c3d4' });
 });
 
 test('the name of a load balancer is cut to what the cloud takes', (t) => {
