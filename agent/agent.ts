@@ -179,6 +179,18 @@ async function refuseOthers({ socket, besideProduct }: AgentConfig): Promise<voi
   await refuseProduct(() => readHostDump(rtnetlink));
 }
 
+/** Asks again before this node's Pods come here: the product's agent may have started since. */
+async function whyRefused({ besideProduct }: AgentConfig): Promise<string | undefined> {
+  if (besideProduct === 'ignore') return undefined;
+  using rtnetlink = openRtnetlink();
+  try {
+    await refuseProduct(() => readHostDump(rtnetlink));
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
 function implementationOf(
   { socket, hostRoot }: AgentConfig,
   components: AgentComponents,
@@ -367,7 +379,8 @@ function install(
       reportFight(events, paths.join(', '));
     },
   };
-  if (config.role === 'full') return openInstallation(config, { log, release, clock, listener });
+  const otherAgent = () => whyRefused(config);
+  if (config.role === 'full') return openInstallation(config, { log, release, clock, listener, otherAgent });
   removeConflist(config.cniConfDir);
   const left = statusOf(state, undefined);
   if (state.leases.size > 0)

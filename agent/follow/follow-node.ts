@@ -1,12 +1,10 @@
 import { parseCidr } from '../../crd/ip-text.ts';
 import { isAddress } from '../../dataplane/ip-prefix.ts';
-import { openInformer } from '../../kube/informer.ts';
-import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { type InformerOptions, openInformer } from '../../kube/informer.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
-import type { Logger } from '../../runtime/log.ts';
 
 /** What the agent reads of its Node object. */
 type OwnNode = {
@@ -16,12 +14,8 @@ type OwnNode = {
 };
 
 /** Dependencies of following the Node object. */
-type FollowNodeDeps = {
-  readonly client: KubeClient;
+type FollowNodeDeps = Pick<InformerOptions<OwnNode>, 'client' | 'clock' | 'log' | 'random'> & {
   readonly nodeName: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly random: () => number;
   /** Called with the Node at each change; not while there is no Node. */
   readonly accept: (node: OwnNode) => void;
 };

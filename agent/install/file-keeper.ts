@@ -1,5 +1,6 @@
-import { lstatSync, statSync } from 'node:fs';
-import { chmod } from 'node:fs/promises';
+import { existsSync, lstatSync, statSync } from 'node:fs';
+import { chmod, link } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { messageOf } from '../../runtime/error-text.ts';
 import { kindOfFile } from '../../runtime/read-regular-file.ts';
 import { type BackoffLimits, type Contest, decideBackoff } from '../repair/decide-backoff.ts';
@@ -84,10 +85,21 @@ export class FileKeeper {
         return;
       }
     }
+    if (step.kind === 'write' && source.kind !== 'text' && !this.#installed.has(path)) await this.#keepProduct(path);
     if (step.kind === 'set-mode') await chmod(path, file.mode);
     else this.#noteWritten(file, await writePlanned(file));
     this.#installed.add(path);
     written.push(path);
+  }
+
+  /** Gives an executable of the closed product a second name before ours takes its place; the first one is kept. */
+  async #keepProduct(path: string): Promise<void> {
+    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() !== true) return;
+    if ((await this.#deps.successorOf(path))?.kind !== 'product') return;
+    const kept = replacedPath(path);
+    if (existsSync(kept)) return;
+    await link(path, kept);
+    this.#deps.noticed(path, `it is of another product, and is kept as ${kept}`);
   }
 
   /** Returns the paths that other programs kept replacing within the last ten minutes. */
@@ -142,6 +154,11 @@ export class FileKeeper {
     if (isAlarm) this.#deps.contested(path);
     return verdict === 'hold';
   }
+}
+
+/** Where an executable of the closed product is kept that ours replaced: no runtime looks for a plugin of this name. */
+function replacedPath(path: string): string {
+  return join(dirname(path), `.${basename(path)}.replaced`);
 }
 
 function sourceIdentity(source: PlannedFile['source']): string {

@@ -86,6 +86,11 @@ type InstallationDeps = {
   readonly release: string;
   readonly clock?: Clock;
   readonly listener?: InstallationListener;
+  /**
+   * Says why another agent of this node keeps this one from taking Pods; undefined: there is none. Asked before the conflist is
+   * installed. Absent: there is no question.
+   */
+  readonly otherAgent?: () => Promise<string | undefined>;
 };
 
 const SILENT: InstallationListener = {
@@ -110,6 +115,7 @@ class KeptInstallation implements Installation {
   readonly #release: string;
   readonly #clock: Clock;
   readonly #listener: InstallationListener;
+  readonly #otherAgent: InstallationDeps['otherAgent'];
   readonly #changed: ChangeSignal;
   readonly #keeper: FileKeeper;
   readonly #isEnabled: boolean;
@@ -133,13 +139,14 @@ class KeptInstallation implements Installation {
 
   constructor(
     settings: InstallationSettings,
-    { log, release, clock = systemClock, listener = SILENT }: InstallationDeps,
+    { log, release, clock = systemClock, listener = SILENT, otherAgent }: InstallationDeps,
   ) {
     this.#settings = settings;
     this.#log = log;
     this.#release = release;
     this.#clock = clock;
     this.#listener = listener;
+    this.#otherAgent = otherAgent;
     this.#changed = new ChangeSignal(clock);
     this.#isEnabled = settings.pluginDir !== '';
     this.#hasLauncher = usesLauncher(settings.pluginDir, settings.cniLauncher);
@@ -166,7 +173,14 @@ class KeptInstallation implements Installation {
   async ensureConflist(isReady: boolean): Promise<void> {
     const { cniConfDir } = this.#settings;
     if (!this.#isEnabled || !this.#isInstalled || this.#loaderProblem !== undefined) return;
-    if (this.#problems.executables !== undefined || !(isReady || this.#hasConflist) || this.#findMissing()) return;
+    // Its own problem makes the agent not ready.
+    const mayInstall = isReady || this.#hasConflist || this.#problems.conflist !== undefined;
+    if (this.#problems.executables !== undefined || !mayInstall || this.#findMissing()) return;
+    const other = this.#hasConflist ? undefined : await this.#otherAgent?.();
+    if (other !== undefined) {
+      if (other !== this.#problems.conflist) this.#log.error('no network configuration is installed', { why: other });
+      return this.#setProblem('conflist', other);
+    }
     if (!this.#hasConflist) endWithdrawal(cniConfDir);
     if (isWithdrawn(cniConfDir)) return this.#setProblem('conflist', undefined);
     const versions = await this.#versions();

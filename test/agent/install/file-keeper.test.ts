@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -22,7 +23,12 @@ import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
 /** A node on which all was installed; the clock of the agent is the test's. */
-async function openNode(t: ExecutionContext, listener: Partial<InstallationListener> = {}, warnings: string[] = []) {
+async function openNode(
+  t: ExecutionContext,
+  listener: Partial<InstallationListener> = {},
+  warnings: string[] = [],
+  first: { readonly before?: (bin: string) => void; readonly otherAgent?: () => Promise<string | undefined> } = {},
+) {
   const dir = createTempDir('file-keeper');
   t.teardown(() => dir.close());
   for (const name of ['plugins/tke-eni-lib', 'reference']) mkdirSync(dir.join(name), { recursive: true });
@@ -50,8 +56,13 @@ async function openNode(t: ExecutionContext, listener: Partial<InstallationListe
           ...{ loaderProblemChanged: () => {}, filesProblemChanged: () => {}, missingPluginsChanged: () => {} },
           ...{ contested: () => {}, ...listener },
         },
+        ...(first.otherAgent && { otherAgent: first.otherAgent }),
       },
     );
+  if (first.before !== undefined) {
+    mkdirSync(dir.join('bin'));
+    first.before(dir.join('bin'));
+  }
   const installation = open();
   /** Ten minutes later, so that nothing counts as a fight. */
   const look = async (laterMs = 600_000, one = installation): Promise<void> => {
@@ -266,8 +277,7 @@ test('openInstallation: leaves what an agent of a newer release, or of another b
 test('openInstallation: leaves the executables of the closed product, which are Go programs of our names, and is not ready', async (t) => {
   const told: (string | undefined)[] = [];
   const { bin, look } = await openNode(t, { filesProblemChanged: (why) => void told.push(why) });
-  const program = (name: string) =>
-    Buffer.from(`\x7fELF${' '.repeat(1 << 20)}\xff Go buildinf:\x08\x02 cni/${name}`, 'latin1');
+  const program = productProgram;
   rmSync(bin('tke-route-eni'));
   writeFileSync(bin('tke-route-eni'), program('tke-route-eni'), { mode: 0o755 });
   await look();
@@ -275,6 +285,47 @@ test('openInstallation: leaves the executables of the closed product, which are 
   t.regex(told.at(-1) ?? '', /tke-route-eni is not as installed: it is of another product/);
   // A reference plugin under our name is nobody's.
   writeFileSync(bin('tke-route-eni'), program('portmap'));
+  await look();
+  t.is(told.at(-1), undefined);
+});
+
+/** An executable of the closed product: a Go program that names itself. */
+const productProgram = (name: string): Buffer =>
+  Buffer.from(`\x7fELF${' '.repeat(1 << 20)}\xff Go buildinf:\x08\x02 cni/${name}`, 'latin1');
+
+test('openInstallation: an executable of the closed product that is there at the start is kept under another name', async (t) => {
+  const theirs = productProgram('tke-route-eni');
+  const { bin, look, open } = await openNode(t, {}, [], {
+    before: (folder) => {
+      writeFileSync(`${folder}/tke-route-eni`, theirs, { mode: 0o755 });
+      writeFileSync(`${folder}/tke-eni-ipamc`, 'of nobody', { mode: 0o755 });
+    },
+  });
+  t.notDeepEqual(readFileSync(bin('tke-route-eni')), theirs);
+  t.deepEqual(readFileSync(bin('.tke-route-eni.replaced')), theirs);
+  t.throws(() => statSync(bin('.tke-eni-ipamc.replaced')), { code: 'ENOENT' });
+  writeFileSync(`${bin('tke-route-eni')}.new`, productProgram('tke-route-eni of a later release'));
+  renameSync(`${bin('tke-route-eni')}.new`, bin('tke-route-eni'));
+  await look(600_000, open());
+  t.deepEqual(readFileSync(bin('.tke-route-eni.replaced')), theirs, 'the first one stays');
+});
+
+test('openInstallation: installs no conflist while another agent is there, and installs it when that went', async (t) => {
+  const told: (string | undefined)[] = [];
+  let other: string | undefined = 'the product answers on 127.0.0.1:61677';
+  const { conflist, look } = await openNode(t, { filesProblemChanged: (why) => void told.push(why) }, [], {
+    otherAgent: async () => other,
+  });
+  t.throws(() => statSync(conflist), { code: 'ENOENT' });
+  t.deepEqual(told, [other]);
+  await look();
+  t.throws(() => statSync(conflist), { code: 'ENOENT' });
+  other = undefined;
+  await look();
+  t.true(statSync(conflist).isFile());
+  t.is(told.at(-1), undefined);
+  // Later only at a start: a conflist that is there has Pods.
+  other = 'it is back';
   await look();
   t.is(told.at(-1), undefined);
 });
