@@ -56,7 +56,7 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
     every(deps, VERIFY_MS, 'verify journal', async () => {
       if (useCases.journal.verify() === 'rebuilt') {
         components.metrics.journalError();
-        useCases.log.error('journal was deleted or damaged while running, written anew from memory');
+        useCases.log.error('journal was deleted or damaged while running, written again from memory');
       }
     }),
     every(deps, RETRY_MS, 'finish releasing', async () => {

@@ -108,7 +108,7 @@ async function repair(
     durationUs: microseconds(clock.monotonicMs() - startedMs),
   });
   try {
-    // The caller expects everything to be read anew, as by the timer.
+    // The caller expects everything to be read again, as by the timer.
     components.reconcile.kernel.invalidateNft();
     const found = ruleMode === '' ? await findingsOf(deps, dryRun) : await migration(deps, ruleMode, dryRun);
     if (found !== undefined) return answer(found);

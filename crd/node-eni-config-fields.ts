@@ -77,7 +77,7 @@ export const SPEC = {
   ),
   observedSupplyEpoch: agent.optional(
     wholeNumber(0, Number.MAX_SAFE_INTEGER),
-    'The status.supplyEpoch that the agent has acted upon. Above status.supplyEpoch: an old state was restored; ipamd describes the cloud anew and raises its own above this.',
+    'The status.supplyEpoch that the agent has acted upon. Above status.supplyEpoch: an old state was restored; ipamd describes the cloud again and raises its own above this.',
   ),
   readyResources: agent.optional(
     listOf(choice(EXTENDED_RESOURCES), { maxItems: EXTENDED_RESOURCES.length }),

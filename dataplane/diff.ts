@@ -108,7 +108,7 @@ function missingLink({ ifindex, ifname, kind }: LinkState, { links }: ObservedHo
   }
   return {
     kind: 'link',
-    message: `link ${ifname} (index ${ifindex}) is gone; its Pod's sandbox must be made anew, or its ENI attached again`,
+    message: `link ${ifname} (index ${ifindex}) is gone; its Pod's sandbox must be made again, or its ENI attached again`,
   };
 }
 

@@ -2,7 +2,7 @@ import { flowtableDeleteCommands, flowtableDeviceCommands } from './fast-path/fl
 
 /** One change of the table with the flowtable. */
 export type FlowtableOperation =
-  /** Also ends all its flows: each takes the kernel's own way until it is learned anew. */
+  /** Also ends all its flows: each takes the kernel's own way until it is learned again. */
   | { readonly kind: 'replace-flowtable'; readonly commands: string; readonly before?: string }
   | { readonly kind: 'delete-flowtable'; readonly before: string }
   | { readonly kind: 'add-flow-devices' | 'delete-flow-devices'; readonly devices: readonly string[] };

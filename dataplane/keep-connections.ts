@@ -31,7 +31,7 @@ const MARKED = { tcp: { flagsOriginal: BE_LIBERAL, flagsReply: BE_LIBERAL } };
  * numbers, until it ends. Call it when nothing is followed any more and before net.netfilter.nf_conntrack_tcp_be_liberal is
  * given back: what is followed later would not be marked, and connections that begin later need no mark.
  *
- * Only these flags are written. The state of a connection goes on as its packets say; that of one that began anew with the same ports
+ * Only these flags are written. The state of a connection goes on as its packets say; that of one that began again with the same ports
  * gets the mark as well, which lets more pass and nothing less. A turn of the event loop takes a millisecond or two.
  * @throws NetlinkError
  */

@@ -64,7 +64,7 @@ export const BRIDGE_IFINDEX = 1_000_001_024;
 
 /**
  * MAC of the bridge that we make. No packet with it leaves the node. A bridge without a MAC of its own has the lowest of
- * its ports, and Pods would have to ask for their gateway anew when that changes.
+ * its ports, and Pods would have to ask for their gateway again when that changes.
  */
 export const BRIDGE_MAC = '0a:58:00:00:00:01';
 

@@ -10,7 +10,7 @@ await inOwnNetns(async (netns) => {
   rtnl.link.delete({ ifindex });
   for await (const event of monitor) {
     if (event.kind === 'overrun') {
-      console.log('events were lost: read all links anew', rtnl.link.list().length);
+      console.log('events were lost: read all links again', rtnl.link.list().length);
     } else if (event.kind === 'link') {
       console.log(event.op, event.message.ifname);
       if (event.op === 'del' && event.message.ifname === 'v0') {

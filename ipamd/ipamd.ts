@@ -236,7 +236,7 @@ class Ipamd implements RunningIpamd {
 
   /**
    * Leads until the term is over. When definitions are lost, or the product's ipamd appears, the work ends at once and begins
-   * anew when that is over, as if the term began then: calls that were in flight may still have an effect.
+   * again when that is over, as if the term began then: calls that were in flight may still have an effect.
    */
   async #leadWhileStanding(term: Term, drain: AbortSignal): Promise<void> {
     const { clock } = this.#runtime;

@@ -43,7 +43,7 @@ const CONTRADICTED = 'the API server finds the Node, and its lists lack it';
 /**
  * Checks whether nodes are gone before their routes go: an API server that lost its Nodes shows all of them as gone. A
  * second source is the cloud: nothing has the address that the route leads to. Where the API server alone lacks the
- * node, a read of the Node must confirm it, and a share of the routes may go per hour. A new process counts anew.
+ * node, a read of the Node must confirm it, and a share of the routes may go per hour. A new process counts again.
  */
 export class RouteRemovalCheck {
   readonly #deps: RemovalCheckDeps;

@@ -70,7 +70,7 @@ export class ByteCollector {
     return undefined;
   }
 
-  /** Returns the bytes and begins anew. */
+  /** Returns the bytes and begins again. */
   take(): Buffer<ArrayBuffer> {
     const bytes = this.#buffer.subarray(0, this.#length);
     this.#buffer = EMPTY;

@@ -26,7 +26,7 @@ export class StampAges {
 
   /**
    * Returns the milliseconds since `stamp` (RFC 3339), at least 0. `key` names the object; another stamp of it begins
-   * anew. Without a stamp, or with one that cannot be read, the age is 0 and the key is forgotten: call it so when the
+   * again. Without a stamp, or with one that cannot be read, the age is 0 and the key is forgotten: call it so when the
    * object is gone.
    */
   ageMs(key: string, stamp: string | undefined): number {

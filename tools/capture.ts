@@ -1,6 +1,6 @@
 /**
  * Makes test/capture/*.hex: netlink messages as iproute2 sends them and the kernel answers, taken with strace in
- * fresh network namespaces. Run as root: `node tools/capture.ts [name…]`; without names all are made anew. Our own encoder and decoder have no part in it.
+ * fresh network namespaces. Run as root: `node tools/capture.ts [name…]`; without names all are made again. Our own encoder and decoder have no part in it.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

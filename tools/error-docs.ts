@@ -17,7 +17,7 @@ const CNI: Readonly<Record<keyof typeof CNI_CODE, Explained>> = {
   unsupportedField: { means: 'the conf has a field that we do not support', cure: 'remove the field' },
   unknownContainer: {
     means: 'CHECK of a container that has no attachment here',
-    cure: 'delete the Pod; its sandbox must be made anew',
+    cure: 'delete the Pod; its sandbox must be made again',
   },
   invalidEnvironment: {
     means: 'CNI_* variables are missing or malformed, or CNI_NETNS is no network namespace',

@@ -58,8 +58,8 @@ guarded by the resourceVersion on which it decided. The intent goes in the very 
 
 | ipamd dies | the next leader finds | and does |
 |---|---|---|
-| before the write | nothing | decides anew; nothing had happened |
-| after the write, before the call | \`Recorded\`, of an older \`leaderEpoch\` | waits lease + \`requestTimeoutSeconds\`, describes by \`resourceName\`, \`tags\` or address: no effect; sends it with the same \`clientToken\`, or drops the intent where the call takes none and decides anew |
+| before the write | nothing | decides again; nothing had happened |
+| after the write, before the call | \`Recorded\`, of an older \`leaderEpoch\` | waits lease + \`requestTimeoutSeconds\`, describes by \`resourceName\`, \`tags\` or address: no effect; sends it with the same \`clientToken\`, or drops the intent where the call takes none and decides again |
 | after the call, before its answer was written | the same, or \`Unclear\` | the same, and finds the effect: writes the result, drops the intent |
 | while the cloud's task runs | \`Accepted\` with a \`taskID\` | goes on polling; if the task is not known any more, describes |
 

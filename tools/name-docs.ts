@@ -108,7 +108,7 @@ const OF_NODE: Readonly<Record<keyof typeof NODE_ANNOTATION, Described>> = {
   syncSecurityGroups: {
     form: '`"true"`',
     readBy: 'ipamd, which takes it off when it is done',
-    effect: 'its ENIs get their security groups anew, once',
+    effect: 'its ENIs get their security groups again, once',
     otherwise: 'groups are set when they differ',
   },
   podCidrBy: {
@@ -284,7 +284,7 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
   [
     RELEASES_ANNOTATION,
     'annotation of the lock of ipamd or of the cloud controller manager',
-    'how many releases or deletions of nodes began, by the end of slots of five minutes; counted by `--node-release-percent`. A person who removes it while the replicas are scaled to 0 lets them count anew',
+    'how many releases or deletions of nodes began, by the end of slots of five minutes; counted by `--node-release-percent`. A person who removes it while the replicas are scaled to 0 lets them count again',
   ],
   [SERVICE_ANNOTATION.address, 'annotation of a Service', 'the address or the domain of its load balancer'],
   [

@@ -90,7 +90,7 @@ function blockFull({ state, events, metrics, settings }: UseCaseDeps, cidr: stri
   const waiting = state.waitingCount();
   if (waiting > 0)
     return new CniFailureError(CNI_CODE.tryAgainLater, text, describeRegistered(waiting, settings.registeredWaitMs));
-  const next = "lower the kubelet's maxPods, or register the node anew with a larger block";
+  const next = "lower the kubelet's maxPods, or register the node again with a larger block";
   metrics.blockFull();
   if (!state.isBlockFull) events.report('Warning', 'PodCIDRFull', `${text}: ${next}`);
   state.isBlockFull = true;

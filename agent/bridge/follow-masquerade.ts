@@ -18,14 +18,14 @@ export type MasqueradeDeps = {
   readonly changed: (cause: string) => void;
 };
 
-/** Interval of deciding anew: ip-masq-agent may be installed later, or go. */
+/** Interval of deciding again: ip-masq-agent may be installed later, or go. */
 const POLL_MS = 60_000;
 const READ_MS = 4_000;
 const NAMESPACE = 'kube-system';
 /** The product's name of the ConfigMap, and that of Kubernetes. */
 const CONFIG_MAP_NAMES = ['ip-masq-agent-config', 'ip-masq-agent'] as const;
 
-/** Decides anew until aborted, once GlobalRoute Pods are or may be here. Never rejects. */
+/** Decides again until aborted, once GlobalRoute Pods are or may be here. Never rejects. */
 export async function followMasquerade(deps: MasqueradeDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     if (deps.state.isBridgeUsed) await updateMasquerade(deps, signal);

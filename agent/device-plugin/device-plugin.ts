@@ -140,7 +140,7 @@ async function serveResource(
         signal,
       );
     } catch (error) {
-      // A bug of ours; the next pass begins anew.
+      // A bug of ours; the next pass begins again.
       log.error('registration with kubelet ended', { resource: resource.name, error });
       registering = undefined;
     }

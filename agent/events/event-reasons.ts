@@ -58,7 +58,7 @@ export const NODE_EVENTS = {
     type: 'Warning',
     cause:
       'every address of the podCIDR is in use: the ADD of a GlobalRoute Pod failed. Reported once, until an ADD finds an address again',
-    cure: "lower the kubelet's `maxPods`, or register the node anew with a larger block",
+    cure: "lower the kubelet's `maxPods`, or register the node again with a larger block",
   },
   PodCIDRRefused: {
     type: 'Warning',

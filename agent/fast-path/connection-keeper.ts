@@ -22,7 +22,7 @@ export function openConnectionKeeper(log: Logger): ConnectionKeeper {
         hasFailed = true;
         const setting = sysctlName(tcpBeLiberal());
         log.warn(
-          'TCP connections cannot be marked, and would stop where invalid packets are dropped: the setting that they need stays until the agent starts anew. Drain the node before setting it back by hand',
+          'TCP connections cannot be marked, and would stop where invalid packets are dropped: the setting that they need stays until the agent starts again. Drain the node before setting it back by hand',
           { setting, error },
         );
         return false;

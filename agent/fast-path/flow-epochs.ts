@@ -14,7 +14,7 @@ export type FlowEpochs = {
 
 /** How the flows of one kind of fast path end. */
 type Ending = {
-  /** Flows end so often at most: each learns anew by one packet on the slow way, and rules may change hundreds of times a second. */
+  /** Flows end so often at most: each learns again by one packet on the slow way, and rules may change hundreds of times a second. */
   readonly pauseMs: number;
   /** Tells whether the kernel may decide otherwise about a flow that is followed after this. */
   readonly mayEnd: (event: MonitorEvent) => boolean;

@@ -35,7 +35,7 @@ export function restoreEgressExempt(state: NodeState, stateDir: string, bootId: 
 
 /**
  * Exempts the addresses of Pods that request an EIP from `--egress=node`, until aborted. The nftables table is loaded
- * anew when they change, and only then. Never rejects.
+ * again when they change, and only then. Never rejects.
  */
 export async function followEgressExempt(deps: EgressExemptDeps, signal: AbortSignal): Promise<void> {
   const { state, pods, log } = deps;

@@ -143,7 +143,7 @@ export type Journal = {
   putPodCidrs(cidrs: readonly string[]): void;
   /** Records that the journal now has all Pods that ran without a record. Idempotent. Works on a full disk. */
   markAdopted(): void;
-  /** Checks that the file is whole and still ours, and writes it anew from memory when not. Each write does it too. */
+  /** Checks that the file is whole and still ours, and writes it again from memory when not. Each write does it too. */
   verify(): 'intact' | 'rebuilt';
   close(): void;
   [Symbol.dispose](): void;

@@ -25,7 +25,7 @@ import { kindOfFile } from '../../runtime/read-regular-file.ts';
 
 /**
  * Raise it when another layout is written. An older file for which there is a step in `UPGRADES` is upgraded in place.
- * One of any other version is replaced, and its leases are adopted anew.
+ * One of any other version is replaced, and its leases are adopted again.
  */
 const SCHEMA_VERSION = 2;
 /** 'tken': distinguishes our files from other SQLite files. */
@@ -212,7 +212,7 @@ function removeIfPossible(path: string): void {
   try {
     removeDatabase(path);
   } catch {
-    // The journal is made anew beside it.
+    // The journal is made again beside it.
   }
 }
 

@@ -77,7 +77,7 @@ class SqliteJournal implements Journal {
   readonly #bootId: string;
   readonly #log: Logger;
   readonly #clock: Pick<Clock, 'bootMs'>;
-  /** Copy of the file's content, from which a deleted, truncated or broken file can be written anew. */
+  /** Copy of the file's content, from which a deleted, truncated or broken file can be written again. */
   readonly #memory: JournalMemory;
   #connection: Connection | undefined;
   #isClosed = false;
@@ -311,7 +311,7 @@ class SqliteJournal implements Journal {
     this.#connection = undefined;
     const movedTo = isOccupied(this.#path) ? this.#moveForeignAside() : undefined;
     this.#connection = connectNew(this.#path, this.#bootId, this.#memory);
-    this.#log.error('journal written anew from memory', { path: this.#path, reason, movedTo });
+    this.#log.error('journal written again from memory', { path: this.#path, reason, movedTo });
   }
 
   #moveForeignAside(): string {

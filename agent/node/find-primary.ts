@@ -6,7 +6,7 @@ import type { HostView, PrimaryInterface } from './node-network.ts';
 
 /** A primary interface that was found before. */
 export type KnownPrimary = {
-  /** Absent when it was found before the machine booted: indexes are given anew. */
+  /** Absent when it was found before the machine booted: indexes are given again. */
   readonly ifindex?: number;
   readonly addresses: readonly string[];
 };

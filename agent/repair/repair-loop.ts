@@ -165,7 +165,7 @@ function noteFilters({ invalidateFilters, forgetFilters }: RepairLoopDeps, event
 
 function startTimers(deps: RepairLoopDeps, kick: (cause: string) => void, isIdle: () => boolean): { close(): void } {
   const interval = startInterval(() => {
-    // The timer's pass reads everything anew, whatever was notified or missed.
+    // The timer's pass reads everything again, whatever was notified or missed.
     deps.invalidateNft();
     deps.invalidateFilters();
     kick('timer');

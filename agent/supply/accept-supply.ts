@@ -144,7 +144,7 @@ function reportDistrust(
   epoch: number,
   inForce: number,
 ): void {
-  const text = `supply epoch ${epoch} is below ${inForce}, which was in force: tke-eni-ipamd has to describe the cloud anew`;
+  const text = `supply epoch ${epoch} is below ${inForce}, which was in force: tke-eni-ipamd has to describe the cloud again`;
   if (state.distrusted === text) return;
   state.distrusted = text;
   metrics.supplyError();

@@ -216,7 +216,7 @@ class KubeNecSource implements NecSource {
 
   /**
    * Clears the object, which was deleted or not created yet. The supply in force stays: Pods are running, and a new
-   * object will describe the node anew.
+   * object will describe the node again.
    */
   #clear(): void {
     if (this.#object === undefined) return;

@@ -11,7 +11,7 @@ export function observedNecOf(
   { spec, status, object }: NodeEniConfig,
   damaged: ReadonlySet<string> = new Set(),
 ): ObservedNec {
-  // A malformed field of ours counts as absent, and so is written anew.
+  // A malformed field of ours counts as absent, and so is written again.
   const isAgentFieldDamaged = AGENT_FIELDS.some((field) => damaged.has(field));
   return {
     spec: {

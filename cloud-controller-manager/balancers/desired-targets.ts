@@ -11,7 +11,7 @@ export type DesiredTargets = {
 };
 
 /**
- * A target that is asked for. Weight 0: it stays if it is registered, and is not registered anew. `asIs`: nothing of
+ * A target that is asked for. Weight 0: it stays if it is registered, and is not registered again. `asIs`: nothing of
  * it changes, and it is not registered.
  */
 export type DesiredTarget = {

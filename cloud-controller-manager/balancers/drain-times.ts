@@ -5,7 +5,7 @@ import { targetIdOf } from './target-place.ts';
 /** How long a target with weight 0 stays registered, so that its connections can end. */
 const DRAIN_MS = 60_000;
 
-/** Since when targets have weight 0. A new process counts anew. */
+/** Since when targets have weight 0. A new process counts again. */
 export class DrainTimes {
   readonly #clock: Clock;
   /** By Service, and by target: others may have targets on the same load balancer. */

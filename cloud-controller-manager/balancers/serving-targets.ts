@@ -33,7 +33,7 @@ export class ServingTargets {
     this.#deps = deps;
   }
 
-  /** Notes the targets of a Service as they are now. One that is registered anew, or gets a weight again, is not known to serve. */
+  /** Notes the targets of a Service as they are now. One that is registered again, or gets a weight again, is not known to serve. */
   note(service: string, targets: readonly Target[]): void {
     const known = this.#untilMs.get(service);
     if (known === undefined) return;

@@ -190,6 +190,6 @@ function refuseGroup(head: IngressHead): readonly Notice[] {
   const message =
     loadBalancerId === undefined
       ? 'the annotation ingress.cloud.tencent.com/enable-group needs kubernetes.io/ingress.existLbId, the load balancer that is shared; add it, or remove enable-group'
-      : `the annotation ingress.cloud.tencent.com/enable-group is read when an Ingress is created, and this one has ${loadBalancerId} for itself; create it anew, or remove the annotation`;
+      : `the annotation ingress.cloud.tencent.com/enable-group is read when an Ingress is created, and this one has ${loadBalancerId} for itself; create it again, or remove the annotation`;
   return [blocking(loadBalancerId === undefined ? 'AnnotationInvalid' : 'ImmutableChangeRefused', message)];
 }

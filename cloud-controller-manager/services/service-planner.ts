@@ -144,11 +144,11 @@ export class ServicePlanner {
       kind === 'full'
         ? blocking(
             'ServiceRefused',
-            `${loadBalancerId} of the pool ${pool} has too few listeners left for the ports of the Service; use fewer ports, or create the Service anew`,
+            `${loadBalancerId} of the pool ${pool} has too few listeners left for the ports of the Service; use fewer ports, or create the Service again`,
           )
         : blocking(
             'ImmutableChangeRefused',
-            `the Service has the load balancer ${loadBalancerId}, which is not of the pool ${pool}; remove the annotation ${SERVICE_ANNOTATION.pool}, or create the Service anew`,
+            `the Service has the load balancer ${loadBalancerId}, which is not of the pool ${pool}; remove the annotation ${SERVICE_ANNOTATION.pool}, or create the Service again`,
           );
     return { kind: 'refused', notice };
   }

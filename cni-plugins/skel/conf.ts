@@ -152,7 +152,7 @@ export type PrevResult = {
 export const DEFAULT_BACKEND = 'unix:/run/tke-eni/agent.sock';
 
 const NEXT_STEP =
-  'correct the file in /etc/cni/net.d that the runtime loaded (the agent writes ours anew when it starts)';
+  'correct the file in /etc/cni/net.d that the runtime loaded (the agent writes ours again when it starts)';
 
 type Ours = Pick<PluginConf, 'backend' | 'mtu' | 'disableIPv6' | 'timeoutMs' | 'dataDir' | 'uplink' | 'filterPlace'>;
 

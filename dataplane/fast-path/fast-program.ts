@@ -64,7 +64,7 @@ export const FAST_PROGRAM: readonly SourceLine[] = [
 /** Lines that go to `out` unless the flow may still be followed and the packet fits. `r3`: protocol; `r9`: length of the IP header. */
 function checks(name: 'v4' | 'v6'): readonly SourceLine[] {
   return [
-    // Something changed since it was learned: the kernel decides anew.
+    // Something changed since it was learned: the kernel decides again.
     loadValueOf('r1', 'epoch'),
     load(32, 'r1', 'r1', 0),
     load(32, 'r2', 'r7', FLOW_VALUE.epoch),

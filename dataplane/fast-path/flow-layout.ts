@@ -54,7 +54,7 @@ export type Flow = {
   readonly iif: number;
   readonly oif: number;
   readonly epoch: number;
-  /** CLOCK_MONOTONIC, ns; a flow whose time is over is learned anew with its next packet. */
+  /** CLOCK_MONOTONIC, ns; a flow whose time is over is learned again with its next packet. */
   readonly expiryNs: bigint;
 };
 

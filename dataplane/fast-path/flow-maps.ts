@@ -40,7 +40,7 @@ export class FlowMaps implements Disposable {
     });
   }
 
-  /** The number of times that flows were ended, since the maps were made; it starts anew after 2^32. @throws BpfError */
+  /** The number of times that flows were ended, since the maps were made; it starts again after 2^32. @throws BpfError */
   readEpoch(): number {
     const value = this.epoch.lookup(FIRST) ?? new Uint8Array(EPOCH.valueBytes);
     return new DataView(value.buffer, value.byteOffset).getUint32(0, true);

@@ -23,7 +23,7 @@ export type FlowPrograms = Disposable & {
   readonly isReused: boolean;
   /** Ends every learned flow at once: the next packet of each takes the slow path. Idempotent. @throws BpfError */
   forgetFlows(): void;
-  /** The number of times that flows were ended, since the maps were made; it starts anew after 2^32. @throws BpfError */
+  /** The number of times that flows were ended, since the maps were made; it starts again after 2^32. @throws BpfError */
   epoch(): number;
   /** Lists the flows that are followed now: of this epoch, and whose time is not over. @throws BpfError */
   flows(): readonly Flow[];

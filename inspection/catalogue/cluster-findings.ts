@@ -40,7 +40,7 @@ export const CLUSTER_FINDINGS = {
   'record-disagrees': {
     title: 'A VpcIP names the wrong node or ENI for its address',
     why: 'People and tools that read the record look in the wrong place; packets are not affected.',
-    cure: 'ipamd writes its records anew when something happens on the node; if it does not, look at its log.',
+    cure: 'ipamd writes its records again when something happens on the node; if it does not, look at its log.',
     severity: 'warning',
     isOurs: false,
   },

@@ -180,7 +180,7 @@ export const HOST_FINDINGS = {
   'cilium-chain': {
     title: 'Cilium does not protect all Pods of this node, or clashes with our rules',
     why: 'cilium-cni takes the first veth pair in a Pod: its policies do not hold for a Pod with an exclusive ENI, nor for one on a bridge. Its marks use bits of ours in compact mode, and its sysctlfix makes rp_filter strict again until the agent has repaired it. A configuration of Cilium alone gives new Pods no address of an ENI.',
-    cure: 'Chain it with `--chained-plugins=cilium-cni`, with `--rule-mode=auto`, and give Cilium `cni.customConf=true`, `cni.exclusive=false` and `sysctlfix.enabled=false`. Make Pods with an exclusive ENI or GlobalRoute anew on nodes without Cilium.',
+    cure: 'Chain it with `--chained-plugins=cilium-cni`, with `--rule-mode=auto`, and give Cilium `cni.customConf=true`, `cni.exclusive=false` and `sysctlfix.enabled=false`. Make Pods with an exclusive ENI or GlobalRoute again on nodes without Cilium.',
     severity: 'warning',
     isOurs: false,
   },

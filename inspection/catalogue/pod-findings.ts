@@ -5,7 +5,7 @@ export const POD_FINDINGS = {
   'veth-missing': {
     title: 'A Pod that lives has no host interface',
     why: 'The Pod is cut off.',
-    cure: 'Delete the Pod; its interface cannot be made anew under a running container.',
+    cure: 'Delete the Pod; its interface cannot be made again under a running container.',
     severity: 'error',
     isOurs: false,
   },

@@ -176,7 +176,7 @@ function unjudgedByOldRecord(unplanned: DesiredNode['unplanned']): readonly Unju
   if (lost === undefined) return [];
   const why = `the node record lacks ${lost.lease.eniId}, which has Pods`;
   return [
-    { what: 'objects of ours that are not in the plan', why, next: 'start the agent: it writes the record anew' },
+    { what: 'objects of ours that are not in the plan', why, next: 'start the agent: it writes the record again' },
   ];
 }
 

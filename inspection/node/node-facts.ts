@@ -84,7 +84,7 @@ export type PodFacts = {
 export type AgentFacts = {
   readonly journal: JournalContent;
   readonly node: Known<NodeRecord>;
-  /** True when the journal was created anew: Pods may then run that it does not contain. */
+  /** True when the journal was created again: Pods may then run that it does not contain. */
   readonly needsAdoption?: boolean;
 };
 

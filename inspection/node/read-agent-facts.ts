@@ -36,7 +36,7 @@ function readNode(path: string, bootId: string): Known<NodeRecord> {
     const record = readNodeRecord(path);
     return record.bootId === bootId ? known(record) : unknown(`${path} is of an earlier boot`, 'start the agent');
   } catch (error) {
-    return unknown(`${path}: ${messageOf(error)}`, 'restart the agent: it writes the file anew');
+    return unknown(`${path}: ${messageOf(error)}`, 'restart the agent: it writes the file again');
   }
 }
 

@@ -18,7 +18,7 @@ import { listOf, recordOf, recordsOf, textsOf } from '../../runtime/json.ts';
 /** What ipamd caches of a Node. A cluster has thousands, and most of each object is images and conditions. */
 export type NodeEntry = {
   readonly name: string;
-  /** Changes when a node of the same name registers anew. */
+  /** Changes when a node of the same name registers again. */
   readonly uid: string;
   readonly resourceVersion: string;
   /** RFC 3339, as the API server writes it; compared as text. */

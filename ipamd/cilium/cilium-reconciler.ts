@@ -333,7 +333,7 @@ export class CiliumReconciler {
       memory.written = { entry: result.entry, atMs: this.#deps.clock.monotonicMs() };
       return result.entry;
     }
-    // The agent's writes must not lose against ours again and again: decided anew on what is there.
+    // The agent's writes must not lose against ours again and again: decided again on what is there.
     const read = await this.#deps.kube.get(CILIUM_NODES, { name }, signal);
     const atMs = this.#deps.clock.monotonicMs();
     memory.written = read === undefined ? undefined : { entry: decodeCiliumNode(read), atMs };

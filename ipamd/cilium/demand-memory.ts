@@ -42,7 +42,7 @@ export function demandOf(
   return {
     desiredRouteENIIP: Math.min(desired, MAX_DESIRED),
     releasableIPs: offers.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
-    // As an agent's, it never falls: an object of a restored etcd is then described anew.
+    // As an agent's, it never falls: an object of a restored etcd is then described again.
     observedSupplyEpoch: Math.max(status.supplyEpoch ?? 0, spec.observedSupplyEpoch ?? 0),
     ...((spec.maxDirectENI ?? 0) > 0 ? { desiredDirectENI: 0 } : {}),
   };

@@ -5,7 +5,7 @@ import {
   type ReleaseState,
 } from '../../crd/cilium-node.ts';
 
-/** What one ipamd has seen of a CiliumNode. It is lost with the process; then every time begins anew. Monotonic milliseconds. */
+/** What one ipamd has seen of a CiliumNode. It is lost with the process; then every time begins again. Monotonic milliseconds. */
 export type ReleaseMemory = {
   /** When each address was in use last. Of one that was never seen in use: when it was seen first. */
   readonly usedMs: ReadonlyMap<string, number>;

@@ -42,7 +42,7 @@ const MAX_CONFIRMED = 10_000;
 /**
  * Watches over the definitions of ipamd's kinds while it runs. Who deletes a definition deletes all objects of the kind,
  * which is no request to release what they hold. So a loss ends the work of the leader, the definitions are installed
- * again, and the work begins anew with empty objects, which are filled from the cloud.
+ * again, and the work begins again with empty objects, which are filled from the cloud.
  */
 export class DefinitionGuard {
   readonly #deps: DefinitionGuardDeps;
@@ -157,7 +157,7 @@ export class DefinitionGuard {
     // Nothing is written over another program's.
     if (foreign.length > 0) return this.#lose(foreign.join('; '));
     if (gone.length > 0) this.#lose(gone.map(({ kind, state }) => `${nameOf(kind)} is ${state.kind}`).join(', '));
-    else if (replaced.length > 0) this.#lose(`${replaced.map(({ kind }) => nameOf(kind)).join(', ')} was made anew`);
+    else if (replaced.length > 0) this.#lose(`${replaced.map(({ kind }) => nameOf(kind)).join(', ')} was made again`);
     for (const { kind, state } of states) if (state.kind === 'terminating') await this.#freeObjects(kind, signal);
     if (gone.some(({ state }) => state.kind === 'absent')) {
       const kinds = gone.filter(({ state }) => state.kind === 'absent').map(({ kind }) => kind);
@@ -219,7 +219,7 @@ export class DefinitionGuard {
 
   /**
    * Takes ipamd's finalizer off the objects that are deleted with their definition: while one has it, the definition
-   * cannot be made anew. Nothing of what they hold is released.
+   * cannot be made again. Nothing of what they hold is released.
    */
   async #freeObjects(kind: ResourceKind, signal: AbortSignal): Promise<void> {
     const { client, log } = this.#deps;

@@ -57,8 +57,8 @@ function releasableIps(
 
 /**
  * Tells whether an address is unassigned although it is not surplus: it is Releasing without a call. A static address
- * only if it leaves this node for good, or is assigned anew to the Pod that is here: a released address serves again
- * only after the cloud has assigned it anew, because another node may have requested it in between.
+ * only if it leaves this node for good, or is assigned again to the Pod that is here: a released address serves again
+ * only after the cloud has assigned it again, because another node may have requested it in between.
  */
 function mustUnassign(offers: Offers, plans: AddressPlans, address: NodeEniAddress): boolean {
   if (plans.isBusyElsewhere(address)) return false;

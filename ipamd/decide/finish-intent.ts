@@ -162,7 +162,7 @@ function withDirect(status: NodeEniConfigStatus, intent: Intent, observed: Obser
 }
 
 /**
- * Removes Releasing addresses from the other ENIs that they were on. The cloud has assigned them anew, so they are off
+ * Removes Releasing addresses from the other ENIs that they were on. The cloud has assigned them again, so they are off
  * those ENIs already, though the answer that says so is still pending.
  */
 function withoutReleasing(status: NodeEniConfigStatus, eniID: string, ips: readonly string[]): NodeEniConfigStatus {

@@ -133,7 +133,7 @@ export type NodeFactValues = {
   /** Invalid input that the decision works around; becomes the condition `ConfigValid`. */
   readonly problems?: readonly NodeProblem[];
   /**
-   * The deletion of the NodeENIConfig was requested, and nothing of the node is given back: the object alone is made anew.
+   * The deletion of the NodeENIConfig was requested, and nothing of the node is given back: the object alone is made again.
    * Default: false.
    */
   readonly isRenewed?: boolean;

@@ -161,7 +161,7 @@ function bound(view: EipView, status: EipStatus, eip: Eip, target: EipTarget): E
   return { kind: 'write', status: next, note: { type: 'Normal', reason: 'EIPBound', message } };
 }
 
-/** Starts the claim anew after its EIP was released by another client. */
+/** Starts the claim again after its EIP was released by another client. */
 function replaceLostEip(view: EipView, status: EipStatus, eipId: string): EipStep {
   const message = `${eipId} does not exist any more; another one is selected`;
   const next = inPhase(withoutEip(status), 'Pending', { reason: 'EIPGone', message }, view.nowMs);

@@ -92,7 +92,7 @@ export const IPAMD_EVENTS = {
   DefinitionsRestored: {
     type: 'Normal',
     objects: ['ConfigMap'],
-    cause: 'lost definitions are served again; NodeENIConfigs are made anew and filled from the cloud',
+    cause: 'lost definitions are served again; NodeENIConfigs are made again and filled from the cloud',
     cure: '',
   },
   NodeReleaseHeld: {
@@ -106,7 +106,7 @@ export const IPAMD_EVENTS = {
     type: 'Normal',
     objects: [NEC],
     cause:
-      'the NodeENIConfig is deleted. That of a Node which is there is made anew from the cloud, and Pods go on; with the annotation `disable-node-eni`, or without a Node, its ENIs are drained, and the message says which Pods they wait for',
+      'the NodeENIConfig is deleted. That of a Node which is there is made again from the cloud, and Pods go on; with the annotation `disable-node-eni`, or without a Node, its ENIs are drained, and the message says which Pods they wait for',
     cure: 'to give ENIs back: `kubectl annotate node NODE tke.cloud.tencent.com/disable-node-eni=true`; end the Pods that the message names',
   },
   InstanceUnknown: {

@@ -69,7 +69,7 @@ export type TermView = {
   readonly ciliumNodes: Pick<CiliumFollower, 'informer'>;
 };
 
-/** All components of one term of leadership; state that a later term must not have is made anew. */
+/** All components of one term of leadership; state that a later term must not have is made again. */
 export type TermComponents = {
   readonly queues: Queues;
   readonly memory: NodeMemories;

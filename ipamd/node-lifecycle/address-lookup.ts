@@ -18,7 +18,7 @@ type Found = { readonly uid: string; readonly ip: string; readonly instanceId: s
  */
 export class AddressLookup {
   readonly #deps: LookupDeps;
-  /** By name of the Node; another Node of the name, or another address, is looked up anew. */
+  /** By name of the Node; another Node of the name, or another address, is looked up again. */
   readonly #found = new Map<string, Found>();
 
   constructor(deps: LookupDeps) {

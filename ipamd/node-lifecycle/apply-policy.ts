@@ -30,7 +30,7 @@ export async function applyPolicy(
     // An object that is being deleted needs no policy.
     if (current.metadata.deletionTimestamp !== undefined) return undefined;
     const config = current === cached.object ? cached.config : readNodeEniConfig(current)?.config;
-    // It is of another instance: its ENIs are drained, and then it is created anew.
+    // It is of another instance: its ENIs are drained, and then it is created again.
     const instanceId = config?.status?.instanceID;
     if (config === undefined || (instanceId !== undefined && instanceId !== instance.instanceId)) return undefined;
     const applied = readApplied(current.metadata.annotations);

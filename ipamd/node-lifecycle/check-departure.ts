@@ -63,7 +63,7 @@ export async function checkDeparture(
   return { evidence };
 }
 
-/** Describes the instance anew: a description from before the Node's deletion says nothing about the node. */
+/** Describes the instance again: a description from before the Node's deletion says nothing about the node. */
 async function describeInstance(
   { instances, log }: DepartureDeps,
   name: string,

@@ -11,7 +11,7 @@ import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import type { KnownNodeFacts } from './node-facts.ts';
 import { GROUP_SYNC_MARK, withAnnotation } from './render-config.ts';
 
-/** A node whose security groups may have to be set anew. */
+/** A node whose security groups may have to be set again. */
 type SyncedNode = {
   readonly name: string;
   readonly node: NodeEntry;
@@ -21,7 +21,7 @@ type SyncedNode = {
 
 /**
  * Carries out one step of the Node annotation need-sync-security-groups. First the groups that ENIs were described with
- * are removed from the status, so that each ENI is set anew. When all are set, the annotation is removed from the Node.
+ * are removed from the status, so that each ENI is set again. When all are set, the annotation is removed from the Node.
  * Idempotent.
  * @throws whatever the client throws
  */

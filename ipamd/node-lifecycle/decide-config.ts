@@ -58,7 +58,7 @@ function decideNew({ node, instanceId, presence, hasLimits, rival }: ConfigFacts
 
 function decideOld({ node, instanceId }: ConfigFacts, config: KnownConfig): ConfigStep {
   if (config.isLeaving) return { kind: 'none' };
-  // ENIs are drained first: a deletion cannot be undone, and a node that registers anew needs its ENIs while its Pods
+  // ENIs are drained first: a deletion cannot be undone, and a node that registers again needs its ENIs while its Pods
   // run on.
   if (node === undefined) return config.isInUse ? { kind: 'none' } : { kind: 'remove', why: 'NodeGone' };
   // The name is often the node's address, and addresses are used again: the ENIs are still those of the former

@@ -1,10 +1,10 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 
-/** Next step of a request to set security groups anew. */
+/** Next step of a request to set security groups again. */
 export type GroupSyncStep =
   | { readonly kind: 'none' }
   /**
-   * Remove the groups that the ENIs were last described with, so that each ENI is set anew; record that this was done.
+   * Remove the groups that the ENIs were last described with, so that each ENI is set again; record that this was done.
    */
   | { readonly kind: 'begin' }
   /** All ENIs have their groups: the request is removed from the Node, then its mark from the NodeENIConfig. */

@@ -13,7 +13,7 @@ export type LeavingFacts = {
   readonly absentForMs: number;
   /** The deletion of the NodeENIConfig was requested. */
   readonly isConfigLeaving: boolean;
-  /** The Node is there to stay: a NodeENIConfig that is deleted is made anew. Default: true for a Node that exists. */
+  /** The Node is there to stay: a NodeENIConfig that is deleted is made again. Default: true for a Node that exists. */
   readonly isNodeStaying?: boolean;
   /** The Node annotation disable-node-eni is true. */
   readonly isDisabled: boolean;
@@ -28,7 +28,7 @@ export type LeavingFacts = {
  * stopped, or the Node has been missing for longer than the grace and none of its Pods is left. A kubelet that reports
  * is more reliable than the cloud, which lists nothing to a key without rights: such a node stays, and is torn down
  * when its kubelet stops reporting. A deleted NodeENIConfig of a Node that stays drains nothing: the object alone is
- * made anew.
+ * made again.
  */
 export function decideLeaving(facts: LeavingFacts, nodeGraceMs: number): Leaving {
   const isInstanceOver = facts.presence === 'gone' || facts.presence === 'stopped';

@@ -12,7 +12,7 @@ export type InstanceCache = {
   presence(instanceId: string | undefined): Presence;
   /** Describes an instance that is not completely known; concurrent requests share a call. @throws CloudError */
   ensureDescribed(instanceId: string, signal: AbortSignal): Promise<void>;
-  /** Describes an instance anew, known or not; concurrent requests share a call. @throws CloudError */
+  /** Describes an instance again, known or not; concurrent requests share a call. @throws CloudError */
   describeAgain(instanceId: string, signal: AbortSignal): Promise<void>;
   /** Describes all wanted instances periodically until aborted, and forgets the others. Never rejects. */
   run(requiredIds: () => Iterable<string>, signal: AbortSignal): Promise<void>;

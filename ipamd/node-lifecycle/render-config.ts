@@ -19,7 +19,7 @@ type NewNodeTargets = {
 };
 
 /**
- * Annotation of a NodeENIConfig: its ENIs' security groups are being set anew. It has the same name as the Node's
+ * Annotation of a NodeENIConfig: its ENIs' security groups are being set again. It has the same name as the Node's
  * annotation.
  */
 export const GROUP_SYNC_MARK = NODE_ANNOTATION.syncSecurityGroups;
@@ -29,7 +29,7 @@ export const GROUP_SYNC_MARK = NODE_ANNOTATION.syncSecurityGroups;
  * lost or let go; 0 when it is unknown. Then the object says that a state was seen that it does not have, so that its
  * status is rebuilt from the cloud, with a higher epoch, before anything is decided.
  *
- * It has no owner reference to its Node. The garbage collector goes by uid: when a kubelet registers its node anew
+ * It has no owner reference to its Node. The garbage collector goes by uid: when a kubelet registers its node again
  * while its Pods run on, the collector would delete this object although the node exists, and the ENIs would be
  * drained. ipamd itself deletes the object when the Node is deleted, and the finalizer keeps it until nothing is left
  * in the cloud.

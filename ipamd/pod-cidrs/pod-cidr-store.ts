@@ -12,7 +12,7 @@ import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 /** What a term of a leader records. */
 type TermRecord = Omit<PodCidrRecord, 'term'>;
 
-/** The record of a later term was found: this process leads no more, or its term has begun anew. */
+/** The record of a later term was found: this process leads no more, or its term has begun again. */
 export class OutdatedTerm extends Error {}
 
 /**

@@ -13,7 +13,7 @@ const ALLOCATOR_MS = 60_000;
 /**
  * Detects another allocator of podCIDRs, such as kube-controller-manager with `--allocate-node-cidrs=true`: a Node that
  * registers while this process runs, and gets a podCIDR without our annotation in its first minute. One of the process,
- * leader or not, so that the next leader has the result too. It stays: a restart of the process begins anew.
+ * leader or not, so that the next leader has the result too. It stays: a restart of the process begins again.
  */
 export class SecondAllocator {
   readonly #nodes: Pick<Informer<NodeEntry>, 'isSynced'>;

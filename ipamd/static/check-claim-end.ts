@@ -24,7 +24,7 @@ export type EndCheckDeps = {
  * Tells whether the API server has an object whose absence in the cache made the decision give a kept address up: the
  * Pod of a claim that would be deleted, or the claim or a VpcIP of addresses that would be freed. A cache lacks what a
  * broken list lacked, and a kept address that was given up does not come back. An object that is deleted with the
- * definition of its kind ends nothing either. After such a loss the claim of a Pod that runs is not made anew for a
+ * definition of its kind ends nothing either. After such a loss the claim of a Pod that runs is not made again for a
  * while: it would get another address.
  * @returns what is in the way, for people; undefined when the decision may be carried out
  * @throws KubeError when the API server does not answer

@@ -17,7 +17,7 @@ export function reservationTags(clusterId: string, claimKey: string): Tags {
 
 /**
  * Returns the name of the reservation for a claim: always the same, so that it is found again when the answer with its
- * id was lost, and also for a claim that was made anew.
+ * id was lost, and also for a claim that was made again.
  */
 export function reservationName(clusterId: string, claimKey: string): string {
   const digest = createHash('sha256').update(`${clusterId} ${claimKey}`).digest('hex');

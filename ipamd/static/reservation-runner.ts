@@ -175,7 +175,7 @@ export class ReservationRunner {
 
   /**
    * Writes into the record which address is reserved, when it says another one: the Pod may use what is reserved. The
-   * next reconcile decides anew. Returns whether it did.
+   * next reconcile decides again. Returns whether it did.
    */
   async #correct(
     key: string,

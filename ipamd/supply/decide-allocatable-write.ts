@@ -30,7 +30,7 @@ const PAUSE_MS = 30_000;
  * down all day.
  */
 const MAX_PAUSE_MS = 600_000;
-/** After so long without such a write the count of alternations begins anew. */
+/** After so long without such a write the count of alternations begins again. */
 const CALM_MS = 1_200_000;
 /** The end of a refusal enqueues no node. */
 const REFUSED_CHECK_MS = 60_000;

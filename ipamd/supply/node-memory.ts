@@ -76,7 +76,7 @@ export type NodeMemory = {
   allocatableWrite: AllocatableWrite | undefined;
 };
 
-/** The memory of all nodes; made anew with each term of leadership. */
+/** The memory of all nodes; made again with each term of leadership. */
 export class NodeMemories {
   #nodes = new Map<string, NodeMemory>();
   /** Calls for static addresses, of all nodes. */

@@ -52,7 +52,7 @@ export function refuseExhausted(deps: NodeDeps, one: IntentCase, error: CloudErr
 
 /**
  * Returns the outcome of a call that waited for the rate until its time was over. The cloud refused nothing, so that
- * nothing is blocked: the same call is decided anew, in the write that ends this one.
+ * nothing is blocked: the same call is decided again, in the write that ends this one.
  */
 export function keepUnsent(deps: NodeDeps, one: IntentCase, failure: IntentFailure): IntentOutcome {
   endProbes(deps, one);

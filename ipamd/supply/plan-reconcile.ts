@@ -51,7 +51,7 @@ export type Plan = {
   readonly waitMs: number | undefined;
 };
 
-/** No call is on record and every ENI is on the instance: the object may be let go, and is made anew. */
+/** No call is on record and every ENI is on the instance: the object may be let go, and is made again. */
 type Renewal = { readonly kind: 'renewed' };
 
 /** More claim marks and calls than one pass can lead to. */

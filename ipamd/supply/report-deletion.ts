@@ -32,4 +32,4 @@ export function reportDeletion(
 }
 
 const RENEWED =
-  'the object is deleted while its Node is there: it is made anew from the cloud once no call is under way, and Pods go on. To give the ENIs back, annotate the Node with tke.cloud.tencent.com/disable-node-eni=true first';
+  'the object is deleted while its Node is there: it is made again from the cloud once no call is under way, and Pods go on. To give the ENIs back, annotate the Node with tke.cloud.tencent.com/disable-node-eni=true first';

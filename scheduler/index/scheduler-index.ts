@@ -52,7 +52,7 @@ export type StaticAddress = {
 
 /**
  * Index of everything that the verbs answer from, updated with each change. Its answers equal those of an index that is
- * built anew from the same objects and reservations: the order of the changes does not matter. There is one exception:
+ * built again from the same objects and reservations: the order of the changes does not matter. There is one exception:
  * where a subnet has too few addresses for all, the order in which nodes came to need them decides which node is covered.
  */
 export class SchedulerIndex {

@@ -188,7 +188,7 @@ test('cluster: goes on through an outage and its own restart in it, and publishe
   t.is(scene.nec()?.spec?.desiredRouteENIIP, 8);
 });
 
-test('cluster: distrusts a restored object until ipamd described the cloud anew', async (t) => {
+test('cluster: distrusts a restored object until ipamd described the cloud again', async (t) => {
   const { scene } = t.context;
   const agent = scene.startAgent();
   await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 5))] }));
@@ -242,7 +242,7 @@ test('cluster: waits for an object that is not there yet, and says so', async (t
   t.is(scene.nec()?.spec?.desiredRouteENIIP, 5);
 });
 
-test('cluster: keeps leases when the object is deleted and made anew', async (t) => {
+test('cluster: keeps leases when the object is deleted and made again', async (t) => {
   const { scene } = t.context;
   const agent = scene.startAgent();
   await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 5))] }));
@@ -298,7 +298,7 @@ test('cluster: keeps the last good supply when the object is edited into nonsens
   t.regex(agent.told.join(), /ObjectInvalid: .*mac/);
 });
 
-test('cluster: decides anew when somebody wrote in between', async (t) => {
+test('cluster: decides again when somebody wrote in between', async (t) => {
   const { scene } = t.context;
   await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 5))] }));
   // It is the watches opened from now on that lag.

@@ -125,7 +125,7 @@ for (const [what, request, passes] of [
     t.regex(reply.error?.msg ?? '', /no primary interface yet/);
     t.is(reply.dryRun, request.dryRun);
     t.is(scene.passes.length, passes);
-    t.deepEqual(scene.forgets, ['nft'], 'nftables is read anew');
+    t.deepEqual(scene.forgets, ['nft'], 'nftables is read again');
   });
 }
 

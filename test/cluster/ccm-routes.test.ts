@@ -86,7 +86,7 @@ test.serial('--routes=global: Pods of two nodes have addresses of their blocks, 
 });
 
 test.serial(
-  '--routes=global: the lock of who keeps routes outlives a kube-controller-manager that starts anew',
+  '--routes=global: the lock of who keeps routes outlives a kube-controller-manager that starts again',
   async (t) => {
     const cluster = running();
     const lock = () => cluster.kubectlJson('-n', 'kube-system', 'get', 'endpoints', ROUTES_LOCK);

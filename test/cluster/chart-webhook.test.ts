@@ -28,7 +28,7 @@ const SCHEDULER = 'tke-eni-ip-scheduler';
 const SCHEDULER_IP = '10.96.0.61';
 const SYSTEM = ['-n', 'kube-system'] as const;
 const DAY_MS = 86_400_000;
-/** Taken by kube-scheduler when it starts anew. */
+/** Taken by kube-scheduler when it starts again. */
 const schedulerFlags: Record<string, string> = {};
 const userOf = (name: string): string => `system:serviceaccount:kube-system:${name}`;
 
@@ -79,7 +79,7 @@ if (!hasHelm) {
     );
   });
 
-  test.serial('webhook: its certificate is made anew before it ends; no Pod is refused meanwhile', async (t) => {
+  test.serial('webhook: its certificate is made again before it ends; no Pod is refused meanwhile', async (t) => {
     const cluster = running();
     const ref = { namespace: 'kube-system', name: `${WEBHOOK}-certificates` };
     const found = await cluster.admin.get(SECRETS, ref);

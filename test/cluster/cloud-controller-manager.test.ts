@@ -153,7 +153,7 @@ test.serial('external: kubectl logs and exec reach Pods of every node', async (t
   }
 });
 
-test.serial('lock: a kube-controller-manager that starts anew leaves it alone', async (t) => {
+test.serial('lock: a kube-controller-manager that starts again leaves it alone', async (t) => {
   const cluster = running();
   const lock = () => cluster.kubectlJson(...SYSTEM, 'get', 'endpoints', CCM_LOCK);
   const [before, leader] = [await lock(), await holderOf(cluster, CCM_LOCK)];

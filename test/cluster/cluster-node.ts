@@ -29,7 +29,7 @@ type ClusterNodeParts = {
   readonly kubeProxyFlags: Flags;
   /** With one, Debian's ptp plugin gives its Pods addresses of it; without, the node has no CNI plugin at all. */
   readonly podCidr?: string;
-  /** Makes the network anew, as after a power cut: a fresh namespace with all NICs plugged in, and what listens there. */
+  /** Makes the network again, as after a power cut: a fresh namespace with all NICs plugged in, and what listens there. */
   readonly renewNetwork: () => Promise<void>;
 };
 
@@ -111,7 +111,7 @@ export class ClusterNode {
     this.kubeProxy.start();
   }
 
-  /** Starts kube-proxy anew with other flags. One of another mode removes the rules of the former one. */
+  /** Starts kube-proxy again with other flags. One of another mode removes the rules of the former one. */
   async replaceKubeProxy(flags: Flags): Promise<void> {
     await this.kubeProxy.kill('SIGTERM');
     this.#proxyFlags = flags;

@@ -149,7 +149,7 @@ test.serial('tke-eni cluster: answers outside, with the viewer’s rights, and f
   const well = await ask('leaks', '--sample', '3', '--grace', '0');
   t.is(well.code, 0, `${well.stdout}${well.stderr}`);
   await plant(cluster);
-  // A VpcIP outlives its claim: ipamd takes the planted one for an address that is kept, and makes the claim anew.
+  // A VpcIP outlives its claim: ipamd takes the planted one for an address that is kept, and makes the claim again.
   await waitUntil(async () => (await cluster.tryKubectl(['get', 'vipc', 'nobody'])).code === 0, {
     what: 'the claim of the planted VpcIP',
     timeoutMs: 60_000,

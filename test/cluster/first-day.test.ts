@@ -88,7 +88,7 @@ test.serial('docs/first-day.md: cloud, objects and kernels agree at the end', as
   t.deepEqual(await auditCluster(running()), []);
 });
 
-/** Reboots a node, and waits until its kubelet has reported each of its Pods anew: before, the API server has what was. */
+/** Reboots a node, and waits until its kubelet has reported each of its Pods again: before, the API server has what was. */
 async function reboot(name: string): Promise<void> {
   const cluster = running();
   const since = Date.now();

@@ -98,7 +98,7 @@ if (spawnSync(HELM, ['version', '--short']).status !== 0) {
     t.deepEqual(await wrongSources(cluster, [...gr, ...eni]), []);
   });
 
-  test.serial('ipamd: its Endpoints lock outlives a kube-controller-manager that starts anew', async (t) => {
+  test.serial('ipamd: its Endpoints lock outlives a kube-controller-manager that starts again', async (t) => {
     const cluster = running();
     const lock = () => cluster.kubectlJson('-n', 'kube-system', 'get', 'endpoints', LOCK);
     const [before, holder] = [await lock(), await holderOf(cluster, LOCK)];

@@ -74,7 +74,7 @@ test.serial('reboot: Pods of both networks come back', async (t) => {
     (await Promise.all(Object.keys(NETWORKS).map((name) => restartsOf(cluster, `app=${name}`))))
       .flat()
       .some((n) => n > 0);
-  await waitUntil(restarted, { what: 'containers that were started anew', timeoutMs: 120_000, everyMs: 500 });
+  await waitUntil(restarted, { what: 'containers that were started again', timeoutMs: 120_000, everyMs: 500 });
   for (const name of Object.keys(NETWORKS)) await awaitSettled(cluster, name, COUNT);
   t.deepEqual(await blocksOf(cluster), blocks);
   t.deepEqual(await wrongSources(cluster, await allPods()), []);

@@ -338,7 +338,7 @@ export class RealCluster extends Kubectl {
   }
 }
 
-/** Waits until all have ended, also when one fails: what still starts would make anew what the caller takes down. @throws the first failure */
+/** Waits until all have ended, also when one fails: what still starts would make again what the caller takes down. @throws the first failure */
 async function endedAll(parts: readonly Promise<unknown>[]): Promise<void> {
   const outcomes = await Promise.allSettled(parts);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;

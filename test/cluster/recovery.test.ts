@@ -58,7 +58,7 @@ test.serial('agent killed while the API server is away: serves a new sandbox fro
   await cluster.apiServer.kill();
   await killProcess(node, 'tke-eni-agent');
   await stopSandbox(node, stopped.id);
-  // Kubelet has the Pod in memory, and makes it anew.
+  // Kubelet has the Pod in memory, and makes it again.
   await waitUntil(
     async () =>
       (await sandboxesOf(node)).some((one) => one.isReady && one.podUid === stopped.podUid && one.ips.length > 0),

@@ -36,7 +36,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'create configmaps 409': 'the same with the first lock',
   'update customresourcedefinitions 409':
     'both replicas look at the definitions at their start: the later one reads again',
-  'patch nodes 422': 'the Node changed since it was read, which the patch tests: it is made anew',
+  'patch nodes 422': 'the Node changed since it was read, which the patch tests: it is made again',
   'create nodeeniconfigs 409': 'the last leader made it a moment before',
   'update nodeeniconfigs 409': 'agent and ipamd wrote at once: the later one reads again',
   'create vpcipclaims 409': 'a record of the last leader, made again',

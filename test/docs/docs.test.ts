@@ -138,7 +138,7 @@ test('conf/kubernetes/uninstall: runs what `tke-eni-agent uninstall` takes, with
         `${place} is mounted`,
       );
     }
-    t.false(mounts.includes(stateDir), 'a mount would make the folder anew that is to go');
+    t.false(mounts.includes(stateDir), 'a mount would make the folder again that is to go');
     for (const { hostPath } of volumes)
       t.true(mounts.includes(hostPath.path), `${hostPath.path} is seen at its own path`);
   }

@@ -34,7 +34,7 @@ async function onNode(work: (trial: Trial, pod: AttachedPod) => Promise<void>): 
 }
 
 const ANEW: Readonly<Record<string, (path: string) => void>> = {
-  'made anew, whose Pods no agent has adopted yet': (path) => createDatabase(path, readBootId()),
+  'made again, whose Pods no agent has adopted yet': (path) => createDatabase(path, readBootId()),
   empty: (path) => writeFileSync(path, ''),
   missing: () => undefined,
   'of another boot': (path) => createDatabase(path, 'another-boot'),

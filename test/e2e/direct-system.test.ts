@@ -120,7 +120,7 @@ test.serial('the ranges of Services are read from the cluster, and a Pod that ru
   t.is(await devTo('10.96.0.10'), 'veth0');
 });
 
-longTest.serial('the agent is killed and started anew: a Pod with a whole ENI loses no packet', async (t) => {
+longTest.serial('the agent is killed and started again: a Pod with a whole ENI loses no packet', async (t) => {
   const node = system.node('n1');
   const pod = node.pods.find(({ name }) => name === 'whole') as SystemPod;
   const near = node.pods.find(({ name }) => name === 'near') as SystemPod;

@@ -1,4 +1,4 @@
-// Long: links of new Pods get their filters after 5 s, UDP is learned after 2 s, and agents start anew.
+// Long: links of new Pods get their filters after 5 s, UDP is learned after 2 s, and agents start again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { startTcpStream } from '../support/tcp-stream.ts';

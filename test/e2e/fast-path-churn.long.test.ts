@@ -32,7 +32,7 @@ test('Pods come and go under learned flows: nothing of two Pods that stay is los
       for (const pod of pods) await trial.delete(pod);
       await last?.close();
     }
-    t.true(new Set(used).size < used.length / 4, 'addresses are used anew');
+    t.true(new Set(used).size < used.length / 4, 'addresses are used again');
     t.log(`figure: ${used.length} Pods, ${Math.ceil(ROUNDS / 2)} SIGKILLs of the agent`);
     t.deepEqual(await flows.finish(), []);
     await trial.settle('after all of them');

@@ -11,7 +11,7 @@ import { FIRST_PORT } from './support/live-flows.ts';
 
 // An ENI goes, or fails, under learned flows of its Pod; those of the other ENI's Pod go on without a loss.
 
-test.serial('an ENI that is set down is set up, and its flows are learned anew', async (t) => {
+test.serial('an ENI that is set down is set up, and its flows are learned again', async (t) => {
   await withEni(t, async (scene, eni) => {
     const epoch = scene.programs.epoch();
     await scene.trial.node.netns.ip('link', 'set', eni.ifname, 'down');

@@ -1,4 +1,4 @@
-// Long: links of new Pods get their filters after 5 s, streams must outrun the windows that connection tracking knows, and agents start anew.
+// Long: links of new Pods get their filters after 5 s, streams must outrun the windows that connection tracking knows, and agents start again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { startTcpStream } from '../support/tcp-stream.ts';

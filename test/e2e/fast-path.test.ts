@@ -12,7 +12,7 @@ import { awaitLearned } from './support/learned-flows.ts';
 // the hook forward of the node, which a packet of the fast path does not pass, and in the Pods.
 
 const FAMILIES = [4, 6] as const;
-/** The fast path takes the kernel's decision anew once a second; the rest is for a busy machine. */
+/** The fast path takes the kernel's decision again once a second; the rest is for a busy machine. */
 const TTL_MS = 1_000;
 const SLACK_MS = 400;
 
@@ -60,7 +60,7 @@ shortTest(
   },
 );
 
-longTest('fast path: a connection that is deleted is decided anew within a second', async (t) => {
+longTest('fast path: a connection that is deleted is decided again within a second', async (t) => {
   await withWorld(async (world) => {
     const [n1, c1] = [world.node('n1'), world.pod('c1')];
     const got = await watchInput(c1.netns, PORT);

@@ -125,7 +125,7 @@ const BACK: readonly Step[] = [
   },
 ];
 
-/** Does the steps; after each the agent is killed and started anew, if `kills`. */
+/** Does the steps; after each the agent is killed and started again, if `kills`. */
 async function walk(
   t: ExecutionContext,
   scene: MigrationNode,

@@ -158,7 +158,7 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
   );
 }
 shortTest.serial(
-  'agent: writes its journal anew when that is damaged under it',
+  'agent: writes its journal again when that is damaged under it',
   withLives,
   { ruleMode: 'compact' },
   damageAndGoOn,

@@ -79,7 +79,7 @@ longTest.serial('a force-deleted Pod: its namesake waits for the sandbox that st
   const [ip] = (await web.claim(0))?.ips ?? [];
   const end = await web.forceStop(0);
   const started = web.start(0, 'n2', 90_000);
-  await waitUntil(() => podObjects(system).some(({ metadata }) => metadata.name === 'web-0'), { what: 'web-0 anew' });
+  await waitUntil(() => podObjects(system).some(({ metadata }) => metadata.name === 'web-0'), { what: 'web-0 again' });
   // Whatever is tried for two seconds, the address stays with the sandbox that has it.
   for (let look = 0; look < 20; look++) {
     t.is(system.cloud.vpc.eniOf(ip ?? '') !== undefined, true);

@@ -59,7 +59,7 @@ test.serial(
         return now.length === RESOURCE_KINDS.length && now.every((uid) => !uids.includes(uid));
       },
       {
-        what: 'definitions that are made anew',
+        what: 'definitions that are made again',
         timeoutMs: 40_000,
         everyMs: 100,
         explain: () => system.logs().slice(-3_000),
@@ -68,10 +68,10 @@ test.serial(
     t.log(`installed again after ${((performance.now() - lostMs) / 1_000).toFixed(1)} s`);
 
     const isAnew = (nec: SeenNec) => nec.metadata.uid !== necUids.get(nec.metadata.name) && countAssigned(nec) > 0;
-    const anew = await system.awaitNec('n1', 'filled from the cloud', isAnew, 120_000);
+    const again = await system.awaitNec('n1', 'filled from the cloud', isAnew, 120_000);
     await system.awaitNec('n2', 'filled from the cloud', isAnew, 120_000);
     t.log(`filled from the cloud after ${((performance.now() - lostMs) / 1_000).toFixed(1)} s`);
-    for (const pod of [first, during]) t.true(assignedIps(anew).includes(pod.ip), `${pod.name} ${pod.ip}`);
+    for (const pod of [first, during]) t.true(assignedIps(again).includes(pod.ip), `${pod.name} ${pod.ip}`);
     const after = enisOf();
     for (const [eniId, { instanceId, ips }] of before) {
       t.is(after.get(eniId)?.instanceId, instanceId, eniId);
@@ -97,7 +97,7 @@ longTest.serial('the NodeENIConfig of a live node is deleted: Pods go on, and th
   const during = await n1.runPod('during-deletion');
   t.true(await during.sandbox.netns.ping(other.ip));
   const isAnew = (nec: SeenNec) => nec.metadata.uid !== uid && assignedIps(nec).includes(first.ip);
-  await system.awaitNec('n1', 'made anew', isAnew, 60_000);
+  await system.awaitNec('n1', 'made again', isAnew, 60_000);
   t.log(`filled from the cloud after ${((performance.now() - deletedMs) / 1_000).toFixed(1)} s`);
   t.true(await first.sandbox.netns.ping(other.ip));
   const more = await Promise.all(Array.from({ length: 6 }, (_, index) => n1.runPod(`after-deletion-${index}`)));

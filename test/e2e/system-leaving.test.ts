@@ -60,6 +60,6 @@ test('leaving a cluster: in the documented order nothing is left in the cloud, i
     t.false(existsSync(join(scene.dir, 'state')));
     t.deepEqual(readdirSync(join(scene.dir, 'cni-bin')), []);
     t.deepEqual(readdirSync(join(scene.dir, 'cni-conf')), []);
-    t.is(await system.nec(name), undefined, 'none was made anew');
+    t.is(await system.nec(name), undefined, 'none was made again');
   }
 });

@@ -18,7 +18,7 @@ test.before(async () => {
 });
 test.after.always(() => system?.close());
 
-/** Follows what a node offers: how many addresses were offered anew in each write of its object. */
+/** Follows what a node offers: how many addresses were offered again in each write of its object. */
 async function followOffers(name: string): Promise<{ readonly steps: readonly number[]; stop(): void }> {
   const { admin } = system.cluster;
   const stopping = new AbortController();

@@ -18,7 +18,7 @@ test.before(async () => {
 test.after.always(() => system?.close());
 
 test.serial(
-  'etcd goes back to an older state: the cloud is described anew, no address is given twice or lost',
+  'etcd goes back to an older state: the cloud is described again, no address is given twice or lost',
   async (t) => {
     const node = system.node('n1');
     const old = await node.runPod('old');

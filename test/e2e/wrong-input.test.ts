@@ -21,7 +21,7 @@ const scenes = openScenes(test, [
 ]);
 
 const CONF_STEP =
-  'correct the file in /etc/cni/net.d that the runtime loaded (the agent writes ours anew when it starts)';
+  'correct the file in /etc/cni/net.d that the runtime loaded (the agent writes ours again when it starts)';
 const ENV_STEP = 'the container runtime sets these variables; to call by hand, see the CNI specification, "Parameters"';
 const AGENT_STEP =
   'see whether the tke-eni-agent Pod of this node runs and what it logs: kubectl -n kube-system get pods -o wide | grep tke-eni-agent';

@@ -10,7 +10,7 @@ const [BYTES, TIMES] = [20_000, 150];
 
 /**
  * TCP connections that a flowtable followed go on without it, where invalid packets are dropped and the setting is given back: the
- * kernel has connection tracking learn their sequence numbers anew.
+ * kernel has connection tracking learn their sequence numbers again.
  */
 export async function offScene(world: GuestWorld): Promise<void> {
   const { node, pod, plan } = world;

@@ -110,7 +110,7 @@ test('disconnectWatches: ends watches and nothing else', (t) =>
     t.is((await client.call('GET', MAPS)).status, 200);
   }));
 
-test('compact: makes a watch from before start anew', (t) =>
+test('compact: makes a watch from before start again', (t) =>
   withServer(async (server, client) => {
     const first = await client.call('POST', MAPS, configMap('a'));
     await client.call('POST', MAPS, configMap('b'));

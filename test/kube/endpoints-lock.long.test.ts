@@ -28,7 +28,7 @@ const assets = process.env['KUBE_ASSETS'];
 if (assets === undefined) {
   test.skip('runAsLeader: a real kube-controller-manager leaves an Endpoints lock alone (set KUBE_ASSETS)', () => {});
 } else {
-  test('runAsLeader: a real kube-controller-manager leaves an Endpoints lock alone, also when it starts anew', async (t) => {
+  test('runAsLeader: a real kube-controller-manager leaves an Endpoints lock alone, also when it starts again', async (t) => {
     t.timeout(180_000);
     const api = await startRealApi(assets);
     const folder = createTempDir('kcm');

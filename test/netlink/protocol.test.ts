@@ -139,7 +139,7 @@ test('skipUnreadable: passes over the broken ones among many, and describes them
   t.is(failure(t, () => rtnl.route.list(FILTER)).code, 'EBADMSG');
 });
 
-test('list: reports lost answers and starts anew', (t) => {
+test('list: reports lost answers and starts again', (t) => {
   const { rtnl } = open([ENOBUFS], [[route, done]]);
   t.is(failure(t, () => rtnl.route.list(FILTER)).code, 'ENOBUFS');
   t.is(rtnl.route.list(FILTER).length, 1);

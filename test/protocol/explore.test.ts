@@ -111,7 +111,7 @@ test('explore: looks once at a state that was reached with more and with less sp
           ],
     faultOf: () => undefined,
   };
-  // Falling to the end comes first and costs one; walking there costs nothing, and what was seen before is looked at anew.
+  // Falling to the end comes first and costs one; walking there costs nothing, and what was seen before is looked at again.
   t.deepEqual(explore(walk), { states: 5, transitions: 6, isComplete: true });
 });
 

@@ -332,12 +332,12 @@ function look(world: World, setting: Setting): readonly Move<World>[] {
   return turn.isOld ? rebuild(turn) : turn.decide(turn.read.status, 'looks', false);
 }
 
-/** Makes the status anew, once no call of its own is under way, and what a former leader sent was waited out. */
+/** Makes the status again, once no call of its own is under way, and what a former leader sent was waited out. */
 function rebuild(turn: Turn): readonly Move<World>[] {
   const { calls, ipamd, nec } = turn.world;
   if (calls.some(({ isHeard, intent }) => isHeard || intent.leaderEpoch !== ipamd.epoch)) return [];
   const rebuilt = rebuildStatus(nec.status, nec.spec, turn.sight, turn.ids);
-  return turn.write(rebuilt, 'makes the restored object anew from the cloud');
+  return turn.write(rebuilt, 'makes the restored object again from the cloud');
 }
 
 /** The audit that comes by now and then. What one look showed and a later one shows again is mended. */

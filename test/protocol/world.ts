@@ -80,7 +80,7 @@ export type AgentWrite = {
 /** ipamd: one leader; another takes its place when it dies. All it knows is in the object. */
 export type IpamdSide = {
   readonly epoch: number;
-  /** What the object said when this leader first read it, or read it anew after a restore. */
+  /** What the object said when this leader first read it, or read it again after a restore. */
   readonly baseline: Baseline;
   /** Only without the guard: a write that was decided on an older object and is still on its way. */
   readonly write?: { readonly next: Nec; readonly call?: Intent };

@@ -34,7 +34,7 @@ test('ByteCollector: keeps no memory of what its pieces are cut from', (t) => {
   t.deepEqual(collector.take(), Buffer.of(1));
 });
 
-test('ByteCollector: takes no byte above its limit, and begins anew', (t) => {
+test('ByteCollector: takes no byte above its limit, and begins again', (t) => {
   const collector = new ByteCollector(3);
   t.is(collector.append(Buffer.alloc(3)), undefined);
   t.is(collector.append(Buffer.alloc(1)), 'too-many-bytes');

@@ -61,7 +61,7 @@ const ATTACKS: readonly (readonly [title: string, kind: PortAttack['kind'], text
 ];
 
 for (const [title, kind, text, answerBytes] of partOf(ATTACKS, ([, , , bytes]) => bytes < 1_000)) {
-  test.serial(`serveHttpEndpoints: answers a probe during ${title}, which begin anew`, async (t) => {
+  test.serial(`serveHttpEndpoints: answers a probe during ${title}, which begin again`, async (t) => {
     t.timeout(300_000);
     const { port } = await open(t, 'x'.repeat(answerBytes));
     const before = process.memoryUsage().rss;

@@ -226,7 +226,7 @@ test('StampAges: a first reading by a clock that is ahead counts no longer once 
   t.is(ages.ageMs('a', stamp), HOUR_MS);
 });
 
-test('StampAges: a stamp of the future has the age 0, another stamp begins anew, none is forgotten', async (t) => {
+test('StampAges: a stamp of the future has the age 0, another stamp begins again, none is forgotten', async (t) => {
   const clock = new VirtualClock();
   const ages = new StampAges(clock);
   const future = new Date(clock.nowMs() + HOUR_MS).toISOString();

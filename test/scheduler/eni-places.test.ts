@@ -178,7 +178,7 @@ test('decideFit: waits for no other ENI of a subnet of which one is being create
   t.is(refusalOf(coming('subnet-b')), 'ENILimitExceed (1 of 1 ENIs, none of subnet-a with room)');
 });
 
-test('SchedulerIndex: says the same of a node whatever is promised on it, once it is counted anew', (t) => {
+test('SchedulerIndex: says the same of a node whatever is promised on it, once it is counted again', (t) => {
   const index = rebuilt({ necs: [withStatus({ instanceENIs: 4 })] });
   const pod = readPodRequest(podOf({ name: 'x', uid: 'x', resources: { 'tke.cloud.tencent.com/direct-eni': '2' } }));
   if (pod === undefined) throw new Error('the Pod requests ENIs');

@@ -11,7 +11,7 @@ import { createTempDir } from '../support/temp-dir.ts';
 /** The `httpTimeout` of the extender in the documented KubeSchedulerConfiguration: later answers are lost. */
 const ANSWER_MS = 15_000;
 
-test('serveExtender: answers kube-scheduler during 1,100 connections that begin no handshake, and begin anew', async (t) => {
+test('serveExtender: answers kube-scheduler during 1,100 connections that begin no handshake, and begin again', async (t) => {
   t.timeout(120_000);
   const dir = createTempDir('held-connections');
   t.teardown(() => dir.close());

@@ -140,7 +140,7 @@ async function judgeEnding(soak: Soak, slot: Slot, { containerId }: Sandbox, ip:
 
 /**
  * ADD again of a sandbox that has its network gives the same address; unless somebody else has just broken its wiring:
- * then it may be made anew.
+ * then it may be made again.
  */
 async function repeatAdd(soak: Soak, node: SoakNode, slot: Slot, sandbox: Sandbox): Promise<void> {
   const { tally, book } = soak;
@@ -160,7 +160,7 @@ async function repeatAdd(soak: Soak, node: SoakNode, slot: Slot, sandbox: Sandbo
   const { ip } = again;
   if (ip === state.ip) return;
   if (!isChanged) tally.violation(`${node.name}: ADD again of ${state.ip}'s sandbox answered ${ip}`);
-  tally.add('of these made anew, with another address');
+  tally.add('of these made again, with another address');
   book.release(state.ip, { node: node.name, containerId: sandbox.containerId });
   slot.state = { ...state, ip };
   list(node, sandbox, ip);

@@ -34,7 +34,7 @@ export function summary(soak: Soak, lives: readonly ProcessLife[]): string {
     ['ADDs that gave a network', tally.of('ADDs')],
     ['ADDs refused, by CNI code', names(tally, 'refused ADD ')],
     ['ADDs of a sandbox that has its network', tally.of('ADDs of a sandbox that has its network')],
-    ['of these made anew after a change by others', tally.of('of these made anew, with another address')],
+    ['of these made again after a change by others', tally.of('of these made again, with another address')],
     ['ADDs of the same sandbox after no answer', tally.of('ADDs of the same sandbox after no answer')],
     ['DELs', tally.of('DELs')],
     ['DELs refused, by CNI code', names(tally, 'refused DEL ')],

@@ -1,5 +1,5 @@
 /**
- * `node test/support/attack-port.ts PORT KIND COUNT [TEXT]`: holds that many connections to 127.0.0.1:PORT and begins each anew
+ * `node test/support/attack-port.ts PORT KIND COUNT [TEXT]`: holds that many connections to 127.0.0.1:PORT and begins each again
  * when it ends. KIND is `plain` or `tls`; TEXT is sent on each connection. With `plain-unread` nothing is read of what the server sends, and each
  * connection is given up after a while, as its end cannot be noticed. Prints how many connections were begun.
  */

@@ -4,7 +4,7 @@ import { Child } from '../../sim/support/child.ts';
 import { IS_LONG } from './suite-part.ts';
 import { waitUntil } from './wait-until.ts';
 
-/** A process that holds connections to a port, and begins each anew when it ends. */
+/** A process that holds connections to a port, and begins each again when it ends. */
 export type PortAttack = {
   readonly port: number;
   readonly kind: 'plain' | 'plain-unread' | 'tls';

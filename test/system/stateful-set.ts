@@ -93,7 +93,7 @@ export class StatefulSet {
     return this.#system.node(this.#take(ordinal)).forceRemovePod(this.podName(ordinal));
   }
 
-  /** Ends a Pod and starts it anew, on the same node or another. */
+  /** Ends a Pod and starts it again, on the same node or another. */
   async restart(ordinal: number, nodeName = this.nodeOf(ordinal) ?? ''): Promise<SystemPod> {
     await this.stop(ordinal);
     return this.start(ordinal, nodeName);

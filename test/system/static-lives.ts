@@ -210,7 +210,7 @@ class StaticLives {
     await zombie.end();
   }
 
-  /** `kubectl delete vipc`, and the Pod goes: then the next one of its name starts anew. */
+  /** `kubectl delete vipc`, and the Pod goes: then the next one of its name starts again. */
   async #giveUp(life: Life): Promise<void> {
     await life.set.giveUp(life.ordinal);
     await life.set.stop(life.ordinal);

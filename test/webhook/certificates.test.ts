@@ -83,7 +83,7 @@ test('webhook: two replicas make one certificate, and API servers trust both', a
   }
 });
 
-test('webhook: no Pod is refused while certificates and authorities are made anew, by one replica after the other', async (t) => {
+test('webhook: no Pod is refused while certificates and authorities are made again, by one replica after the other', async (t) => {
   // The authority is made so long ago that it is replaced about now: handshakes go by the real time.
   let daysBefore = 9 * 365 + 0.25;
   const clock: Clock = { ...systemClock, nowMs: () => Date.now() - daysBefore * DAY_MS };

@@ -18,7 +18,7 @@ const ATTACKS: readonly (readonly [title: string, kind: PortAttack['kind'], text
 ];
 
 for (const [title, kind, text] of partOf(ATTACKS, ([, kind]) => kind === 'plain')) {
-  test.serial(`webhook: answers reviews during 1,100 ${title}, which begin anew`, async (t) => {
+  test.serial(`webhook: answers reviews during 1,100 ${title}, which begin again`, async (t) => {
     t.timeout(300_000);
     const scene = await openWebhook();
     t.teardown(() => scene.close());

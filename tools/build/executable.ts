@@ -51,7 +51,7 @@ export async function makeExecutable(spec: ExecutableSpec, place: BuildPlace): P
   const assets = { ...(await writeAssets(spec, cacheDir)), ...(await writeScripts(spec, cacheDir)) };
   await package_(entry, made, [await strippedNode(place), JSON.stringify(assets), ...(spec.execArgv ?? [])]);
   await chmod(made, 0o755);
-  // Last: pkg lays the file out anew.
+  // Last: pkg lays the file out again.
   if (spec.runPath !== undefined) setRunPath(made, spec.runPath);
   await rename(made, output);
   for (const name of spec.links) {

@@ -1,6 +1,6 @@
 /**
  * Loaded into a program by `--import`, counts which files it runs code of: at SIGUSR2 it writes their paths to the file that
- * `FILES_OF_ADD` names, one a line, and begins anew. Only functions that were called count, not what runs as a file is loaded.
+ * `FILES_OF_ADD` names, one a line, and begins again. Only functions that were called count, not what runs as a file is loaded.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector';

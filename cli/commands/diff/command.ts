@@ -7,7 +7,7 @@ const NEEDS_ROOT = 'root: to read the journal and to look into Pods';
 export const DIFF = defineCommand({
   name: 'diff',
   summary: 'compare the node with what its agent recorded',
-  description: `Plans the node anew from journal and node record, by the rules of the agent, and compares the plan with the kernel: settings, links, addresses, routes, rules and nftables of the host, the inside of each Pod, links and addresses with two owners or none. Needs no running agent. What could not be compared is reported, never guessed.
+  description: `Plans the node again from journal and node record, by the rules of the agent, and compares the plan with the kernel: settings, links, addresses, routes, rules and nftables of the host, the inside of each Pod, links and addresses with two owners or none. Needs no running agent. What could not be compared is reported, never guessed.
 
 With --nec the addresses are compared with the NodeENIConfig of this node as well, with --cloud with the ENIs as the cloud describes them.
 

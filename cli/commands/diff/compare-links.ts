@@ -162,7 +162,7 @@ function unplannedLease(
     return { ...finding('lease-without-sandbox', details), whose: names.text(owner), owner, changes: [] };
   }
   const what = `${name} of ${names.text(owner)} is gone, and its sandbox is still there`;
-  const fix = ['delete the Pod: its interface cannot be made anew under a running container'];
+  const fix = ['delete the Pod: its interface cannot be made again under a running container'];
   return { ...finding('veth-missing', { what, fix, subjects }), whose: names.text(owner), owner, changes: [] };
 }
 

@@ -115,11 +115,11 @@ async function observeOnce(context: Pick<CommandContext, 'global'>): Promise<Nod
 }
 
 /**
- * Returns the error for a journal that was created anew. It lacks the running Pods until the agent has adopted them: a
+ * Returns the error for a journal that was created again. It lacks the running Pods until the agent has adopted them: a
  * comparison with it would delete all of them.
  */
 function beforeAdoption(): UserError {
-  const why = 'its journal was created anew, and no agent has adopted the running Pods yet';
+  const why = 'its journal was created again, and no agent has adopted the running Pods yet';
   const next = 'start the agent and wait until tke-eni status says ready: it adopts them first';
   return new UserError('NO_JOURNAL', `the desired state of this node is not known: ${why}`, next);
 }
@@ -194,7 +194,7 @@ function observePods({ global }: NodeContext, facts: NodeFacts, desired: Desired
     if (inside.kind === 'unknown') return [{ unread: { what, why: inside.why, next: inside.next } }];
     const planned = desired.pods.get(key);
     if (planned === undefined) {
-      const next = 'delete the Pod: its interface cannot be made anew under a running container';
+      const next = 'delete the Pod: its interface cannot be made again under a running container';
       return [{ unread: { what, why: `it has no interface ${network.podVeth.name}`, next } }];
     }
     const path = lease.value.netns;

@@ -102,7 +102,7 @@ export const LEASE_STRATEGY: Strategy = {
   },
 };
 
-/** A binding's role never changes: the binding is made anew. */
+/** A binding's role never changes: the binding is made again. */
 export const ROLE_BINDING_STRATEGY: Strategy = {
   validate: (binding, old) => {
     const { roleRef } = binding as { roleRef?: unknown };

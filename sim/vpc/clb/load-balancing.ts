@@ -172,7 +172,7 @@ export class LoadBalancing {
     );
   }
 
-  /** A target that was deregistered is checked anew when it comes again. */
+  /** A target that was deregistered is checked again when it comes again. */
   #forgetChecks({ listenerId, targets }: ListenerPath): void {
     const keys = new Set(targets.map(keyOf));
     const alive = [...(this.#alive.get(listenerId) ?? [])].filter(([key]) => keys.has(key));

@@ -78,7 +78,7 @@ test('startDevicePlugin: registers again when kubelet ends the watch, and not wi
   await told(kubelet, 9);
 });
 
-test('startDevicePlugin: serves anew when its own socket and the folder were taken away', async (t) => {
+test('startDevicePlugin: serves again when its own socket and the folder were taken away', async (t) => {
   const scene = openScene(t);
   scene.plugin();
   const first = await scene.kubelet();

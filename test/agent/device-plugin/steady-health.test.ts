@@ -5,7 +5,7 @@ test('createSteadyHealth: believes trouble that lasts, and recovery at once', (t
   const steady = createSteadyHealth();
   t.is(steady(5, 0), 0);
   t.is(steady(0, 1_000), 0);
-  t.is(steady(5, 2_000), 0, 'the time begins anew');
+  t.is(steady(5, 2_000), 0, 'the time begins again');
   t.is(steady(4, UNHEALTHY_AFTER_MS + 1_000), 0);
   t.is(steady(4, UNHEALTHY_AFTER_MS + 2_000), 4);
   t.is(steady(6, UNHEALTHY_AFTER_MS + 3_000), 4);

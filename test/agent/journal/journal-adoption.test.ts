@@ -60,7 +60,7 @@ test('needsAdoption: a file of a release that did not record it is adopted', (t)
   t.false(again.needsAdoption);
 });
 
-test('verify: a file that is written anew from memory is adopted when its predecessor was', (t) => {
+test('verify: a file that is written again from memory is adopted when its predecessor was', (t) => {
   const path = newPath(t);
   {
     using journal = open(path);

@@ -77,7 +77,7 @@ function replaceByLink(target: string, path: string): void {
 }
 
 for (const [what, damage] of Object.entries(DAMAGE)) {
-  test(`openJournal: starts anew and keeps the old file aside when it ${what}`, (t) => {
+  test(`openJournal: starts again and keeps the old file aside when it ${what}`, (t) => {
     const path = filledJournal(t);
     damage(path);
     {
@@ -161,7 +161,7 @@ const LOSS: Readonly<Record<string, (path: string) => void>> = {
 };
 
 for (const [what, lose] of Object.entries(LOSS)) {
-  test(`journal: writes itself anew from memory when its open file ${what}`, (t) => {
+  test(`journal: writes itself again from memory when its open file ${what}`, (t) => {
     const path = filledJournal(t);
     const before = (() => {
       using journal = open(path);
@@ -177,7 +177,7 @@ for (const [what, lose] of Object.entries(LOSS)) {
   });
 }
 
-test('verify: writes it anew when a folder stands in the place of its rollback journal', (t) => {
+test('verify: writes it again when a folder stands in the place of its rollback journal', (t) => {
   const path = filledJournal(t);
   using journal = open(path);
   rmSync(`${path}-journal`);

@@ -24,7 +24,7 @@ test('journal: keeps offers over a restart until they are erased', (t) => {
   t.deepEqual(again.load(), { leases: [], cooldowns: [], enis: [], offers: [TWO[1]], life: 'life-1' });
 });
 
-test('journal: writes offers anew when its file was deleted', (t) => {
+test('journal: writes offers again when its file was deleted', (t) => {
   const folder = createTempDir('offers');
   t.teardown(() => folder.close());
   const path = folder.join('journal.db');

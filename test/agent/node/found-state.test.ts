@@ -68,7 +68,7 @@ test('readFoundState: believes neither another boot nor a damaged file', (t) => 
   t.is(readFoundState(path, 'boot-2').links.length, 0);
   writeFileSync(path, '{"bootId": "boot-1", "sysctls": 3}');
   t.deepEqual(readFoundState(path, 'boot-1'), { bootId: 'boot-1', sysctls: [], links: [] });
-  // It begins anew over it.
+  // It begins again over it.
   openFoundState(path, 'boot-1', silentLogger).record(SET_UP);
   t.is(readFoundState(path, 'boot-1').links.length, 1);
 });

@@ -43,7 +43,7 @@ test('readNft: sees a change after forgetNft, and spares the question until then
   t.is((await host.readNft(desire('a'))).text, undefined);
 });
 
-test('readNft: looks anew when another table is wanted', async (t) => {
+test('readNft: looks again when another table is wanted', async (t) => {
   const { table, host } = openTable('a');
   await host.readNft(desire('a'));
   table.listing = 'b';
@@ -61,7 +61,7 @@ test('readNft: does not trust a listing during which the table changed', async (
   t.is((await host.readNft(desire('a'))).text, undefined);
 });
 
-test('apply: looks anew after it loaded a table', async (t) => {
+test('apply: looks again after it loaded a table', async (t) => {
   const { host } = openTable(undefined);
   t.deepEqual(await host.readNft(desire('a')), {});
   await host.apply([{ kind: 'load-nft', commands: 'a' }], () => {});

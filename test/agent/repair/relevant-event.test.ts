@@ -215,7 +215,7 @@ test(
   true,
 );
 test(
-  'isRelevant: not a route that the kernel notifies anew',
+  'isRelevant: not a route that the kernel notifies again',
   relevant,
   event('route', 'new', { ...ours, table: TABLE_POD_ROUTES, dst: '10.0.0.5/32', oif: VETH }),
   false,

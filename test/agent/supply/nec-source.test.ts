@@ -66,7 +66,7 @@ test('NecSource: misses no change that comes while a restored object is read', a
   t.is(source.latest()?.warm.limit, 3);
 });
 
-test('NecSource: takes nothing of an object that was deleted when it knows the one made anew', async (t) => {
+test('NecSource: takes nothing of an object that was deleted when it knows the one made again', async (t) => {
   const { clock, api, source, write, lag } = await openScene();
   t.teardown(() => source.close());
   await clock.advance(1_000);

@@ -65,7 +65,7 @@ test('openSupplyFile: has read the file when it returns, and tells a subscriber 
 const EDITS: Readonly<Record<string, (path: string, content: string) => void>> = {
   'is written in place': (path, content) => writeFileSync(path, content),
   'is replaced by a rename': (path, content) => writeFileAtomically(path, content),
-  'is removed and made anew': (path, content) => {
+  'is removed and made again': (path, content) => {
     rmSync(path);
     writeFileSync(path, content);
   },
@@ -194,7 +194,7 @@ test('openSupplyFile: names the supply that the journal kept as the one in force
   t.deepEqual(opened.errors, ['supply file is invalid, the last good one stays in force']);
 });
 
-test('openSupplyFile: keeps the last good supply when the file is removed, and follows a folder that was made anew', async (t) => {
+test('openSupplyFile: keeps the last good supply when the file is removed, and follows a folder that was made again', async (t) => {
   const opened = openIn(t, (path) => writeFileSync(path, withEpoch(1)), { pollMs: 50 });
   rmSync(dirname(opened.path), { recursive: true });
   await waitUntil(() => opened.source.problem(), { what: 'a problem' });

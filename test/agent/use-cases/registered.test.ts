@@ -26,7 +26,7 @@ function pass(node: TestNode, ms: number): void {
   endCooldowns(node.deps);
 }
 
-/** Starts the agent anew from its journal, without the API server. */
+/** Starts the agent again from its journal, without the API server. */
 function restart(node: TestNode): TestNode {
   const state = new NodeState();
   state.registeredWaitMs = LIMIT_MS;

@@ -30,7 +30,7 @@ test('attach: an uplink is recorded with the lease, and stays what it was', asyn
   t.deepEqual(n.deps.journal.load().leases, [plain]);
 });
 
-test('attach: one that comes again for another use of the address makes the attachment anew', async (t) => {
+test('attach: one that comes again for another use of the address makes the attachment again', async (t) => {
   const n = createTestNode(3);
   t.teardown(() => n.close());
   await attach(n.deps, addOf(1, IPAM), PATIENT);

@@ -173,7 +173,7 @@ export class NodeLife {
 
   /**
    * Ends what deeds have broken. A server that listed what is not there ends its watches in the end, as when it starts
-   * anew: whoever follows such a list learns of Nodes that do not change by another list alone.
+   * again: whoever follows such a list learns of Nodes that do not change by another list alone.
    */
   async heal(): Promise<void> {
     for (const heal of this.#heal.splice(0)) heal();

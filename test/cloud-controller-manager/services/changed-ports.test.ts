@@ -38,7 +38,7 @@ test('Pods serve on while a port gets a name, until their slice has the name too
   await world.stop();
 });
 
-test('a target port that is taken back within minutes is checked anew before the other one is drained', async (t) => {
+test('a target port that is taken back within minutes is checked again before the other one is drained', async (t) => {
   const { world, pods } = await start();
   await world.create('web', direct());
   const ip = await pods.run('web', 'a', { node: 'n1' });

@@ -128,7 +128,7 @@ test('nothing drifts by itself; what others do is found, left without a call, or
         const textsOf = (all: readonly object[]): readonly string[] => all.map((one) => JSON.stringify(one)).sort();
         inner.deepEqual(textsOf(findDrift(later, changed)), textsOf(drifts), 'and stays known');
         inner.deepEqual(findDrift(baselineOf(desired, settle(desired, changed), []), settle(desired, changed)), []);
-        // What the Service asks for anew is done, whatever others did.
+        // What the Service asks for again is done, whatever others did.
         const fresh = respectDrift(next, desired, drifts);
         const after = settle(fresh, changed);
         for (const { port } of next.listeners) {

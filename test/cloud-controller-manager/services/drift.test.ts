@@ -80,7 +80,7 @@ test('with --load-balancer-drift=report it stays, also when other things of the 
   });
   await world.advance(DONE_MS + 90_000);
   const now = world.listeners();
-  t.true(now['TCP/80']?.includes(`${third}:30080 10`), 'what the Service asks for anew is done');
+  t.true(now['TCP/80']?.includes(`${third}:30080 10`), 'what the Service asks for again is done');
   t.false(
     now['TCP/80']?.some((one) => one.startsWith(`${ip}:`)),
     'and a backend that goes is removed',
@@ -95,7 +95,7 @@ test('with --load-balancer-drift=report it stays, also when other things of the 
   await world.stop();
 });
 
-test('a load balancer that somebody deleted is made anew, or with report is not', async (t) => {
+test('a load balancer that somebody deleted is made again, or with report is not', async (t) => {
   for (const [mode, count] of [
     ['repair', 1],
     ['report', 0],

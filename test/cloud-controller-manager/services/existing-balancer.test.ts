@@ -147,7 +147,7 @@ test('a record that a person edits leads to no harm', async (t) => {
   await world.stop();
 });
 
-test('a load balancer that a person deletes is made anew, and a protected one is not deleted', async (t) => {
+test('a load balancer that a person deletes is made again, and a protected one is not deleted', async (t) => {
   const world = await ServiceWorld.start();
   await world.join('n1');
   await world.create('web');

@@ -96,7 +96,7 @@ async function play(t: ExecutionContext, steps: readonly (readonly [Step, number
     return `${isInternal ? 'INTERNAL' : 'OPEN'} ${port}: ${[...bound].sort().join(', ')}${closed}`;
   };
   const expected = [...wanted].map(([name, want]) => `${name} ${textOf(want, targets)}`);
-  // A Node that leaves is not registered anew.
+  // A Node that leaves is not registered again.
   const without = [...wanted].map(([name, want]) => `${name} ${textOf(want, [`${two} 10`])}`);
   t.is(shown.length, expected.length, shown.join(' | '));
   for (const [at, line] of expected.entries()) {

@@ -162,7 +162,7 @@ for (const mode of ['repair', 'report'] as const) {
     const repaired = [['TCP 80 10.0.0.0/8'], true];
     const left = [['undefined undefined 0.0.0.0/0'], false];
     t.deepEqual([admitted(world), isBound(world)], mode === 'repair' ? repaired : left);
-    // What the Service asks for anew is done in either mode.
+    // What the Service asks for again is done in either mode.
     await world.patch('web', ranges('192.0.2.0/24'));
     await world.advance(DONE_MS);
     t.deepEqual(admitted(world), ['TCP 80 192.0.2.0/24']);

@@ -95,7 +95,7 @@ test('openCloud: takes a role on with the new key when the old one was rotated a
   await credentials.get();
   writeFileSync(keyFile, JSON.stringify(server.credentials.add('AKIDnext', 'next-secret')));
   server.credentials.revoke('AKIDgood');
-  // What was just fetched is not fetched anew at once.
+  // What was just fetched is not fetched again at once.
   later.ms = 60_000;
   credentials.invalidate();
   await t.notThrowsAsync(credentials.get());

@@ -73,7 +73,7 @@ export async function holderOf(cluster: RealCluster, lock: string): Promise<stri
 }
 
 /**
- * Starts kube-controller-manager anew, and waits until its controller of Endpoints has begun: it deletes those that have
+ * Starts kube-controller-manager again, and waits until its controller of Endpoints has begun: it deletes those that have
  * neither a Service nor the annotation of a lock. @throws RunError when it does not
  */
 export async function restartControllerManager(cluster: RealCluster): Promise<void> {

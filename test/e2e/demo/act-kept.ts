@@ -43,7 +43,7 @@ export async function moveKeptAddress(stage: Stage, peers: readonly DemoPod[]): 
   progress(`act 5: ${NAME} runs on n2, ${took} after it was deleted on n1`);
   await awaitPhase(stage, 'Bound', 'n2');
   const after = placeOf(stage, second?.ip);
-  print(`\n${wrapText(`The StatefulSet makes it anew; the scheduler puts it on n2. It runs ${took} later:`, '  ')}\n`);
+  print(`\n${wrapText(`The StatefulSet makes it again; the scheduler puts it on n2. It runs ${took} later:`, '  ')}\n`);
   print(await kubectl.get('vipc', { names: [NAME] }));
   const isSame = first !== undefined && first.ip === second?.ip;
   const heard = await reached(peers, second);

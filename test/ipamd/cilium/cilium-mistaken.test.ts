@@ -29,7 +29,7 @@ test('an offer that another client writes takes no address of the pool off its E
   await scene.run(ipamd.close());
 });
 
-test('a NodeENIConfig that is made anew is no reason to doubt the pool', async (t) => {
+test('a NodeENIConfig that is made again is no reason to doubt the pool', async (t) => {
   const scene = await CiliumScene.open();
   const ipamd = await scene.shell.start({ flags: ALONE });
   await scene.join('n1');
@@ -44,7 +44,7 @@ test('a NodeENIConfig that is made anew is no reason to doubt the pool', async (
       [],
     );
     return scene.shell.nec('n1') !== undefined && scene.shell.nec('n1')?.metadata.uid !== uid && scene.isSettled('n1');
-  }, 'made anew');
+  }, 'made again');
   t.deepEqual(scene.poolIps('n1'), pool);
   t.deepEqual(
     scene.events().filter((one) => one.startsWith('CiliumPoolContested')),

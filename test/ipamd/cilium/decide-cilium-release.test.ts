@@ -246,7 +246,7 @@ const look = (
   monotonicMs,
 });
 
-test('what has no answer is reported anew each time that it has lasted twice as long', (t) => {
+test('what has no answer is reported again each time that it has lasted twice as long', (t) => {
   const decide = (ageMs: number) => decideCiliumRelease(factsOf({ state: 'marked-for-release', ageMs, want: {} }));
   const reports = [59_999, 60_000, 119_999, 120_000, 479_999].map((ms) => decide(ms).reports.map(({ forMs }) => forMs));
   t.deepEqual(reports, [[], [60_000], [60_000], [120_000], [240_000]]);

@@ -201,7 +201,7 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
     viewOf([eni([LEFT])], [{ goal: 'free', ip: IP }], { claimCallsElsewhere: new Set([KEY]) }),
     'no call; 10.0.1.50 Releasing for nobody',
   ],
-  'serves nothing that was let go of before the cloud gave it anew': [
+  'serves nothing that was let go of before the cloud gave it again': [
     viewOf([eni([USED, LEFT])], [HERE]),
     'UnassignPrivateIpAddresses eni-1 10.0.1.50; 10.0.1.50 Releasing for nobody',
   ],

@@ -73,7 +73,7 @@ export class DirectCluster extends PodCluster {
     for (const { node, eniId } of this.sandboxes.values()) {
       const { attachment } = this.scene.host.model.state.enis.get(eniId) ?? {};
       if (attachment === undefined) throw new Error(`${eniId} of a sandbox is on no instance`);
-      // An object that is made anew has none before it is filled from the cloud.
+      // An object that is made again has none before it is filled from the cloud.
       if (this.statusOf(node).eniInfos === undefined) continue;
       const eni = this.direct(node).find(({ eniID }) => eniID === eniId);
       if (eni?.state !== 'Attached') throw new Error(`${eniId} of a sandbox is ${eni?.state ?? 'gone'}`);

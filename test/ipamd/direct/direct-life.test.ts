@@ -257,7 +257,7 @@ test('ipamd: gives an ENI up whose VpcENI a person deletes, once no node has it;
   for (const { metadata } of cluster.objects('vpcenis'))
     await cluster.run(cluster.scene.kube.delete(VPC_ENIS, { name: metadata.name }));
   await cluster.pass(30_000);
-  t.is(cluster.objects('vpcenis').length, 3, 'one waits, those of pools are made anew');
+  t.is(cluster.objects('vpcenis').length, 3, 'one waits, those of pools are made again');
   t.true(cluster.sandboxes.has(uid) && cluster.cloudEnis().includes(eniId));
   await cluster.deletePod('web-0');
   cluster.scene.host.model.state.instances.delete('ins-nodea');

@@ -188,7 +188,7 @@ test('presenceOf: takes an instance that is being destroyed for gone', presence,
 test('presenceOf: takes one that waits for its destruction for gone', presence, ['SHUTDOWN'], 'gone');
 test('presenceOf: waits for a stopped one', presence, stopped(9), 'idle');
 test('presenceOf: gives up one that is stopped for the grace', presence, stopped(10), 'stopped');
-test('presenceOf: begins anew after a start', presence, [...stopped(9), 'RUNNING', ...stopped(9)], 'idle');
+test('presenceOf: begins again after a start', presence, [...stopped(9), 'RUNNING', ...stopped(9)], 'idle');
 test('presenceOf: takes a rebooting one for running', presence, ['REBOOTING'], 'running');
 test('presenceOf: takes nothing of a state that it does not know', presence, ['HIBERNATING'], 'idle');
 

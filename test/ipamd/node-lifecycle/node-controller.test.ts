@@ -205,7 +205,7 @@ test('reconcile: drains a node that is gone, and takes all when its Pods are gon
   });
 });
 
-test('reconcile: serves a node again that was deleted and registers anew while its Pods run on', async (t) => {
+test('reconcile: serves a node again that was deleted and registers again while its Pods run on', async (t) => {
   await inScene(async (scene) => {
     await scene.join();
     await scene.patchNec('node-1', { status: { eniInfos: [eni(1, '10.0.9.9')] } });
@@ -250,7 +250,7 @@ test('reconcile: does not believe the watch alone that a node is gone', async (t
   });
 });
 
-test('reconcile: drains nothing of a node whose NodeENIConfig a person deleted, and makes it anew', async (t) => {
+test('reconcile: drains nothing of a node whose NodeENIConfig a person deleted, and makes it again', async (t) => {
   await inScene(async (scene) => {
     await scene.join();
     const first = (await scene.nec())?.metadata.uid;
@@ -265,7 +265,7 @@ test('reconcile: drains nothing of a node whose NodeENIConfig a person deleted, 
   });
 });
 
-test('reconcile: drains a node where ENIs are disabled, and makes none anew', async (t) => {
+test('reconcile: drains a node where ENIs are disabled, and makes none again', async (t) => {
   await inScene(async (scene) => {
     await scene.join();
     await scene.annotate(NODES, 'node-1', { [NODE_ANNOTATION.disableEni]: 'true' });
@@ -429,7 +429,7 @@ test('reconcile: takes the table for an instance type that nobody knows, and say
   });
 });
 
-test('reconcile: has security groups set anew where that is asked for, once', async (t) => {
+test('reconcile: has security groups set again where that is asked for, once', async (t) => {
   const flags = { enableSecurityGroups: true, securityGroups: ['sg-aaaa0001', 'sg-aaaa0002'] };
   await inScene(async (scene) => {
     await scene.join();

@@ -38,7 +38,7 @@ test('ensureServingMarks: loses none where there was none before', async (t) => 
 test('ensureServingMarks: does nothing when somebody else did it', async (t) => {
   t.deepEqual(await taintsAfter([FIRST, OURS], [FIRST], true), [FIRST]);
 });
-test('ensureServingMarks: leaves a Node alone that registered anew', async (t) => {
+test('ensureServingMarks: leaves a Node alone that registered again', async (t) => {
   const kube = createInProcessKube(new VirtualClock());
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, spec: { taints: [OURS] } };
   const read = decodeNode(await kube.create(NODES, node));

@@ -126,7 +126,7 @@ async function stops(t: ExecutionContext, race: (scene: CidrScene) => Promise<vo
   t.deepEqual(scene.problems, [{ kind: 'CIDRAllocatorConflict', name }]);
   const told = scene.events.map((event) => event.split(':')[0]);
   t.deepEqual(told.toSorted(), ['CIDRAllocatorConflict ConfigMap/tke-eni-ipamd', `CIDRAllocatorConflict Node/${name}`]);
-  // A leader that starts anew allocates until it finds a sign of its own.
+  // A leader that starts again allocates until it finds a sign of its own.
   leader.stop();
   const next = scene.lead();
   await scene.clock.advance(MINUTE_MS);

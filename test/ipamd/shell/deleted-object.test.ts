@@ -99,7 +99,7 @@ async function openScene(): Promise<{ scene: ShellScene; ipamd: RunningIpamd; ip
   return { scene, ipamd, ip };
 }
 
-test('NodeENIConfig of a live node is deleted: it is made anew from the cloud at once, and nothing is given back', async (t) => {
+test('NodeENIConfig of a live node is deleted: it is made again from the cloud at once, and nothing is given back', async (t) => {
   const { scene, ipamd, ip } = await openScene();
   const { uid } = scene.nec('n1')?.metadata ?? {};
   const [cloud, epoch] = [cloudOf(scene), statusOf(scene).supplyEpoch ?? 0];
@@ -124,7 +124,7 @@ test('NodeENIConfig of a live node is deleted: it is made anew from the cloud at
     scene.host.seen.map(({ action }) => action).filter((action) => !action.startsWith('Describe')),
     [],
   );
-  t.true(events(scene).some((line) => /^DeletionRequested .*made anew.*disable-node-eni=true/.test(line)));
+  t.true(events(scene).some((line) => /^DeletionRequested .*made again.*disable-node-eni=true/.test(line)));
   await answer(scene, 30);
   await scene.until(() => assignedOf(scene).length >= 30);
   await scene.clock.run(ipamd.close());

@@ -25,7 +25,7 @@ test('decideSharedSubnets: what is used and is of no NodeENIConfig, in subnets o
   t.deepEqual(decideSharedSubnets(factsWith(240)), [{ subnetId: 's1', foreignIps: 10 }]);
 });
 
-test('reportSharedSubnets: warns once, of what lasts, and again when it begins anew', async (t) => {
+test('reportSharedSubnets: warns once, of what lasts, and again when it begins again', async (t) => {
   const clock = new VirtualClock();
   const messages: string[] = [];
   let facts: SharedFacts | undefined = factsWith(240);

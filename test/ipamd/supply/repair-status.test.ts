@@ -2,7 +2,7 @@ import test from 'ava';
 import type { StoredNec } from '../support/lead-nodes.ts';
 import { auditNode, openNodeScene, supplyOf } from '../support/node-scene.ts';
 
-test('reconcileNode: makes the object anew when an older state of it was restored', async (t) => {
+test('reconcileNode: makes the object again when an older state of it was restored', async (t) => {
   const scene = await openNodeScene();
   scene.want(5);
   scene.lead();
@@ -37,7 +37,7 @@ test('reconcileNode: makes the object anew when an older state of it was restore
   );
 });
 
-test('reconcileNode: makes the status anew when nothing can be read from it', async (t) => {
+test('reconcileNode: makes the status again when nothing can be read from it', async (t) => {
   const scene = await openNodeScene();
   scene.want(5);
   const life = scene.lead();

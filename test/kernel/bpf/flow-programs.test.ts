@@ -43,7 +43,7 @@ test('learn: a smaller MTU of the link holds for what is learned after it', (t) 
   t.is(bench.arrive({ ...V4, payloadBytes: 1273 }).action, TC_ACT_UNSPEC);
 });
 
-test('forgetFlows: every flow takes the slow way until it is learned anew', (t) => {
+test('forgetFlows: every flow takes the slow way until it is learned again', (t) => {
   using bench = new ProgramBench();
   for (const spec of [V4, V6]) bench.learn(spec);
   bench.programs.forgetFlows();

@@ -54,7 +54,7 @@ test('decideCertificates: over 40 years no client meets a certificate that it do
   t.true(isTrusted(clients[0] ?? '', bundles[103] ?? '', START_MS + 103 * STEP_DAYS * DAY_MS));
 });
 
-test('decideCertificates: makes everything anew after all replicas were down until all had ended', (t) => {
+test('decideCertificates: makes everything again after all replicas were down until all had ended', (t) => {
   const { set, reasons } = decide(FIRST, 30 * 365);
   t.true(isTrusted(set.server.cert, authoritiesOf(set), START_MS + 30 * 365 * DAY_MS));
   t.true(reasons.length >= 3);

@@ -75,7 +75,7 @@ function leaseDifferences(
     return isSame
       ? []
       : difference(
-          `${ip} of ${names.text(owner)} was taken back and given anew (${assignmentId}, now ${found.assignmentId})`,
+          `${ip} of ${names.text(owner)} was taken back and given again (${assignmentId}, now ${found.assignmentId})`,
         );
   });
 }

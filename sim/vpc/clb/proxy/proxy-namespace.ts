@@ -123,7 +123,7 @@ export class ProxyNamespace {
     this.#hasNetns = false;
   }
 
-  /** A target that was deregistered is checked anew when it comes again. */
+  /** A target that was deregistered is checked again when it comes again. */
   #forgetChecks({ ruleId, targets }: ProxyRule): void {
     const keys = new Set(targets.map(keyOf));
     this.#alive.set(ruleId, new Map([...(this.#alive.get(ruleId) ?? [])].filter(([key]) => keys.has(key))));

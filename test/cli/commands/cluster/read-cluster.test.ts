@@ -63,7 +63,7 @@ test('readCluster: lists nothing that the view does not need, and says so of it'
   t.is(facts.pods.kind, 'unknown');
 });
 
-test('readCluster: begins a list anew when its token grew too old, and has no object twice', async (t) => {
+test('readCluster: begins a list again when its token grew too old, and has no object twice', async (t) => {
   const { reader } = readerOf(SAMPLE, (plural, call) => (plural === 'pods' && call === 2 ? 'EXPIRED' : undefined));
   const { pods } = await readCluster(reader, ALL);
   t.is(pods.kind === 'known' ? pods.value.length : -1, 3);

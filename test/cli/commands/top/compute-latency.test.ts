@@ -31,7 +31,7 @@ test('computeLatency: quantiles are ordered and within the bounds, whatever the 
   );
 });
 
-test('bucketsSince: subtracts, and starts anew when a counter fell', (t) => {
+test('bucketsSince: subtracts, and starts again when a counter fell', (t) => {
   t.deepEqual(bucketsSince([bucket(100, 5), bucket(0, 2)], [bucket(100, 3), bucket(0, 2)]), [
     bucket(100, 2),
     bucket(0, 0),

@@ -46,7 +46,7 @@ export class HealthBook {
 
   #foundAbout(id: string, { ip, port, registeredAtMs }: ModelTarget): boolean | undefined {
     const found = this.#found.get(id)?.get(`${ip}:${port}`);
-    // One that was registered anew is not what was probed before.
+    // One that was registered again is not what was probed before.
     return found?.registeredAtMs === registeredAtMs ? found.isAlive : undefined;
   }
 }

@@ -64,10 +64,10 @@ const CASES: readonly (readonly [string, RemoteState, string, RegExp])[] = [
     /as Releasing/,
   ],
   [
-    'an address that was given anew',
+    'an address that was given again',
     withFirst({ addresses: [{ ip: '10.0.5.10', assignmentId: 'later', isAssigned: true, state: 'Assigned' }] }),
     'address-not-assigned',
-    /given anew/,
+    /given again/,
   ],
 ];
 

@@ -316,7 +316,7 @@ const CASES: readonly ClbCase[] = [
       on.host.model.state.clb.health.say(EniIp, undefined);
       await on.done('DeregisterTargets', { ...base, Targets });
       await on.done('RegisterTargets', { ...base, Targets });
-      t.deepEqual(await health(), [['Unknown', false]], 'registered anew');
+      t.deepEqual(await health(), [['Unknown', false]], 'registered again');
       await on.done('ModifyListener', { ...base, HealthCheck: { HealthSwitch: 0 } });
       t.deepEqual(await health(), [['Close', true]]);
       const of = await on.call('DescribeTargetHealth', { LoadBalancerIds: [lb], ListenerIds: [two] });
