@@ -1,5 +1,5 @@
 import { runInBackground } from '../runtime/background.ts';
-import { startInterval, type Timer } from '../runtime/timer.ts';
+import { startInterval, type Timer } from '../runtime/clock.ts';
 import { collectOrphans } from './attachment/collect.ts';
 import { finishReleasing } from './attachment/detach.ts';
 import { endCooldowns } from './attachment/end-cooldowns.ts';

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs';
-import { startTimer, type Timer } from '../runtime/timer.ts';
+import { startTimer, type Timer } from '../runtime/clock.ts';
 import { ByteView } from './byte-view.ts';
 import {
   decodeNftablesNotifications,

@@ -1,5 +1,3 @@
-import { startTimer } from './timer.ts';
-
 /** A clock and a timer. This port keeps `Date.now()` and `setTimeout` out of decisions, so that tests control time. */
 export type Clock = {
   /** Wall clock, milliseconds since the epoch: for people, and for times that other programs wrote. May jump. */
@@ -35,3 +33,65 @@ export const systemClock: Clock = {
       signal?.addEventListener('abort', abort, { once: true });
     }),
 };
+
+/**
+ * Calls `run` once, after `ms` milliseconds however many they are: a timer of Node that is asked for 2^31 or more, or for no
+ * number, ends after one. `Infinity` never ends.
+ */
+export function startTimer(run: () => void, ms: number): Timer {
+  return openTimer(ms, () => {
+    run();
+    return undefined;
+  });
+}
+
+/** Calls `run` again and again, `everyMs` milliseconds apart, as `startTimer` counts them; at least one. */
+export function startInterval(run: () => void, everyMs: number): Timer {
+  return openTimer(everyMs, () => {
+    run();
+    return everyMs;
+  });
+}
+
+/** A timer that was started. */
+export type Timer = {
+  /** Ends it; nothing is called any more. Idempotent. */
+  cancel(): void;
+  /** Lets the process end while the timer waits. */
+  unref(): Timer;
+};
+
+/** The longest delay of a timer of Node, milliseconds. @see https://nodejs.org/api/timers.html#settimeoutcallback-delay-args */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** @param onDue returns the delay until the next call; undefined: there is none. */
+function openTimer(firstMs: number, onDue: () => number | undefined): Timer {
+  let isOver = false;
+  let isReferenced = true;
+  const arm = (leftMs: number): NodeJS.Timeout => {
+    const ms = Math.min(leftMs, MAX_TIMER_MS);
+    const armed = setTimeout(() => {
+      const nextMs = leftMs > MAX_TIMER_MS ? leftMs - MAX_TIMER_MS : onDue();
+      if (nextMs !== undefined && !isOver) current = arm(delayOf(nextMs));
+    }, ms);
+    return isReferenced ? armed : armed.unref();
+  };
+  let current = arm(delayOf(firstMs));
+  const timer: Timer = {
+    cancel: () => {
+      isOver = true;
+      clearTimeout(current);
+    },
+    unref: () => {
+      isReferenced = false;
+      current.unref();
+      return timer;
+    },
+  };
+  return timer;
+}
+
+/** Returns the delay that counts, milliseconds: one that is no number, or negative, is none. */
+export function delayOf(ms: number): number {
+  return ms > 0 ? ms : 0;
+}

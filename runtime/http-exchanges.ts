@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { startTimer } from './clock.ts';
 import { type Connection, ConnectionTable } from './connection-table.ts';
 import { isRecord } from './decode.ts';
-import { startTimer } from './timer.ts';
 
 /** Most requests of one connection that are not answered yet. The clients of our servers send one after the other. */
 const MAX_PIPELINED = 4;

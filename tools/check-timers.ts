@@ -1,14 +1,14 @@
 /**
- * Checks that a delay which is calculated goes through `runtime/timer.ts`: Node ends a timer of 2^31 ms or more after one.
+ * Checks that a delay which is calculated goes through `runtime/clock.ts`: Node ends a timer of 2^31 ms or more after one.
  * Elsewhere `setTimeout`, `setInterval` and `AbortSignal.timeout` take a constant of their file, or `Math.min` with one. Prints
  * every violation and exits 1; prints one line and exits 0 when there is none.
  */
 import { globSync, readFileSync } from 'node:fs';
-import { MAX_TIMER_MS } from '../runtime/timer.ts';
+import { MAX_TIMER_MS } from '../runtime/clock.ts';
 import { type SyntaxNode, syntaxNodes } from './parse-source.ts';
 
 /** The only file whose timers may have any delay. */
-const HOME = 'runtime/timer.ts';
+const HOME = 'runtime/clock.ts';
 const TIMERS: readonly string[] = ['setTimeout', 'setInterval'];
 /** A source without any of these words needs no look at its tree. */
 const ANY = /\b(?:setTimeout|setInterval|timeout)\b/;

@@ -1,8 +1,7 @@
 import type { MonitorEvent } from '../../netlink/monitor.ts';
 import { runInBackground } from '../../runtime/background.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, startInterval, startTimer, type Timer } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { startInterval, startTimer, type Timer } from '../../runtime/timer.ts';
 import type { ReconcileReport } from './reconcile.ts';
 
 /** Dependencies of the loop. */

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { startTimer } from '../../runtime/timer.ts';
+import { startTimer } from '../../runtime/clock.ts';
 import type { Backend } from './backend.ts';
 import { CallError } from './call-error.ts';
 import { type Call, Exchange } from './exchange.ts';

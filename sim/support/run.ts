@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { startTimer } from '../../runtime/timer.ts';
+import { startTimer } from '../../runtime/clock.ts';
 import { childEnv } from './child-env.ts';
 
 /** How a finished child process ended and what it printed. */

@@ -1,5 +1,4 @@
-import type { Clock } from '../../runtime/clock.ts';
-import { delayOf } from '../../runtime/timer.ts';
+import { type Clock, delayOf } from '../../runtime/clock.ts';
 import { MinHeap } from '../../sim/support/min-heap.ts';
 
 /** How often a condition is looked at. */

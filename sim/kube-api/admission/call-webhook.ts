@@ -1,5 +1,5 @@
 import { request } from 'node:https';
-import { MAX_TIMER_MS } from '../../../runtime/timer.ts';
+import { MAX_TIMER_MS } from '../../../runtime/clock.ts';
 import { isObject, type JsonObject } from '../object.ts';
 import type { MutatingWebhook } from './webhook.ts';
 

@@ -1,4 +1,4 @@
-import { startTimer } from '../../../runtime/timer.ts';
+import { startTimer } from '../../../runtime/clock.ts';
 import type { Api, ApiRequest } from '../api.ts';
 import { type WatchEvent, watch } from '../verbs/watch.ts';
 import type { Exchange } from './exchange.ts';

@@ -1,4 +1,4 @@
-import { startInterval, startTimer } from '../../../runtime/timer.ts';
+import { startInterval, startTimer } from '../../../runtime/clock.ts';
 import type { Api, ApiRequest } from '../api.ts';
 import { ApiError, invalidOptions } from '../api-error.ts';
 import type { KubeObject, ObjectMeta } from '../object.ts';

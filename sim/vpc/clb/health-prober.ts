@@ -6,7 +6,7 @@ import { createSocket } from 'node:dgram';
 import { request } from 'node:http';
 import { createConnection } from 'node:net';
 import { createInterface } from 'node:readline';
-import { MAX_TIMER_MS, startTimer, type Timer } from '../../../runtime/timer.ts';
+import { MAX_TIMER_MS, startTimer, type Timer } from '../../../runtime/clock.ts';
 import type { ListenerPath } from '../api/model/clb/types.ts';
 import { countCheck, NO_CHECKS } from './health-counter.ts';
 

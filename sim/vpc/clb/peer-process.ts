@@ -5,7 +5,7 @@ import { createSocket } from 'node:dgram';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { startTimer } from '../../../runtime/timer.ts';
+import { startTimer } from '../../../runtime/clock.ts';
 import type { PeerOrder } from './peer.ts';
 
 const [name = ''] = process.argv.slice(2);

@@ -12,7 +12,7 @@ import {
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { createInterface } from 'node:readline';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
-import { startTimer } from '../../../../runtime/timer.ts';
+import { startTimer } from '../../../../runtime/clock.ts';
 import type {
   ProxyCertificate,
   ProxyListener,

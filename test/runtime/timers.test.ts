@@ -1,7 +1,6 @@
 import test from 'ava';
 import { WorkQueue } from '../../kube/work-queue.ts';
-import { systemClock } from '../../runtime/clock.ts';
-import { MAX_TIMER_MS, startInterval, startTimer } from '../../runtime/timer.ts';
+import { MAX_TIMER_MS, startInterval, startTimer, systemClock } from '../../runtime/clock.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const DAY_MS = 86_400_000;
