@@ -6,6 +6,7 @@ import { type DaemonRuntime, type RunningDaemon, runDaemon, runProgram } from '.
 import { startCcm } from './ccm.ts';
 import { readCcmConfig } from './config/ccm-config.ts';
 import { CCM_PROGRAM, type CcmConfig } from './config/options.ts';
+import { CLOUD_TURNS } from './controller/cloud-turns.ts';
 import { createCcmMetrics } from './observability/metrics.ts';
 
 const { name: NAME } = CCM_PROGRAM;
@@ -20,7 +21,10 @@ async function start(config: CcmConfig, runtime: DaemonRuntime): Promise<Running
   const { env } = process;
   const metrics = createCcmMetrics(runtime.clock, runtime);
   const kube = openConfiguredClient(NAME, config, { ...runtime, env, observer: metrics.kube });
-  const cloud = await connectCloud(config, { ...runtime, env, observer: metrics.cloud, sessionName: NAME });
+  const cloud = await connectCloud(config, {
+    ...{ ...runtime, env, observer: metrics.cloud, sessionName: NAME },
+    ...CLOUD_TURNS,
+  });
   const ccm = await startCcm(config, { ...runtime, kube, cloud, metrics });
   return {
     ended: ccm.ended,

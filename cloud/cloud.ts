@@ -7,7 +7,7 @@ export type CallPriority = 'pod' | 'warm' | 'gc';
 /** The context of a call: its urgency and its limits. */
 export type CallContext = {
   readonly priority: CallPriority;
-  /** Callers of equal priority are served in turn by owner; usually the name of the node. */
+  /** Callers of equal priority are served in turn by owner; the name of a node, or a namespace. */
   readonly owner: string;
   readonly signal: AbortSignal;
   /** Most milliseconds for the whole call, its waits and retries included; default 60,000. */

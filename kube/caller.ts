@@ -45,7 +45,7 @@ export function createCaller(deps: CallerDeps): Send {
     let hasRenewed = false;
     for (let repeats = 0; ; repeats++) {
       const waitsFromMs = http.clock.monotonicMs();
-      await limiter.take(signal);
+      await limiter.take(signal, laneOf(call.path));
       observer?.onRateLimitWait?.(http.clock.monotonicMs() - waitsFromMs);
       const answer = await sendObserved(deps, call, signal);
       if (answer.status === 401 && !hasRenewed) {
@@ -59,6 +59,11 @@ export function createCaller(deps: CallerDeps): Send {
       await http.clock.sleep(retryAfterMs ?? WAIT_MS, signal);
     }
   };
+}
+
+/** The namespace of an object; what has none has a lane of its own, as a node that is written often. */
+function laneOf(path: string): string {
+  return /\/namespaces\/([^/?]+)\/./.exec(path)?.[1] ?? path;
 }
 
 async function sendObserved(deps: CallerDeps, call: ObjectCall, signal: AbortSignal | undefined): Promise<HttpAnswer> {

@@ -2,6 +2,7 @@ import { type BackoffSettings, backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { MAX_TEXT, messageText } from '../runtime/limit-text.ts';
 import type { Logger } from '../runtime/log.ts';
+import { TurnQueue } from '../runtime/turn-queue.ts';
 import { EventCorrelator, remember } from './events/event-correlator.ts';
 import { type EventInput, eventName, eventNamespace, eventObject } from './events/event-object.ts';
 import type { KubeClient } from './kube-client.ts';
@@ -21,7 +22,10 @@ type EventRecorderOptions = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
-  /** Most events that wait to be written; further ones are dropped. Default 1,000. */
+  /**
+   * Most events that wait to be written, and as many again of namespaces that have less than their share; further ones are
+   * dropped. Default 1,000.
+   */
   readonly queueLimit?: number;
   readonly observer?: EventObserver;
 };
@@ -47,21 +51,24 @@ const BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 30_000, factor: 2, jitte
 type Pending = { event: EventInput; count: number; readonly firstMs: number; lastMs: number };
 type Known = { readonly name: string; count: number; readonly firstMs: number };
 
-/** Creates a recorder. It writes one event at a time, in the order of their occurrence. */
+/** Creates a recorder. It writes one event at a time; namespaces take turns, and of each it is the order of occurrence. */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { clock, log, observer, queueLimit = QUEUE_LIMIT } = options;
   const correlator = new EventCorrelator();
   const pending = new Map<string, Pending>();
+  const turns = new TurnQueue<string>();
   const writer = new EventWriter(options);
   let draining: Promise<void> | undefined;
   const drain = async () => {
-    for (let [first] = pending; first !== undefined; [first] = pending) {
-      const [key, entry] = first;
+    for (let key = turns.take(); key !== undefined; key = turns.take()) {
+      const entry = pending.get(key);
       pending.delete(key);
-      await writer.write(key, entry);
+      if (entry !== undefined) await writer.write(key, entry);
     }
     draining = undefined;
   };
+  const isFull = (namespace: string): boolean =>
+    pending.size >= queueLimit && turns.sizeOf(namespace) >= queueLimit / Math.max(1, turns.laneCount);
   return {
     record: (input) => {
       // First: the text is also a key in the memory of the correlator and of the writer.
@@ -79,9 +86,10 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
         waiting.event = event;
         waiting.count += 1;
         waiting.lastMs = nowMs;
-      } else if (pending.size >= queueLimit) {
+      } else if (isFull(eventNamespace(event.involved))) {
         observer?.onEvent?.('dropped');
       } else {
+        turns.add(key, eventNamespace(event.involved));
         pending.set(key, { event, count: 1, firstMs: nowMs, lastMs: nowMs });
         draining ??= drain();
       }

@@ -1,17 +1,18 @@
 import { runInBackground } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { TurnQueue } from '../runtime/turn-queue.ts';
 
 type Waiter = { readonly enter: () => void };
 
 /**
- * A rate limit: `qps` calls per second in the long run and up to `burst` at once, in order of arrival. A caller that
- * gives up while it waits uses no token.
+ * A rate limit: `qps` calls per second in the long run and up to `burst` at once. Lanes of callers take turns; within a lane
+ * it is in order of arrival. A caller that gives up while it waits uses no token.
  */
 export class TokenBucket {
   readonly #clock: Clock;
   readonly #qps: number;
   readonly #burst: number;
-  readonly #waiters = new Set<Waiter>();
+  readonly #waiters = new TurnQueue<Waiter>();
   #tokens: number;
   #filledMs: number;
   #isPumping = false;
@@ -25,8 +26,8 @@ export class TokenBucket {
     this.#filledMs = clock.monotonicMs();
   }
 
-  /** Waits for a token. Rejects with the signal's reason when aborted before. */
-  async take(signal?: AbortSignal): Promise<void> {
+  /** Waits for a token, in the turn of a lane. Rejects with the signal's reason when aborted before. */
+  async take(signal?: AbortSignal, lane = ''): Promise<void> {
     signal?.throwIfAborted();
     this.#fill();
     if (this.#waiters.size === 0 && this.#tokens >= 1) {
@@ -40,7 +41,7 @@ export class TokenBucket {
       granted.reject(signal?.reason);
     };
     signal?.addEventListener('abort', leave, { once: true });
-    this.#waiters.add(waiter);
+    this.#waiters.add(waiter, lane);
     if (!this.#isPumping) runInBackground('handing out calls', this.#pump());
     try {
       await granted.promise;
@@ -58,11 +59,8 @@ export class TokenBucket {
         await this.#clock.sleep(Math.ceil(((1 - this.#tokens) * 1000) / this.#qps));
         continue;
       }
-      const [first] = this.#waiters;
-      if (first === undefined) break;
-      this.#waiters.delete(first);
       this.#tokens -= 1;
-      first.enter();
+      this.#waiters.take()?.enter();
     }
     this.#isPumping = false;
   }

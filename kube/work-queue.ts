@@ -1,5 +1,6 @@
 import { type BackoffSettings, backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { TurnQueue } from '../runtime/turn-queue.ts';
 
 /** Dependencies and settings of a work queue. */
 type WorkQueueOptions = {
@@ -7,6 +8,8 @@ type WorkQueueOptions = {
   readonly random: () => number;
   /** The delays of `addRateLimited`; default 50 ms, doubled each time, at most 5 minutes. */
   readonly backoff?: BackoffSettings;
+  /** The lane of a key; default: what is before its slash. A key of the lane '' is of the cluster, and of no tenant. */
+  readonly laneOf?: (key: string) => string;
 };
 
 const BACKOFF: BackoffSettings = { firstMs: 50, maxMs: 300_000, factor: 2, jitter: 0.3 };
@@ -18,15 +21,21 @@ type Delayed = { readonly dueMs: number; readonly cancel: AbortController };
 /**
  * A queue of keys, each at most once. A key that is being worked on is not handed out again before `done`. If it is
  * added meanwhile, it is queued again after that. So no change is missed, and one key is never worked on twice at once.
+ *
+ * Lanes, which are namespaces mostly, take turns, so that one with a thousand keys does not delay the first key of another.
+ * The keys of one lane are worked on by at most as many takers as are free besides: half of all when it is alone, and the
+ * next lane always finds one.
  */
 export class WorkQueue {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #backoff: BackoffSettings;
-  readonly #ready = new Set<string>();
-  /** Those of `#ready` that go before all others. */
-  readonly #urgent = new Set<string>();
-  readonly #running = new Set<string>();
+  readonly #laneOf: (key: string) => string;
+  readonly #ready = new TurnQueue<string>();
+  /** Keys that are being worked on, with their lanes. */
+  readonly #running = new Map<string, string>();
+  /** By lane, other than '': how many keys are being worked on. */
+  readonly #runningOf = new Map<string, number>();
   readonly #dirty = new Set<string>();
   /** Those of `#dirty` that were added by `addFirst`. */
   readonly #urgentAgain = new Set<string>();
@@ -36,13 +45,14 @@ export class WorkQueue {
   readonly #waiters = new Set<Waiter>();
   #closed: Error | undefined;
 
-  constructor({ clock, random, backoff = BACKOFF }: WorkQueueOptions) {
+  constructor({ clock, random, backoff = BACKOFF, laneOf = namespaceOf }: WorkQueueOptions) {
+    this.#laneOf = laneOf;
     this.#clock = clock;
     this.#random = random;
     this.#backoff = backoff;
   }
 
-  /** Number of keys that could be handed out now. */
+  /** Number of keys that wait. */
   get size(): number {
     return this.#ready.size;
   }
@@ -60,21 +70,14 @@ export class WorkQueue {
       for (const notify of this.#watchers.get(key) ?? []) notify();
       return;
     }
-    if (this.#ready.has(key)) return;
-    const [waiter] = this.#waiters;
-    if (waiter === undefined) {
-      this.#ready.add(key);
-      return;
-    }
-    this.#waiters.delete(waiter);
-    this.#running.add(key);
-    waiter.hand(key);
+    this.#ready.add(key, this.#laneOf(key));
+    this.#handOut();
   }
 
-  /** Adds a key that is handed out before all that were added by `add`, in the order of these calls. */
+  /** Adds a key that is handed out before all of its lane that were added by `add`, in the order of these calls. */
   addFirst(key: string): void {
     this.add(key);
-    if (this.#ready.has(key)) this.#urgent.add(key);
+    if (this.#ready.has(key)) this.#ready.add(key, '', true);
     else if (this.#dirty.has(key)) this.#urgentAgain.add(key);
   }
 
@@ -110,18 +113,10 @@ export class WorkQueue {
     this.#failures.delete(key);
   }
 
-  /** Takes the first urgent key, else the key that has waited longest; it counts as running until `done`. Rejects when aborted or closed. */
+  /** Takes the key whose turn is next; it counts as running until `done`. Rejects when aborted or closed. */
   async take(signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
     if (this.#closed !== undefined) throw this.#closed;
-    const [urgent] = this.#urgent;
-    const [first] = urgent === undefined ? this.#ready : this.#urgent;
-    if (first !== undefined) {
-      this.#ready.delete(first);
-      this.#urgent.delete(first);
-      this.#running.add(first);
-      return first;
-    }
     const taken = Promise.withResolvers<string>();
     const waiter: Waiter = { hand: taken.resolve, refuse: taken.reject };
     const onAbort = (): void => {
@@ -130,6 +125,7 @@ export class WorkQueue {
     };
     signal.addEventListener('abort', onAbort, { once: true });
     this.#waiters.add(waiter);
+    this.#handOut();
     try {
       return await taken.promise;
     } finally {
@@ -158,11 +154,31 @@ export class WorkQueue {
 
   /** Marks the work on a key as finished; the key is queued again if it was added meanwhile. */
   done(key: string): void {
-    if (!this.#running.delete(key)) return;
+    const lane = this.#running.get(key);
+    if (lane === undefined) return;
+    this.#running.delete(key);
+    const left = (this.#runningOf.get(lane) ?? 0) - 1;
+    if (left > 0) this.#runningOf.set(lane, left);
+    else this.#runningOf.delete(lane);
     const isUrgent = this.#urgentAgain.delete(key);
-    if (!this.#dirty.delete(key)) return;
-    if (isUrgent) this.addFirst(key);
+    if (!this.#dirty.delete(key)) this.#handOut();
+    else if (isUrgent) this.addFirst(key);
     else this.add(key);
+  }
+
+  /** Hands out keys as long as somebody waits for one and it is the turn of one. */
+  #handOut(): void {
+    const mayServe = (lane: string): boolean => lane === '' || (this.#runningOf.get(lane) ?? 0) < this.#waiters.size;
+    for (const waiter of this.#waiters) {
+      const key = this.#ready.peek(mayServe);
+      if (key === undefined) return;
+      const lane = this.#ready.laneOf(key) ?? '';
+      this.#ready.serve(key);
+      this.#waiters.delete(waiter);
+      this.#running.set(key, lane);
+      if (lane !== '') this.#runningOf.set(lane, (this.#runningOf.get(lane) ?? 0) + 1);
+      waiter.hand(key);
+    }
   }
 
   /** Stops handing out keys and drops all that wait. Idempotent. */
@@ -174,8 +190,11 @@ export class WorkQueue {
     for (const { cancel } of this.#delayed.values()) cancel.abort('the work queue is closed');
     this.#delayed.clear();
     this.#ready.clear();
-    this.#urgent.clear();
     this.#dirty.clear();
     this.#urgentAgain.clear();
   }
+}
+
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf('/')));
 }

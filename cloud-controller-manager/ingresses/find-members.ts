@@ -36,7 +36,16 @@ export function findMembers(
   };
 }
 
-function compareAges({ head: one }: Member, { head: other }: Member): number {
+/**
+ * Returns the namespace in whose turn a group is worked on: that of its oldest Ingress, as its younger ones cannot choose
+ * whom it counts for. `group` where it has none.
+ */
+export function namespaceOfGroup(objects: readonly KubeObject[]): string {
+  const [oldest] = objects.map((object) => ({ head: readIngressHead(object) })).toSorted(compareAges);
+  return oldest?.head.namespace ?? 'group';
+}
+
+function compareAges({ head: one }: Pick<Member, 'head'>, { head: other }: Pick<Member, 'head'>): number {
   if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? -1 : 1;
   return one.uid < other.uid ? -1 : 1;
 }

@@ -17,7 +17,7 @@ import type { OwnerObjects } from '../balancers/write-owner.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { decideIngress } from './decide-ingress.ts';
 import { isJoined } from './decide-membership.ts';
-import { findMembers, type Member, type Members } from './find-members.ts';
+import { findMembers, type Member, type Members, namespaceOfGroup } from './find-members.ts';
 import { GroupClaims } from './group-claims.ts';
 import { GroupReservations } from './group-reservations.ts';
 import { INGRESSES_BY } from './ingress-indexes.ts';
@@ -92,7 +92,8 @@ export class GroupSync {
     };
     const listenerName = groupListenerNameOf(this.#deps.config.clusterId, loadBalancerId);
     const { cloudTimeoutMs: timeoutMs } = this.#deps.config;
-    const context: CallContext = { priority: 'warm', owner: unitKey, signal, timeoutMs };
+    const owner = namespaceOfGroup(objects);
+    const context: CallContext = { priority: 'warm', owner, signal, timeoutMs };
     let work: 'serve' | 'release' = 'serve';
     try {
       const brought = await this.#bring({ unitKey, loadBalancerId, listenerName }, members, context);

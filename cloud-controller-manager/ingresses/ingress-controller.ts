@@ -16,8 +16,9 @@ import { GATHER_MS, GATHER_PODS_MS, OWNER_BACKOFF, type SharedParts } from '../s
 import { awaitIngressRights } from './await-rights.ts';
 import { backendServicesOf } from './backend-services.ts';
 import { decideIngress } from './decide-ingress.ts';
-import { unitKeysOf } from './decide-membership.ts';
+import { groupOf, unitKeysOf } from './decide-membership.ts';
 import { findDirectIngresses } from './find-gate-ingresses.ts';
+import { namespaceOfGroup } from './find-members.ts';
 import { INGRESS_INDEXES, INGRESSES_BY } from './ingress-indexes.ts';
 import { hasBalancer, isDirect, isSkipped, usesConfig } from './ingress-needs.ts';
 import { IngressPlanner } from './ingress-planner.ts';
@@ -28,8 +29,8 @@ import { readIngressHead } from './read-ingress.ts';
 import { SecretReader } from './read-secrets.ts';
 import { CertificateSweep } from './sweep-certificates.ts';
 
-/** Units that are worked on at once. */
-const WORKERS = 64;
+/** Units that are worked on at once; those of one namespace take at most half. */
+const WORKERS = 128;
 
 /** Keeps a load balancer for each Ingress of ours, or for a group of them. */
 export class IngressController {
@@ -53,7 +54,7 @@ export class IngressController {
     this.#parts = parts;
     this.ingresses = openInformer({ ...common, type: INGRESSES, indexes: INGRESS_INDEXES });
     this.#classes = openInformer({ ...common, type: INGRESS_CLASSES });
-    this.#queue = new WorkQueue({ clock, random, backoff: OWNER_BACKOFF });
+    this.#queue = new WorkQueue({ clock, random, backoff: OWNER_BACKOFF, laneOf: (key) => this.#namespaceOf(key) });
     this.#secrets = new SecretReader(deps, (ingress) => this.#queueIngress(this.ingresses.get(ingress), 0));
     this.#certificates = new CertificateKeeper(deps);
     const followed = parts.pods.open((service, isUrgent) => this.#onEndpoints(service, isUrgent));
@@ -214,6 +215,11 @@ export class IngressController {
       else if (after === 0) this.#queue.add(key);
       else this.#queue.addAfter(key, after);
     }
+  }
+
+  #namespaceOf(unitKey: string): string {
+    if (groupOf(unitKey) === undefined) return unitKey.slice(0, unitKey.indexOf('/'));
+    return namespaceOfGroup(this.ingresses.byIndex(INGRESSES_BY.unit, unitKey));
   }
 
   #controllerOf(className: string): string | undefined {

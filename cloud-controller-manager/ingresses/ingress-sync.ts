@@ -177,8 +177,8 @@ export class IngressSync {
     this.#sync.forgetOwner(key);
   }
 
-  #contextOf({ key }: IngressHead, signal: AbortSignal): CallContext {
-    return { priority: 'warm', owner: `ingress ${key}`, signal, timeoutMs: this.#deps.config.cloudTimeoutMs };
+  #contextOf({ namespace: owner }: IngressHead, signal: AbortSignal): CallContext {
+    return { priority: 'warm', owner, signal, timeoutMs: this.#deps.config.cloudTimeoutMs };
   }
 }
 

@@ -16,8 +16,11 @@ import { readServiceHead } from './read-service.ts';
 import { ServiceSync } from './service-sync.ts';
 import { GATHER_MS, GATHER_PODS_MS, OWNER_BACKOFF, type SharedParts } from './shared-parts.ts';
 
-/** Services that are worked on at once. Changes of one load balancer wait for each other in the cloud. */
-const WORKERS = 128;
+/**
+ * Services that are worked on at once; those of one namespace take at most half. Changes of one load balancer wait for each
+ * other in the cloud.
+ */
+const WORKERS = 256;
 
 /** Keeps a load balancer for each Service of type LoadBalancer, with Nodes or Pods as its backends. */
 export class ServiceController {

@@ -146,7 +146,7 @@ export class ServiceSync {
     this.#reports.forget(key);
   }
 
-  #contextOf({ key: owner }: ServiceHead, signal: AbortSignal): CallContext {
+  #contextOf({ namespace: owner }: ServiceHead, signal: AbortSignal): CallContext {
     return { priority: 'warm', owner, signal, timeoutMs: this.#deps.config.cloudTimeoutMs };
   }
 }

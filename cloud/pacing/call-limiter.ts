@@ -38,6 +38,8 @@ export type PacingSettings = {
   readonly productPerSecond: number;
   /** Most calls of one product in flight, so that memory stays bounded when the cloud hangs. */
   readonly productInFlight: number;
+  /** Every so many-th turn goes to the owner, or the API, that was served longest ago, whatever its rank; at least 1. */
+  readonly blindEvery: number;
   /** The initial rate of an API: its documented limit. */
   apiStartPerSecond(product: string, action: string): number;
 };
@@ -67,9 +69,6 @@ const RANK: Readonly<Record<CallPriority, number>> = { pod: 2, warm: 1, gc: 0 };
 const FLOOR_PER_SECOND = 0.5;
 /** Growth a second, as a share of the ceiling: a tenth of the rate returns in little more than a second of calls. */
 const GROWTH_SHARE_PER_SECOND = 0.08;
-
-/** Every so many-th grant of a product goes to the API that was served longest ago, whatever waits at the others. */
-const OLDEST_FIRST_EVERY = 16;
 
 /** A queued call; `CallLimiter.leave` removes it. */
 type QueuedTicket<T> = { readonly ticket: Ticket; readonly entry: QueueEntry<Waiting<T>> };
@@ -161,7 +160,7 @@ export class CallLimiter<T> {
       const productWaitMs = rateWaitMs(product.rate, nowMs);
       if (productWaitMs > 0) return productWaitMs;
       const ready = waiting.filter((api) => rateWaitMs(api.rate, nowMs) === 0);
-      const isOldestFirst = (product.grants + 1) % OLDEST_FIRST_EVERY === 0;
+      const isOldestFirst = (product.grants + 1) % this.#settings.blindEvery === 0;
       const choose = isOldestFirst ? longestUnserved : preferred;
       const next = ready.reduce<Api<T> | undefined>((best, api) => choose(best, api), undefined);
       if (next === undefined) return Math.min(...waiting.map((api) => rateWaitMs(api.rate, nowMs)));
@@ -192,7 +191,12 @@ export class CallLimiter<T> {
     const known = product.apis.get(action);
     if (known !== undefined) return known;
     const settings = this.#rateSettings(this.#settings.apiStartPerSecond(productName, action));
-    const made: Api<T> = { settings, rate: createRate(settings, nowMs), queue: new FairQueue(), lastServed: 0 };
+    const made: Api<T> = {
+      settings,
+      rate: createRate(settings, nowMs),
+      queue: new FairQueue(this.#settings.blindEvery),
+      lastServed: 0,
+    };
     product.apis.set(action, made);
     return made;
   }

@@ -20,6 +20,8 @@ type OpenCloudDeps = {
   readonly observer?: CallObserver;
   /** Name of the role session in the cloud's audit log. */
   readonly sessionName: string;
+  /** @see TencentCloudSettings */
+  readonly blindEvery?: number;
 };
 
 /** The cloud, and the credentials that its calls are signed with. */
@@ -47,10 +49,10 @@ export async function connectCloud(
 /** Opens the cloud according to the settings. Makes no call and reads no credentials before the first call. */
 export function openCloud(config: CloudSettings, region: string, deps: OpenCloudDeps): OpenCloud {
   const endpoint = endpointOf(config, region);
-  const { clock, random, env, get, observer } = deps;
+  const { clock, random, env, get, observer, blindEvery } = deps;
   const credentials = credentialSourceOf({ ...config, sessionName: deps.sessionName }, { clock, env, get, endpoint });
   const api = openSdkApi(endpoint, credentials);
-  const settings = { productPerSecond: config.productQps };
+  const settings = { productPerSecond: config.productQps, ...(blindEvery === undefined ? {} : { blindEvery }) };
   const cloud = createTencentCloud({ api, clock, random, ...(observer && { observer }) }, settings);
   return { cloud, credentials };
 }

@@ -53,6 +53,8 @@ export type TencentCloudSettings = {
   readonly productPerSecond?: number;
   /** Most calls of one product in flight; default 100. */
   readonly productInFlight?: number;
+  /** Every so many-th call is that of the owner that was served longest ago, whatever its priority; default 16. */
+  readonly blindEvery?: number;
 };
 
 /** The port to the cloud, with the state of its pacing. */
@@ -80,6 +82,7 @@ export type TencentCloud = Cloud & {
 
 const PRODUCT_PER_SECOND = 50;
 const PRODUCT_IN_FLIGHT = 100;
+const BLIND_EVERY = 16;
 
 /**
  * Creates the cloud port on Tencent Cloud's API. Every call goes through one pacing, one retry policy and one set of
@@ -90,6 +93,7 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
   const scheduler = new CallScheduler(clock, {
     productPerSecond: settings.productPerSecond ?? PRODUCT_PER_SECOND,
     productInFlight: settings.productInFlight ?? PRODUCT_IN_FLIGHT,
+    blindEvery: settings.blindEvery ?? BLIND_EVERY,
     apiStartPerSecond: (_product, action) => documentedPerSecond(action),
   });
   const call = createCaller({ ...deps, scheduler });

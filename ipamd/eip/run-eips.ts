@@ -26,7 +26,7 @@ type RunEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'claimCache'> & {
 };
 
 /** EIPs are few dozens, and each mostly waits for the cloud. */
-const WORKERS = 20;
+const WORKERS = 40;
 
 /** Reconciles the EIPs of all Pods until aborted, once every informer has its first list. For the leader only. */
 export async function runEips(deps: RunEipsDeps, signal: AbortSignal): Promise<void> {

@@ -25,7 +25,7 @@ type RunClaimsDeps = Omit<ClaimReconcilerDeps, 'claims' | 'vips'> &
   };
 
 /** A reconcile of a claim makes one or two writes; the rate of calls limits the throughput. */
-const WORKERS = 8;
+const WORKERS = 16;
 /** Retry while the subnets were not described. */
 const STARTING_MS = 500;
 

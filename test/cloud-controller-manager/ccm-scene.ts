@@ -4,6 +4,7 @@ import { type RunningCcm, startCcm } from '../../cloud-controller-manager/ccm.ts
 import { readCcmConfig } from '../../cloud-controller-manager/config/ccm-config.ts';
 import type { ControllerName } from '../../cloud-controller-manager/config/controllers-value.ts';
 import type { CcmConfig } from '../../cloud-controller-manager/config/options.ts';
+import { CLOUD_TURNS } from '../../cloud-controller-manager/controller/cloud-turns.ts';
 import type { Controller } from '../../cloud-controller-manager/leading/controllers.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { silentLogger } from '../../runtime/log.ts';
@@ -124,7 +125,7 @@ export async function ccmScene({ beside, newUid }: SceneOptions = {}): Promise<C
     runs,
     start: async (name, flags = [], controllers = recording(name), calls = AS_THEY_ARE) => {
       const random = seededRandom(++serial);
-      const cloud = createTencentCloud({ api: calls.api(createInProcessApi(host)), clock, random });
+      const cloud = createTencentCloud({ api: calls.api(createInProcessApi(host)), clock, random }, CLOUD_TURNS);
       const user = serviceAccountUser('kube-system', ACCOUNT);
       const kube = calls.kube(server.client({ user, userAgent: name }));
       const runtime = { clock, log: silentLogger, random, kube, cloud, release: 'test', identity: name, controllers };

@@ -109,11 +109,55 @@ test('WorkQueue: of several later times the earliest counts; failures make the w
   t.is(await taken(), 100);
 });
 
+test('WorkQueue: a namespace with a thousand keys delays the first key of another by one turn', async (t) => {
+  const queue = new WorkQueue({ clock: new VirtualClock(), random: () => 0 });
+  for (let at = 0; at < 1_000; at++) queue.addFirst(`greedy/${at}`);
+  for (const key of ['shop/web', 'blog/web']) queue.add(key);
+  const taken: string[] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    const key = await queue.take(never);
+    taken.push(key.slice(0, key.indexOf('/')));
+    queue.done(key);
+  }
+  t.deepEqual(taken, ['greedy', 'shop', 'blog', 'greedy']);
+});
+
+test('runController: a namespace whose work never ends leaves workers to the others, and takes half when it is alone', async (t) => {
+  const clock = new VirtualClock();
+  const queue = new WorkQueue({ clock, random: () => 0 });
+  const stop = new AbortController();
+  const running = new Set<string>();
+  const reconcile = async (key: string) => {
+    running.add(key);
+    if (key.startsWith('greedy')) await clock.sleep(3_600_000, stop.signal).catch(() => {});
+    return { kind: 'done' } as const;
+  };
+  const workers = 16;
+  const controller = runController({ name: 'x', queue, workers, reconcile, clock, log: silentLogger }, stop.signal);
+  for (let namespace = 0; namespace < 3; namespace++)
+    for (let at = 0; at < 100; at++) queue.add(`greedy-${namespace}/${at}`);
+  await clock.advance(1_000);
+  const held = Map.groupBy(running, (key) => key.slice(0, key.indexOf('/')));
+  t.true([...held.values()].every(({ length }) => length <= workers / 2));
+  for (let at = 0; at < 100; at++) queue.add(`shop/${at}`);
+  await clock.advance(1_000);
+  t.is([...running].filter((key) => key.startsWith('shop')).length, 100);
+  stop.abort(new Error('over'));
+  queue.close();
+  await clock.run(controller);
+});
+
+test('WorkQueue: keys of no namespace are in one lane, and every taker may have one', async (t) => {
+  const queue = new WorkQueue({ clock: new VirtualClock(), random: () => 0 });
+  for (const key of ['n1', 'n2', 'n3']) queue.add(key);
+  t.deepEqual([await queue.take(never), await queue.take(never), await queue.take(never)], ['n1', 'n2', 'n3']);
+});
+
 test('runController: never runs a key twice at once, loses no change, and survives failures', async (t) => {
   const scenario = fc.record({
     seed: fc.integer(),
     workers: fc.integer({ min: 1, max: 4 }),
-    adds: fc.array(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 300 })), { maxLength: 40 }),
+    adds: fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 300 })), { maxLength: 40 }),
   });
   await assertLaw(
     t,
@@ -139,7 +183,7 @@ test('runController: never runs a key twice at once, loses no change, and surviv
         const options = { name: 'test', queue, workers, reconcile, clock, log: silentLogger };
         const controller = runController(options, stop.signal);
         for (const [number, waitMs] of adds) {
-          const key = `k${number}`;
+          const key = number < 3 ? `k${number}` : `ns-${number % 2}/k${number}`;
           version.set(key, (version.get(key) ?? 0) + 1);
           queue.add(key);
           await clock.advance(waitMs);
@@ -203,4 +247,15 @@ test('TokenBucket: lets through at most burst + rate x time, in order, whoever g
       }),
     { numRuns: 100 },
   );
+});
+
+test('TokenBucket: lanes take turns, and within one it is in order', async (t) => {
+  const clock = new VirtualClock();
+  const bucket = new TokenBucket(clock, 10, 1);
+  const entered: string[] = [];
+  const call = (lane: string, name: string) => bucket.take(never, lane).then(() => void entered.push(name));
+  const all = Array.from({ length: 50 }, (_, at) => call('greedy', `greedy ${at}`));
+  all.push(call('shop', 'shop 0'), call('shop', 'shop 1'));
+  await clock.run(Promise.all(all));
+  t.deepEqual(entered.slice(0, 6), ['greedy 0', 'greedy 1', 'shop 0', 'greedy 2', 'shop 1', 'greedy 3']);
 });

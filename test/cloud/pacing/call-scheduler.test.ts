@@ -3,7 +3,7 @@ import type { Ticket } from '../../../cloud/pacing/call-limiter.ts';
 import { CallScheduler, type CallVerdict } from '../../../cloud/pacing/call-scheduler.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-const SETTINGS = { productPerSecond: 50, productInFlight: 100, apiStartPerSecond: () => 20 };
+const SETTINGS = { productPerSecond: 50, productInFlight: 100, blindEvery: 16, apiStartPerSecond: () => 20 };
 const NEVER = new AbortController().signal;
 
 function ticket(change: Partial<Ticket> = {}): Ticket {

@@ -20,7 +20,7 @@ test('FairQueue: gives out everything once, one owner of one rank in order of ar
     t,
     () =>
       fc.property(arbItems, (items) => {
-        const queue = new FairQueue<Item>();
+        const queue = new FairQueue<Item>(16);
         for (const [serial, { rank, owner }] of items.entries()) queue.add({ rank, owner, serial }, rank, owner);
         const taken = drain(queue);
         if (taken.length !== items.length || queue.size !== 0) return false;
@@ -36,7 +36,7 @@ test('FairQueue: gives out everything once, one owner of one rank in order of ar
 });
 
 test('FairQueue: an owner with a thousand wishes waits for nobody, and nobody for it', (t) => {
-  const queue = new FairQueue<Item>();
+  const queue = new FairQueue<Item>(16);
   for (let serial = 0; serial < 1_000; serial++) queue.add({ rank: 1, owner: 'greedy', serial }, 1, 'greedy');
   for (const owner of ['a', 'b', 'c']) queue.add({ rank: 1, owner, serial: 0 }, 1, owner);
   const firstFour = [1, 2, 3, 4].map(() => queue.take()?.item.owner);
@@ -44,7 +44,7 @@ test('FairQueue: an owner with a thousand wishes waits for nobody, and nobody fo
 });
 
 test("FairQueue: higher rank goes first, and one turn in sixteen is the eldest's", (t) => {
-  const queue = new FairQueue<Item>();
+  const queue = new FairQueue<Item>(16);
   queue.add({ rank: 0, owner: 'old', serial: 0 }, 0, 'old');
   for (let serial = 1; serial <= 100; serial++) queue.add({ rank: 2, owner: 'pods', serial }, 2, 'pods');
   const order = drain(queue).map((item) => item.owner);
@@ -56,7 +56,7 @@ test('FairQueue: no item is passed over for ever while others of higher rank kee
     t,
     () =>
       fc.property(fc.integer({ min: 1, max: 30 }), fc.constantFrom('a', 'b', 'c'), (waiting, owner) => {
-        const queue = new FairQueue<Item>();
+        const queue = new FairQueue<Item>(16);
         for (let serial = 0; serial < waiting; serial++) queue.add({ rank: 0, owner, serial }, 0, owner);
         let served = 0;
         for (let turn = 1; turn <= waiting * 16; turn++) {
@@ -70,7 +70,7 @@ test('FairQueue: no item is passed over for ever while others of higher rank kee
 });
 
 test('FairQueue: a place that is removed is not given out', (t) => {
-  const queue = new FairQueue<string>();
+  const queue = new FairQueue<string>(16);
   const first = queue.add('first', 1, 'a');
   queue.add('second', 1, 'a');
   t.true(queue.remove(first));

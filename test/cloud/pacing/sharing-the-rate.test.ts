@@ -7,7 +7,7 @@ import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { contextOf, SPEC } from '../cloud-fixture.ts';
 
-const SETTINGS = { productPerSecond: 50, productInFlight: 100, apiStartPerSecond: () => 20 };
+const SETTINGS = { productPerSecond: 50, productInFlight: 100, blindEvery: 16, apiStartPerSecond: () => 20 };
 const NEVER = new AbortController().signal;
 const fine = (): CallVerdict => ({ isThrottled: false, afterMs: 0 });
 
