@@ -2,13 +2,16 @@ import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError, KubeError } from '../../kube/kube-error.ts';
 import { SECRETS } from '../../kube/resource-types.ts';
+import { TokenBucket } from '../../kube/token-bucket.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
-import type { BackoffSettings } from '../../runtime/backoff.ts';
+import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import { recordOf } from '../../runtime/json.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import type { SecretFacts } from './plan-certificates.ts';
+import { parseSecret, type SecretFacts } from './plan-certificates.ts';
 
-type ReaderDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random'>;
+type ReaderDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random'> & {
+  readonly metrics: Pick<ControllerDeps['metrics'], 'certificates'>;
+};
 
 /** An Ingress, as far as its Secrets are concerned. */
 type SecretUser = {
@@ -28,33 +31,45 @@ type KeptSecret = {
   readonly name: string;
   readonly users: Set<string>;
   facts: SecretFacts;
+  /** Whether the API server was asked for it. */
+  isAsked: boolean;
+  /** How many times in a row there was nothing to read. */
+  absences: number;
 };
 
 /** A Secret is read again after so long. */
 const PERIOD_MS = 60_000;
-/** Of many Secrets so many milliseconds for each: five a second, a quarter of the default of --kube-api-qps. */
-const APART_MS = 200;
-const WORKERS = 4;
+/** One that is missing, or may not be read, is asked for again after so long; mostly it comes soon, or never. */
+const ABSENT: BackoffSettings = { firstMs: 30_000, maxMs: 600_000, factor: 2, jitter: 0.3 };
+/** Secrets that are read again, a second: a quarter of the default of --kube-api-qps. Namespaces take turns. */
+const AGAIN_PER_SECOND = 5;
+/** Half of them at most for one namespace. */
+const WORKERS = 16;
 const BACKOFF: BackoffSettings = { firstMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.3 };
 /** What certificates are made of; nothing else of a Secret is kept. */
 const KEYS = ['tls.crt', 'tls.key', 'qcloud_cert_id', 'qcloud_ca_cert_id'] as const;
 /** Most characters of a value that are kept, in base64; a certificate that may be uploaded has fewer. */
 const MAX_CHARS = 100_000;
-/** Most characters of all Secrets; what is more is `unkept`, or stays as it was. */
+/** Most characters of all Secrets. What is more is `unkept`, but for namespaces that have less than an equal share of it. */
 const MAX_CHARS_OF_ALL = 64 * 1024 * 1024;
 const UNKNOWN: SecretFacts = { kind: 'unknown' };
 
 /**
  * Reads the Secrets that Ingresses name, each by `get`, so that a Role with their names is enough. What is known is
  * answered from memory. A Secret is read when it is named first, when the spec of an Ingress that names it changes, and
- * each minute. While the API server does not answer, what was known stays.
+ * each minute; what is not there more and more rarely. While the API server does not answer, what was known stays.
+ *
+ * Namespaces take turns, and each has its share of the room: one that names thousands of Secrets delays its own.
  */
 export class SecretReader {
   readonly #deps: ReaderDeps;
   readonly #onChange: (ingress: string) => void;
   readonly #queue: WorkQueue;
+  readonly #pace: TokenBucket;
   readonly #secrets = new Map<string, KeptSecret>();
   readonly #uses = new Map<string, Use>();
+  /** By namespace: characters that are kept. */
+  readonly #charsOf = new Map<string, number>();
   #chars = 0;
 
   /** @param onChange called with `namespace/name` of each Ingress of which a Secret has changed */
@@ -62,6 +77,8 @@ export class SecretReader {
     this.#deps = deps;
     this.#onChange = onChange;
     this.#queue = new WorkQueue({ clock: deps.clock, random: deps.random, backoff: BACKOFF });
+    this.#pace = new TokenBucket(deps.clock, AGAIN_PER_SECOND, 1);
+    deps.metrics.certificates.showSecrets(() => this.#countKinds());
   }
 
   /**
@@ -77,13 +94,25 @@ export class SecretReader {
       secrets.add(secret);
       const known = this.#secrets.get(secret);
       known?.users.add(key);
-      if (known === undefined) this.#secrets.set(secret, { namespace, name, users: new Set([key]), facts: UNKNOWN });
-      if (known === undefined || before?.generation !== generation) this.#queue.add(secret);
+      if (known === undefined)
+        this.#secrets.set(secret, {
+          ...{ namespace, name, users: new Set([key]), facts: UNKNOWN },
+          ...{ isAsked: false, absences: 0 },
+        });
+      if (known !== undefined && before?.generation === generation) continue;
+      // It is read without waiting for the pace, and soon again if it is not there yet.
+      if (known !== undefined) Object.assign(known, { isAsked: false, absences: 0 });
+      this.#queue.addFirst(secret);
     }
     for (const secret of before?.secrets ?? []) if (!secrets.has(secret)) this.#leave(secret, key);
     if (secrets.size === 0) this.#uses.delete(key);
     else this.#uses.set(key, { generation, secrets });
     return (name) => this.#secrets.get(`${namespace}/${name}`)?.facts ?? UNKNOWN;
+  }
+
+  /** Tells whether a Secret waits to be read: its namespace names many. */
+  isInLine(namespace: string, name: string): boolean {
+    return this.#secrets.get(`${namespace}/${name}`)?.isAsked === false;
   }
 
   /** Forgets an Ingress, and the Secrets that no other one names. Idempotent. */
@@ -104,11 +133,16 @@ export class SecretReader {
   async #read(key: string, signal: AbortSignal): Promise<ReconcileResult> {
     const secret = this.#secrets.get(key);
     if (secret === undefined) return { kind: 'done' };
+    if (secret.isAsked) await this.#pace.take(signal, secret.namespace);
+    secret.isAsked = true;
     const facts = await this.#get(secret, signal);
     // It may have been forgotten meanwhile.
     if (this.#secrets.get(key) === secret) this.#keep(key, secret, facts);
-    const periodMs = Math.max(PERIOD_MS, this.#secrets.size * APART_MS);
-    return { kind: 'again', afterMs: periodMs * (0.75 + this.#deps.random() / 2) };
+    secret.absences = facts.kind === 'found' ? 0 : secret.absences + 1;
+    const { random } = this.#deps;
+    const afterMs =
+      secret.absences > 0 ? backoffMs(ABSENT, secret.absences, random()) : PERIOD_MS * (0.75 + random() / 2);
+    return { kind: 'again', afterMs };
   }
 
   /** @throws KubeError when the API server does not say what there is */
@@ -127,22 +161,40 @@ export class SecretReader {
   }
 
   #keep(key: string, secret: KeptSecret, facts: SecretFacts): void {
-    if (areEqual(secret.facts, facts)) return;
-    const chars = this.#chars - charsOf(secret.facts) + charsOf(facts);
-    if (chars > MAX_CHARS_OF_ALL) {
+    const isKept = this.#hasRoom(secret, charsOf(facts) - charsOf(secret.facts));
+    const kept: SecretFacts = isKept ? facts : { kind: 'unkept' };
+    if (areEqual(secret.facts, kept)) return;
+    if (!isKept)
       this.#deps.log.warn('the Secrets of Ingresses are too large to be kept; one is not read', { secret: key });
-      if (secret.facts.kind !== 'found') this.#keep(key, secret, { kind: 'unkept' });
-      return;
-    }
-    this.#chars = chars;
-    secret.facts = facts;
+    if (kept.kind === 'found') parseSecret(kept);
+    this.#count(secret, charsOf(kept) - charsOf(secret.facts));
+    secret.facts = kept;
     for (const ingress of secret.users) this.#onChange(ingress);
+  }
+
+  /** Whether all Secrets find room, or those of this namespace take no more than an equal share. */
+  #hasRoom({ namespace }: KeptSecret, more: number): boolean {
+    const its = this.#charsOf.get(namespace) ?? 0;
+    const namespaces = this.#charsOf.size + (this.#charsOf.has(namespace) ? 0 : 1);
+    return this.#chars + more <= MAX_CHARS_OF_ALL || its + more <= MAX_CHARS_OF_ALL / namespaces;
+  }
+
+  #count({ namespace }: KeptSecret, more: number): void {
+    this.#chars += more;
+    const its = (this.#charsOf.get(namespace) ?? 0) + more;
+    if (its > 0) this.#charsOf.set(namespace, its);
+    else this.#charsOf.delete(namespace);
+  }
+
+  #countKinds(): ReadonlyMap<SecretFacts['kind'], number> {
+    const kinds = Map.groupBy(this.#secrets.values(), ({ facts }) => facts.kind);
+    return new Map([...kinds].map(([kind, its]) => [kind, its.length]));
   }
 
   #leave(key: string, ingress: string): void {
     const secret = this.#secrets.get(key);
     if (secret?.users.delete(ingress) !== true || secret.users.size > 0) return;
-    this.#chars -= charsOf(secret.facts);
+    this.#count(secret, -charsOf(secret.facts));
     this.#secrets.delete(key);
   }
 }

@@ -8,6 +8,8 @@ export type CertificatesObserver = {
   onOutcome(outcome: CertificateOutcome): void;
   /** After each sweep: how many certificates of this cluster the account has. */
   onSwept(counts: { readonly used: number; readonly unused: number }): void;
+  /** Sets the source of how many Secrets are in which state; read at each scrape. */
+  showSecrets(count: () => ReadonlyMap<string, number>): void;
   /** Sets the source of the expiries of what Ingresses use, milliseconds since the epoch; read at each scrape. */
   showExpiry(expiriesMs: () => readonly number[]): void;
 };
@@ -25,6 +27,15 @@ export function createCertificatesObserver(factory: MetricFactory): Certificates
     ['state'],
   );
   let source: () => readonly number[] = () => [];
+  let countSecrets: () => ReadonlyMap<string, number> = () => new Map();
+  factory.gauge(
+    'ingress_secrets',
+    'Secrets that Ingresses name, by what is known of them: found, missing, forbidden, unknown (not read yet), unkept (no room).',
+    ['state'],
+    (gauge) => {
+      for (const [state, count] of countSecrets()) gauge.set({ state }, count);
+    },
+  );
   factory.gauge(
     'certificate_expiry_timestamp_seconds',
     'When the first certificate of a Secret expires that an Ingress uses, seconds since the epoch; 0: none is used.',
@@ -39,6 +50,9 @@ export function createCertificatesObserver(factory: MetricFactory): Certificates
     onSwept: ({ used, unused }) => {
       swept.set({ state: 'used' }, used);
       swept.set({ state: 'unused' }, unused);
+    },
+    showSecrets: (count) => {
+      countSecrets = count;
     },
     showExpiry: (expiriesMs) => {
       source = expiriesMs;

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import test from 'ava';
 import { SecretReader } from '../../../cloud-controller-manager/ingresses/read-secrets.ts';
+import { createCcmMetrics } from '../../../cloud-controller-manager/observability/metrics.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { KubeError } from '../../../kube/kube-error.ts';
 import { SECRETS } from '../../../kube/resource-types.ts';
@@ -31,7 +32,13 @@ class SecretWorld {
   fault: KubeError | undefined;
   /** Values of each Secret instead. */
   data: Readonly<Record<string, string>> | undefined;
+  /** Values of the Secrets of a namespace, which are there whatever their names are. */
+  dataOf: (namespace: string) => Readonly<Record<string, string>> | undefined = () => undefined;
+  /** What an answer takes besides. */
+  latencyMs = 0;
   reads = 0;
+  /** Secrets by what is known of them, as the metric has them. */
+  states: () => ReadonlyMap<string, number> = () => new Map();
   readonly #ended = new AbortController();
 
   constructor() {
@@ -45,11 +52,26 @@ class SecretWorld {
       get: async (...args) => {
         this.reads += 1;
         if (this.fault !== undefined) throw this.fault;
+        if (this.latencyMs > 0) await clock.sleep(this.latencyMs);
+        const [, { name, namespace = '' }] = args;
+        const data = this.dataOf(namespace);
+        const metadata = { name, namespace };
+        if (data !== undefined) return { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data };
         const found = await client.get(...args);
         return found === undefined || this.data === undefined ? found : { ...found, data: this.data };
       },
     };
-    const deps = { kube, clock, log: keepingLog(this.lines), random: seededRandom(2) };
+    const { certificates } = createCcmMetrics(clock, { release: 'test' });
+    const showSecrets = (count: () => ReadonlyMap<string, number>): void => {
+      this.states = count;
+    };
+    const deps = {
+      kube,
+      clock,
+      log: keepingLog(this.lines),
+      random: seededRandom(2),
+      metrics: { certificates: { ...certificates, showSecrets } },
+    };
     this.reader = new SecretReader(deps, (ingress) => this.changed.push(ingress));
   }
 
@@ -195,16 +217,93 @@ test('what no Ingress names any more is not read', async (t) => {
 test('a thousand Secrets are read five a second, after the first time', async (t) => {
   const world = new SecretWorld();
   await world.start();
-  world.reader.secretsOf(
-    INGRESS,
-    Array.from({ length: 1_000 }, (_, at) => `locked-${at}`),
-  );
+  const names = Array.from({ length: 1_000 }, (_, at) => `tls-${at}`);
+  await world.grant(names);
+  for (const name of names) await world.write(name, 'one');
+  world.reader.secretsOf(INGRESS, names);
   await world.clock.advance(10 * SECOND_MS);
   t.is(world.reads, 1_000);
   await world.clock.advance(1_000 * SECOND_MS);
   t.true(world.reads > 5_000 && world.reads < 7_000, `${world.reads} reads`);
   world.stop();
 });
+
+test('what is missing is asked for more and more rarely, and at once when the spec of its Ingress changes', async (t) => {
+  const world = new SecretWorld();
+  await world.start();
+  const timesMs: number[] = [];
+  for (let second = 0; second < 7_200; second++) {
+    const before = world.reads;
+    if (second === 0) world.facts('gone');
+    await world.clock.advance(SECOND_MS);
+    if (world.reads > before) timesMs.push(second * SECOND_MS);
+  }
+  const waits = timesMs.slice(1).map((atMs, at) => atMs - (timesMs[at] ?? 0));
+  t.true((waits[0] ?? 0) <= 40 * SECOND_MS, `${waits}`);
+  t.true(waits.length < 20 && waits.slice(-5).every((wait) => wait > 400 * SECOND_MS), `${waits}`);
+  await world.write('gone', 'there');
+  world.facts('gone', 2);
+  await world.clock.advance(SECOND_MS);
+  t.is(world.facts('gone', 2).kind, 'found');
+  world.stop();
+});
+
+test('a namespace that names thousands of Secrets delays no Secret and no renewal of another, and has its own event', async (t) => {
+  const world = new SecretWorld();
+  await world.start();
+  for (let ingress = 0; ingress < 4; ingress++) {
+    const names = Array.from({ length: 1_000 }, (_, at) => `s-${ingress}-${at}`);
+    world.reader.secretsOf({ key: `evil/e${ingress}`, namespace: 'evil', generation: 1 }, names);
+  }
+  // As an API server with the default of --kube-api-qps answers.
+  world.latencyMs = 400;
+  await world.clock.advance(3 * SECOND_MS);
+  t.true(world.reader.isInLine('evil', 's-3-999'));
+  world.facts('tls');
+  await world.clock.advance(3 * SECOND_MS);
+  t.is(world.facts('tls').kind, 'found');
+  t.false(world.reader.isInLine('shop', 'tls'));
+  await world.clock.advance(600 * SECOND_MS);
+  for (const text of ['second', 'third', 'fourth']) {
+    await world.write('tls', text);
+    await world.clock.advance(90 * SECOND_MS);
+    t.like(world.facts('tls'), { data: { 'tls.crt': base64(text) } });
+  }
+  world.stop();
+});
+
+test('a renewal that finds no room is an event, and never silence; another namespace has its share', async (t) => {
+  const world = new SecretWorld();
+  await world.start();
+  const large = 'x'.repeat(100_000);
+  const sized: Readonly<Record<string, string>> = {
+    ...{ 'tls.crt': large, 'tls.key': large },
+    ...{ qcloud_cert_id: large, qcloud_ca_cert_id: large },
+  };
+  world.dataOf = (namespace) => (namespace === 'evil' ? sized : undefined);
+  const names = Array.from({ length: 200 }, (_, at) => `large-${at}`);
+  const evil = world.reader.secretsOf({ key: 'evil/one', namespace: 'evil', generation: 1 }, names);
+  await world.clock.advance(60 * SECOND_MS);
+  t.true(names.some((name) => evil(name).kind === 'unkept'));
+  world.facts('tls');
+  await world.clock.advance(2 * SECOND_MS);
+  t.is(world.facts('tls').kind, 'found');
+  // The namespace that has too much learns that its renewals are not read.
+  const changed = world.changed.length;
+  await world.clock.advance(120 * SECOND_MS);
+  const kept = names.filter((name) => evil(name).kind === 'found');
+  world.dataOf = (namespace) => (namespace === 'evil' ? { ...sized, 'tls.crt': 'y'.repeat(100_000) } : undefined);
+  await world.clock.advance(300 * SECOND_MS);
+  t.true(kept.length > 100);
+  t.true(kept.every((name) => evil(name).kind !== 'found' || isRenewed(evil(name))));
+  t.true(world.changed.length > changed);
+  t.true(world.states().get('unkept') !== undefined);
+  world.stop();
+});
+
+function isRenewed(facts: ReturnType<SecretWorld['facts']>): boolean {
+  return facts.kind === 'found' && facts.data['tls.crt']?.startsWith('y') === true;
+}
 
 test('no key in what is logged', async (t) => {
   const world = new SecretWorld();
