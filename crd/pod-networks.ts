@@ -44,6 +44,8 @@ export const ACCEPTED_NETWORKS = NETWORK_NAMES.join(', ');
 const JSON_FORM = `a JSON list such as [{"name":"tke-route-eni"}] with one of ${ACCEPTED_NETWORKS}`;
 /** Most characters of the annotation: a JSON list with one entry is far shorter. */
 const MAX_TEXT = 4_096;
+/** Networks of a list, which is refused anyway, in which a slip of the hand is looked for. */
+const MAX_CHECKED = 16;
 const MAX_NAME = 253;
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 /** The interface of a Pod's only network. */
@@ -101,7 +103,7 @@ function elementOf(value: unknown): Element | undefined {
 }
 
 function decideNetworks(elements: readonly Element[], first: Element, text: string): PodNetworks {
-  for (const element of elements) {
+  for (const element of elements.slice(0, MAX_CHECKED)) {
     const meant = NETWORK_NAMES.find((ours) => isSlipOf(element.name, ours));
     if (meant !== undefined) return refused(meant, element.name);
     const parts = [element.name, element.namespace, element.ifName].filter((part) => part !== undefined);

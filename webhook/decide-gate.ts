@@ -33,7 +33,7 @@ function gatePatch({ metadata, spec }: BackendPod, services: GateContext['servic
   const gates = spec.readinessGates;
   if (gates?.some(({ conditionType }) => conditionType === BACKEND_READY_GATE)) return [];
   const labels = metadata.labels ?? {};
-  if (![...services].some((service) => selects(service, labels))) return [];
+  if (!Iterator.from(services).some((service) => selects(service, labels))) return [];
   const gate = { conditionType: BACKEND_READY_GATE };
   return [gates === undefined ? add('/spec/readinessGates', [gate]) : add('/spec/readinessGates/-', gate)];
 }

@@ -36,5 +36,5 @@ export function selects(
   { selector }: Pick<SelectingService, 'selector'>,
   labels: Readonly<Record<string, string>>,
 ): boolean {
-  return [...selector].every(([name, value]) => Object.hasOwn(labels, name) && labels[name] === value);
+  return selector.entries().every(([name, value]) => Object.hasOwn(labels, name) && labels[name] === value);
 }

@@ -131,8 +131,10 @@ function gateDecider(
 ): DecideReview {
   return (object, namespace, faults) => {
     const pod = backendPod(object, 'request.object', faults);
-    const led = new Set(ingresses.byIndex(BY_NAMESPACE, namespace).flatMap((one) => [...one.services]));
-    const ofPods = services.byIndex(BY_NAMESPACE, namespace).filter(({ name, isDirect }) => isDirect || led.has(name));
+    const ofPods = services
+      .byIndex(BY_NAMESPACE, namespace)
+      .values()
+      .filter(({ name, isDirect }) => isDirect || ingresses.byIndex(BY_SERVICE, `${namespace}/${name}`).length > 0);
     const context = { services: ofPods, hasPreStopSleep: preStopSleep };
     return pod && decideGate(pod, context);
   };
@@ -160,6 +162,8 @@ function followRules(
 }
 
 const BY_NAMESPACE = 'namespace';
+/** `namespace/name`: a Pod is compared with the Services of its namespace, however many paths Ingresses lead to them by. */
+const BY_SERVICE = 'service';
 
 /** Opens the informer of Services: those with direct access, and those that Ingresses may lead to. */
 function followServices(
@@ -194,7 +198,7 @@ function followIngresses(
         error,
       }),
     decode: readDirectIngress,
-    indexes: { [BY_NAMESPACE]: ({ namespace }) => [namespace] },
+    indexes: { [BY_SERVICE]: ({ namespace, services }) => [...services].map((name) => `${namespace}/${name}`) },
   });
 }
 
