@@ -5,6 +5,9 @@ import type { BalancerOwner, OwnerProblem, OwnerProgress, OwnerReports } from '.
 
 type Reported = Pick<BalancerOwner, 'kind' | 'key' | 'namespace' | 'name' | 'uid'>;
 
+/** Problems of one reason that are reported of one object; the others are counted. */
+const MAX_OF_REASON = 20;
+
 /** What events are about, by kind. */
 const OBJECTS = {
   service: { apiVersion: 'v1', kind: 'Service', what: 'a Service' },
@@ -32,15 +35,16 @@ export class OwnerEvents implements OwnerReports {
   /** Reports all problems of an owner; those that it had before are not repeated. */
   problems(owner: Reported, problems: readonly OwnerProblem[]): void {
     const before = this.#reported.get(owner.key);
-    const now = new Set(problems.map((problem) => textOf(owner, problem)));
+    const shown = limited(problems);
+    const now = new Set(shown.map((problem) => textOf(owner, problem)));
     if (now.size === 0) this.#reported.delete(owner.key);
     else this.#reported.set(owner.key, now);
     this.#onProblems(
       owner.key,
-      problems.map(({ reason }) => reason),
+      shown.map(({ reason }) => reason),
     );
     const { what } = OBJECTS[owner.kind];
-    for (const problem of problems) {
+    for (const problem of shown) {
       if (before?.has(textOf(owner, problem))) continue;
       this.#log.warn(`${what} has a problem with its load balancer`, { [owner.kind]: owner.key, ...problem });
       this.#events.record({ involved: involvedOf(owner), type: 'Warning', ...problem });
@@ -74,6 +78,15 @@ export class OwnerEvents implements OwnerReports {
   close(): void {
     for (const key of this.#reported.keys()) this.forget(key);
   }
+}
+
+/** The first problems of each reason, and how many more there are: an object may have one for each of its rules. */
+function limited(problems: readonly OwnerProblem[]): readonly OwnerProblem[] {
+  return [...Map.groupBy(problems, ({ reason }) => reason)].flatMap(([reason, its]) => {
+    if (its.length <= MAX_OF_REASON) return its;
+    const message = `and ${its.length - MAX_OF_REASON} more of this reason; correct those that are named first`;
+    return [...its.slice(0, MAX_OF_REASON), { reason, message }];
+  });
 }
 
 function textOf({ uid }: Reported, { reason, message }: OwnerProblem): string {

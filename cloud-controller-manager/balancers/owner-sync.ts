@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
@@ -174,7 +175,10 @@ export class OwnerSync<H extends BalancerOwner> {
     const { gates, objects } = this.#parts;
     const { clock } = this.#deps;
     this.#noteGates(unit, plan);
-    const text = JSON.stringify([plan.desired, unit.addressKey]);
+    // A plan may have thousands of targets: its hash is kept.
+    const text = createHash('sha256')
+      .update(JSON.stringify([plan.desired, unit.addressKey]))
+      .digest('base64');
     const settled = this.#settled.get(key);
     const isRecorded = readRecord(head).loadBalancerId === settled?.loadBalancerId && head.hasFinalizer;
     if (settled?.desired === text && isRecorded && clock.monotonicMs() < settled.untilMs) {

@@ -123,6 +123,11 @@ function idOf({ name, protocol }: EndpointSlice['ports'][number] | BackendPort):
   return `${protocol} ${name}`;
 }
 
+/** The ports of a slice that are behind one of the Service. */
+function targetPortsOf(wanted: BackendPort, { ports }: EndpointSlice): readonly number[] {
+  return ports.flatMap((one) => (idOf(one) === idOf(wanted) ? [one.port] : []));
+}
+
 function isServing(outcome: EndpointOutcome): boolean {
   return outcome === 'bind' || outcome === 'reserve';
 }
@@ -134,8 +139,9 @@ function planPort(
   settings: BackendSettings,
   maxTargets: number,
 ): PortPlan {
-  const hasPort = ({ slice }: PlannedEndpoint): boolean => slice.ports.some((one) => idOf(one) === idOf(port));
-  const its = all.filter(hasPort);
+  const portsIn = new Map<EndpointSlice, readonly number[]>();
+  for (const { slice } of all) if (!portsIn.has(slice)) portsIn.set(slice, targetPortsOf(port, slice));
+  const its = all.filter(({ slice }) => portsIn.get(slice)?.length !== 0);
   const bound = uniqueOf(its.filter(({ outcome }) => outcome === 'bind'));
   // When nothing else is left, what is not heard of may still serve.
   const candidates = bound.length > 0 ? bound : uniqueOf(its.filter(({ outcome }) => outcome === 'reserve'));
@@ -149,7 +155,7 @@ function planPort(
   // A slice gets the name of a port later than its Service.
   const kept = all.filter(({ name, outcome }) => !known.has(name) && (isServing(outcome) || outcome === 'stay'));
   return {
-    targets: targetsOf(port, its, weightOf),
+    targets: targetsOf(portsIn, its, weightOf),
     keptIps: [...new Set(kept.map(({ ip }) => ip))].toSorted(),
     candidates: candidates.length,
     selected: selected.size,
@@ -189,7 +195,7 @@ function uniqueOf(endpoints: readonly PlannedEndpoint[]): readonly PlannedEndpoi
 
 /** Of one address and port that is there twice, what serves counts. */
 function targetsOf(
-  wanted: BackendPort,
+  portsIn: ReadonlyMap<EndpointSlice, readonly number[]>,
   endpoints: readonly PlannedEndpoint[],
   weightOf: (endpoint: PlannedEndpoint) => DesiredTarget['weight'] | undefined,
 ): readonly DesiredTarget[] {
@@ -198,7 +204,7 @@ function targetsOf(
     const weight = weightOf(endpoint);
     if (weight === undefined) continue;
     const { slice, ip, instanceId } = endpoint;
-    for (const { port } of slice.ports.filter((one) => idOf(one) === idOf(wanted))) {
+    for (const port of portsIn.get(slice) ?? []) {
       const id = `${ip}:${port}`;
       const known = targets.get(id);
       if (known !== undefined && rankOf(known.weight) >= rankOf(weight)) continue;

@@ -14,7 +14,7 @@ export const INGRESS_EVENTS = {
     type: 'Warning',
     objects: INGRESS,
     cause:
-      'the Ingress asks for what a load balancer cannot do, or its IngressClass is missing: the message names it, and whether the rest is done',
+      'the Ingress asks for what a load balancer cannot do, or for more than is planned for one object, or its IngressClass is missing: the message names it, and whether the rest is done',
     cure: 'do what the message says',
   },
   BackendMissing: {

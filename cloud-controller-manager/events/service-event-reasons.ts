@@ -73,7 +73,7 @@ export const SERVICE_EVENTS = {
     type: 'Warning',
     objects: SERVICE,
     cause:
-      'the Service asks for what a load balancer cannot do here: the message names it, and whether the rest is done',
+      'the Service asks for what a load balancer cannot do here, or for more than is planned for one object: the message names it, and whether the rest is done',
     cure: 'do what the message says',
   },
   AffinityClamped: {

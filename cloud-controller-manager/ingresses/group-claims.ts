@@ -1,4 +1,4 @@
-import type { DesiredRuleListener } from '../balancers/desired-rules.ts';
+import type { DesiredRule, DesiredRuleListener } from '../balancers/desired-rules.ts';
 import type { RuleKey } from '../balancers/target-place.ts';
 import type { IngressHead } from './read-ingress.ts';
 import type { RuleClaim } from './resolve-clashes.ts';
@@ -75,9 +75,9 @@ export function retarget(
 ): readonly DesiredRuleListener[] {
   return before.map((listener) => {
     const same = now.find(({ protocol, port }) => protocol === listener.protocol && port === listener.port);
+    const ruleOf = new Map(same?.rules.map((rule) => [idOf(rule), rule]));
     const rules = listener.rules.map(({ targets: _, keptIps: __, keepsNodes: ___, ...rule }) => {
-      const { targets, keptIps, keepsNodes } =
-        same?.rules.find(({ domain, url }) => domain === rule.domain && url === rule.url) ?? {};
+      const { targets, keptIps, keepsNodes }: Partial<DesiredRule> = ruleOf.get(idOf(rule)) ?? {};
       return {
         ...rule,
         ...(targets === undefined ? {} : { targets }),
@@ -87,4 +87,8 @@ export function retarget(
     });
     return { ...listener, rules };
   });
+}
+
+function idOf({ domain, url }: Pick<DesiredRule, 'domain' | 'url'>): string {
+  return `${domain} ${url}`;
 }

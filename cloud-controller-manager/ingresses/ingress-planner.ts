@@ -1,6 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { ConfigError, describeValue } from '../../runtime/decode.ts';
+import { Slices } from '../../runtime/slices.ts';
 import type { BackendNodes } from '../backends/backend-nodes.ts';
 import type { FollowedServices, PodFollower } from '../backends/follow-pods.ts';
 import { PodFinder } from '../balancers/find-pods.ts';
@@ -24,7 +25,7 @@ type PlannerParts = {
   readonly nodes: BackendNodes;
   readonly pods: PodFollower;
   readonly followed: FollowedServices;
-  readonly secrets: Pick<SecretReader, 'secretsOf' | 'forget'>;
+  readonly secrets: Pick<SecretReader, 'secretsOf' | 'isInLine' | 'forget'>;
   readonly configs: Pick<ConfigsOfOwners, 'find'>;
   readonly quota: TargetQuota;
 };
@@ -44,6 +45,7 @@ const NO_UPLOADS = new Map<string, OwnCertificate>();
 export class IngressPlanner {
   readonly #deps: ControllerDeps;
   readonly #parts: PlannerParts;
+  readonly #slices: Slices;
   /** By Ingress with direct access: the Services whose endpoints it needs. */
   readonly #followed = new Map<string, ReadonlySet<string>>();
   /** By Ingress: since when a Secret of it is not known; monotonic milliseconds. */
@@ -52,6 +54,7 @@ export class IngressPlanner {
   constructor(deps: ControllerDeps, parts: PlannerParts) {
     this.#deps = deps;
     this.#parts = parts;
+    this.#slices = new Slices(deps.clock);
   }
 
   /** Plans one Ingress. What is wrong with it is a notice. */
@@ -107,6 +110,7 @@ export class IngressPlanner {
       const its = services.get(`${head.namespace}/${service}`);
       return its === undefined ? 'missing' : readBackendPorts(its);
     };
+    await this.#slices.next();
     const plan = planIngress({
       ...{ head, spec, settings, secretOf, portsOf, vpcId, clusterId: config.clusterId, nowMs: clock.nowMs() },
       podsOf: (service) => found.of(endpoints.slicesOf(service)),
@@ -161,14 +165,17 @@ export class IngressPlanner {
   }
 
   /** What is said of Secrets that are not known for some minutes, and when. */
-  #unreadOf({ key }: IngressHead, { tls }: IngressSpec, secretOf: (name: string) => SecretFacts) {
+  #unreadOf({ key, namespace }: IngressHead, { tls }: IngressSpec, secretOf: (name: string) => SecretFacts) {
     const sinceMs = this.#unknownSinceMs.get(key);
     if (sinceMs === undefined) return { notices: [], afterMs: Number.POSITIVE_INFINITY };
     const leftMs = sinceMs + UNREAD_MS - this.#deps.clock.monotonicMs();
     if (leftMs > 0) return { notices: [], afterMs: leftMs };
     const names = tls.flatMap(({ secretName }) => (secretOf(secretName).kind === 'unknown' ? [secretName] : []));
     const shown = [...new Set(names)].slice(0, SHOWN_SECRETS).map(describeValue).join(', ');
-    const message = `Secret ${shown}: the API server does not say for some minutes whether it is there; look at the log, it is tried again by itself. What its hosts have stays as it is`;
+    const why = names.every((name) => this.#parts.secrets.isInLine(namespace, name))
+      ? 'it waits to be read, as Ingresses of the namespace name many Secrets; let them name fewer'
+      : 'the API server does not say for some minutes whether it is there; look at the log, it is tried again by itself';
+    const message = `Secret ${shown}: ${why}. What its hosts have stays as it is`;
     return { notices: [remark('CertificateRefused', message)], afterMs: Number.POSITIVE_INFINITY };
   }
 

@@ -18,6 +18,8 @@ export type OwnCertificate = {
   readonly expiresAtMs: number;
   /** The same for people: `2026-01-14T23:59:59.000Z`. */
   readonly expiresAt: string;
+  /** How many names it has: what `isFor` compares with. */
+  readonly names: number;
   /** Tells whether it is for a host, which may be a wildcard. */
   readonly isFor: (host: string) => boolean;
 };
@@ -56,6 +58,7 @@ export function parseOwnCertificate(certificate: string, key: string): OwnCertif
     validFrom: leaf.validFromDate.toISOString(),
     expiresAtMs: leaf.validToDate.getTime(),
     expiresAt: leaf.validToDate.toISOString(),
+    names: (leaf.subjectAltName ?? '').split(', ').length,
     isFor: (host) => leaf.checkHost(host.replace(/^\*\./, 'any.')) !== undefined,
   };
 }

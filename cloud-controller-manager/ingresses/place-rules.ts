@@ -1,7 +1,7 @@
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import type { CertificatePlan } from './plan-certificates.ts';
 import type { IngressSpec, PathRule, RuleBackend } from './read-ingress.ts';
-import type { ListenPorts, MixedRule } from './rule-annotations.ts';
+import { LISTEN_PORTS, type MixedRule } from './rule-annotations.ts';
 import type { IngressSettings } from './served-annotations.ts';
 
 /** A rule on a listener. */
@@ -20,7 +20,6 @@ type PlacementSettings = Pick<
 type Unplaced = Omit<PlacedRule, 'port'>;
 
 const HTTP_PORT = 80;
-const PORTS: ListenPorts = { HTTP: [80], HTTPS: [443] };
 
 /** Decides which rules are on which listeners. */
 export function placeRules(
@@ -31,7 +30,7 @@ export function placeRules(
   const notices = [...contradictions(settings)];
   const unplaced = protocolsOf(spec, settings, certificates);
   notices.push(...refuseChallenges(unplaced, settings));
-  const ports = settings.listenPorts ?? PORTS;
+  const ports = settings.listenPorts ?? LISTEN_PORTS;
   for (const protocol of ['HTTP', 'HTTPS'] as const) {
     if (ports[protocol].length > 0 || !unplaced.some((rule) => rule.protocol === protocol)) continue;
     const message = `rules are on ${protocol}, and the annotation ingress.cloud.tencent.com/listen-ports has no port of ${protocol}; add one`;

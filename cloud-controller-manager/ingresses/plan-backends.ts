@@ -1,6 +1,7 @@
 import { describeValue } from '../../runtime/decode.ts';
 import type { BackendPort } from '../backends/backend-port.ts';
 import type { BackendNode } from '../backends/decide-backend-node.ts';
+import type { DesiredTarget } from '../balancers/desired-targets.ts';
 import type { Notice } from '../balancers/notice.ts';
 import { type PodFacts, planPodTargets, type UnboundPods } from '../balancers/plan-pod-targets.ts';
 import { planTargets } from '../balancers/plan-targets.ts';
@@ -36,6 +37,10 @@ export function planBackends(facts: BackendFacts): BackendPlan {
   const { backends, portsOf, settings, maxTargets, podsOf, nodes = [] } = facts;
   const byService = new Map<string, PodTargets>();
   const pods = new Map<string, string>();
+  /** By node port: a rule of another path has the same targets. */
+  const byNodePort = new Map<number, readonly DesiredTarget[]>();
+  const usedPorts = new Map<string, Set<number | string>>();
+  for (const { service, port } of backends) usedPorts.set(service, (usedPorts.get(service) ?? new Set()).add(port));
   let ofNodes: ReturnType<typeof planTargets> | undefined;
   return {
     targetsOf: (service, port) => (podsOf === undefined ? targetsOfNodes(port) : targetsOfPods(service, port)),
@@ -54,7 +59,10 @@ export function planBackends(facts: BackendFacts): BackendPlan {
 
   function targetsOfNodes(port: BackendPort): ReturnType<BackendPlan['targetsOf']> {
     ofNodes ??= planTargets({ nodes, settings: {}, ...(maxTargets === undefined ? {} : { maxTargets }) });
-    return { targets: ofNodes.targetsOf(port) ?? [] };
+    const { nodePort = 0 } = port;
+    const targets = byNodePort.get(nodePort) ?? ofNodes.targetsOf(port) ?? [];
+    byNodePort.set(nodePort, targets);
+    return { targets };
   }
 
   function targetsOfPods(service: string, port: BackendPort): ReturnType<BackendPlan['targetsOf']> {
@@ -84,8 +92,7 @@ export function planBackends(facts: BackendFacts): BackendPlan {
   }
 
   function isUsed(service: string, { name, port, protocol }: BackendPort): boolean {
-    return (
-      protocol === 'TCP' && backends.some((one) => one.service === service && (one.port === port || one.port === name))
-    );
+    const used = usedPorts.get(service);
+    return protocol === 'TCP' && (used?.has(port) === true || used?.has(name) === true);
   }
 }

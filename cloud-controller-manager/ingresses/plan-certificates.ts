@@ -1,11 +1,12 @@
 import { describeValue } from '../../runtime/decode.ts';
 import type { DesiredCertificate } from '../balancers/desired-rules.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
+import { MAX_ITEMS_OF_PLAN, refuseProducts } from '../balancers/plan-bound.ts';
 import { checkValidity, type OwnCertificate, parseOwnCertificate } from './own-certificate.ts';
 import type { TlsEntry } from './read-ingress.ts';
 import type { CertificateEntry } from './rule-annotations.ts';
 
-/** A Secret, as far as it can be read. `unknown`: it is not known yet whether it is there; `unkept`: all together are too large. */
+/** A Secret, as far as it can be read. `unknown`: it is not known yet whether it is there; `unkept`: there is no room for it. */
 export type SecretFacts =
   | { readonly kind: 'missing' | 'forbidden' | 'unknown' | 'unkept' }
   /** Values of `data` are base64. */
@@ -44,6 +45,7 @@ const ID = /^[A-Za-z0-9]{8}$/;
 export function planCertificates({ tls, annotated, secretOf, nowMs }: CertificateSources): CertificatePlan {
   const notices: Notice[] = [];
   const uploads = new Map<string, OwnCertificate>();
+  let compared = 0;
   const byHost = new Map<string, DesiredCertificate>();
   if (annotated !== undefined && tls.length > 0) {
     const message = 'spec.tls and the annotation ingress.cloud.tencent.com/certificate are both there; remove one';
@@ -51,6 +53,9 @@ export function planCertificates({ tls, annotated, secretOf, nowMs }: Certificat
   }
   for (const { hosts, ids } of annotated ?? []) add(hosts, () => ({ kind: 'existing', ids }));
   for (const { hosts, secretName } of tls) add(hosts, () => ofSecret(secretName, hosts));
+  const cure = 'use certificates with fewer names, or divide the hosts between several Ingresses';
+  const lengths = { 'names of certificates, counted for each of their hosts,': compared };
+  notices.push(...refuseProducts('IngressRefused', [{ lengths, cure }]));
   const defaultCertificate = byHost.get('');
   return {
     isAsked: byHost.size > 0,
@@ -74,7 +79,10 @@ export function planCertificates({ tls, annotated, secretOf, nowMs }: Certificat
   }
 
   function ofSecret(name: string, hosts: readonly string[]): DesiredCertificate {
-    const read = name === '' ? 'the entry of spec.tls names no Secret' : readSecret(secretOf(name), hosts, nowMs);
+    const secret = name === '' ? undefined : secretOf(name);
+    compared += hosts.length * (secret?.kind === 'found' ? nameCountOf(secret) : 0);
+    if (compared > MAX_ITEMS_OF_PLAN) return AS_IS;
+    const read = secret === undefined ? 'the entry of spec.tls names no Secret' : readSecret(secret, hosts, nowMs);
     const place = `${hosts.length === 0 ? 'default certificate' : `hosts ${shown(hosts)}`}: ${name === '' ? '' : `Secret ${describeValue(name)}: `}`;
     if (typeof read === 'string') {
       notices.push(remark('CertificateRefused', `${place}${read}; what the host has stays as it is`));
@@ -114,7 +122,7 @@ function readSecret(
   if (secret.kind === 'found') return readData(secret, hosts, nowMs);
   if (secret.kind === 'unknown') return AS_IS;
   if (secret.kind === 'unkept')
-    return 'it is not read, as the Secrets of all Ingresses are too large together; let Ingresses name fewer or smaller ones';
+    return 'there is no room for it: the Secrets that Ingresses name are 64 MiB together, and those of its namespace more than their share; let Ingresses of the namespace name fewer or smaller ones';
   if (secret.kind === 'missing') return 'there is no such Secret; make it, or name another';
   return 'it may not be read; grant get of it by a Role of its namespace, as docs/reference/ingress-annotations.md says';
 }
@@ -140,6 +148,16 @@ type FoundSecret = Extract<SecretFacts, { readonly kind: 'found' }>;
 
 /** What was parsed: an Ingress is planned each time that a Pod changes, and its Secrets are the same objects then. */
 const PARSED = new WeakMap<FoundSecret, OwnCertificate | string>();
+
+function nameCountOf(secret: FoundSecret): number {
+  const own = secret.data['qcloud_cert_id'] === undefined ? ownOf(secret) : '';
+  return typeof own === 'string' ? 0 : own.names;
+}
+
+/** Parses a Secret ahead, some milliseconds of work: a plan with many of them has them parsed then. */
+export function parseSecret(secret: FoundSecret): void {
+  if (secret.data['qcloud_cert_id'] === undefined) ownOf(secret);
+}
 
 function ownOf(secret: FoundSecret): OwnCertificate | string {
   const own = PARSED.get(secret) ?? parseOwnCertificate(textOf(secret.data, 'tls.crt'), textOf(secret.data, 'tls.key'));

@@ -9,6 +9,7 @@ import type { ConfigOfOwner } from '../service-configs/choose-config.ts';
 import { configureRules } from '../service-configs/l7-settings.ts';
 import { remarkUnusedConfig } from '../service-configs/remark-unused.ts';
 import { backendsOf } from './backend-services.ts';
+import { boundIngress } from './bound-ingress.ts';
 import type { OwnCertificate } from './own-certificate.ts';
 import { planBackends } from './plan-backends.ts';
 import type { SecretFacts } from './plan-certificates.ts';
@@ -55,6 +56,8 @@ type IngressFacts = {
 /** Plans an Ingress, but for its TkeServiceConfig. It depends on its arguments alone. */
 export function planIngress(facts: IngressFacts): IngressPlan {
   const { head, spec, settings, secretOf, portsOf, podsOf, nodes, clusterId, vpcId, nowMs } = facts;
+  const refused = boundIngress(spec, settings, settings.directAccess === true ? podsOf : undefined);
+  if (refused.length > 0) return { uploads: new Map(), notices: refused };
   const isDirect = settings.directAccess === true;
   const most = facts.maxTargets === undefined ? {} : { maxTargets: facts.maxTargets };
   const backends = planBackends({

@@ -33,6 +33,7 @@ export function planRedirects(
   const added: PlannedUrl[] = [];
   const notices: Notice[] = [];
   const asking = urls.filter(({ rule }) => rule.rewrite !== undefined);
+  const byPath = Map.groupBy(asking.length === 0 ? [] : urls, ({ rule }) => pathIdOf(rule));
   if (settings.rewriteSupport === true) for (const one of asking) addAsked(one);
   else if (asking.length > 0) {
     const message =
@@ -46,9 +47,7 @@ export function planRedirects(
     const { rewrite } = rule;
     if (rewrite === undefined) return;
     const place = `rewrite of ${placeOf(rule)}`;
-    const targets = urls.filter(
-      ({ rule: its }) => its.port === rewrite.port && its.host === rewrite.host && its.path === rewrite.path,
-    );
+    const targets = byPath.get(pathIdOf(rewrite)) ?? [];
     const target = targets.find((one) => one.url.startsWith('=') === url.startsWith('=')) ?? targets[0];
     if (target === undefined) {
       const message = `${place}: the Ingress has no rule ${rewrite.port} ${describeValue(rewrite.host)} ${describeValue(rewrite.path)}; add it`;
@@ -91,6 +90,10 @@ export function planRedirects(
   function redirectTo({ rule: { protocol, port, host }, url }: PlannedUrl): DesiredRedirect {
     return { protocol, port, domain: host, url, code };
   }
+}
+
+function pathIdOf({ port, host, path }: Pick<PlacedRule, 'port' | 'host' | 'path'>): string {
+  return `${port} ${host} ${path}`;
 }
 
 function codeOf(text: '301' | '302' | '307'): 301 | 302 | 307 {

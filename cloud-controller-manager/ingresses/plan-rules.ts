@@ -2,7 +2,7 @@ import type { RuleSettings } from '../../cloud/rules.ts';
 import { describeValue } from '../../runtime/decode.ts';
 import type { BackendPort } from '../backends/backend-port.ts';
 import type { DesiredRule, DesiredRuleListener } from '../balancers/desired-rules.ts';
-import type { DesiredTarget, DesiredTargets } from '../balancers/desired-targets.ts';
+import type { DesiredTargets } from '../balancers/desired-targets.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import { mapPath, refuseHost } from './map-path.ts';
 import type { OwnCertificate } from './own-certificate.ts';
@@ -11,7 +11,7 @@ import { type CertificatePlan, planCertificates, type SecretFacts } from './plan
 import { type PlannedUrl, planRedirects, urlIdOf } from './plan-redirects.ts';
 import type { IngressSpec, RuleBackend } from './read-ingress.ts';
 import type { IngressSettings } from './served-annotations.ts';
-import { weighTargets } from './weigh-targets.ts';
+import { TargetWeigher } from './weigh-targets.ts';
 
 /** What a plan is made of. */
 type RuleFacts = {
@@ -61,11 +61,15 @@ export function planRules(facts: RuleFacts): RulePlan {
   const { urls, notices } = planUrls(placed.rules, certificates);
   const { redirects, added, notices: ofRedirects } = planRedirects(urls, settings);
   const backends = planBackends(facts);
+  const settingsOf = memoize(ruleSettingsOf);
   const rules = [...urls, ...added].map((one) => {
     const redirect = redirects.get(idOf(one));
     return {
       one,
-      rule: { ...ruleOf(one, certificates), ...(redirect === undefined ? backends.of(one.rule) : { redirect }) },
+      rule: {
+        ...ruleOf(one, certificates, settingsOf),
+        ...(redirect === undefined ? backends.of(one.rule) : { redirect }),
+      },
     };
   });
   const listeners = listenersOf(rules);
@@ -96,10 +100,11 @@ function planUrls(
 ): { readonly urls: readonly PlannedUrl[]; readonly notices: readonly Notice[] } {
   const notices = new Map<string, Notice>();
   const urls = new Map<string, PlannedUrl>();
+  const refusalOf = memoize((host) => ({ text: refuseHost(host) }));
   const note = (one: Notice): unknown => notices.set(one.message, one);
   for (const rule of rules) {
     const mapped = mapPath(rule);
-    const refused = refuseHost(rule.host) ?? (typeof mapped === 'string' ? mapped : undefined);
+    const refused = refusalOf(rule.host).text ?? (typeof mapped === 'string' ? mapped : undefined);
     if (refused !== undefined || typeof mapped === 'string') {
       note(remark('IngressRefused', `${refused}; that rule is not served`));
       continue;
@@ -148,7 +153,11 @@ function twice({ protocol, port, host, path }: PlacedRule): Notice {
   return remark('IngressInvalid', message);
 }
 
-function ruleOf({ rule, url }: PlannedUrl, { certificateOf }: Pick<CertificatePlan, 'certificateOf'>): DesiredRule {
+function ruleOf(
+  { rule, url }: PlannedUrl,
+  { certificateOf }: Pick<CertificatePlan, 'certificateOf'>,
+  settingsOf: (host: string) => RuleSettings,
+): DesiredRule {
   const certificate = rule.protocol === 'HTTPS' ? certificateOf(rule.host) : undefined;
   return {
     domain: rule.host,
@@ -159,7 +168,7 @@ function ruleOf({ rule, url }: PlannedUrl, { certificateOf }: Pick<CertificatePl
   };
 }
 
-function settingsOf(host: string): RuleSettings {
+function ruleSettingsOf(host: string): RuleSettings {
   const domain = host.startsWith('*.') ? { domain: host.replace('*', 'check') } : {};
   return {
     scheduler: 'WRR',
@@ -169,20 +178,35 @@ function settingsOf(host: string): RuleSettings {
   };
 }
 
+/** Computes a value of each text once: an Ingress has thousands of rules, and few hosts. */
+function memoize<T>(make: (text: string) => T): (text: string) => T {
+  const made = new Map<string, T>();
+  return (text) => {
+    const value = made.get(text) ?? make(text);
+    made.set(text, value);
+    return value;
+  };
+}
+
 /** Finds the targets of rules, and collects what is missing. */
-function planBackends({ portsOf, targetsOf, settings, podOf, maxTargets }: RuleFacts): {
+function planBackends({ portsOf, targetsOf, settings, podOf = () => undefined, maxTargets }: RuleFacts): {
   readonly of: (rule: PlacedRule) => BackendTargets & Pick<DesiredRule, 'maxTargets'>;
   readonly notices: () => readonly Notice[];
 } {
   const missing = new Set<string>();
+  const byBackend = new Map<string, BackendTargets>();
+  const weigher = settings.weights === undefined ? undefined : new TargetWeigher(settings.weights, podOf);
   return { of, notices: () => [...missing].map((message) => remark('BackendMissing', message)) };
 
   function of(rule: PlacedRule): BackendTargets & Pick<DesiredRule, 'maxTargets'> {
-    const planned = find(rule.backend);
+    const { service, port } = rule.backend;
+    const id = `${typeof port} ${port} ${service}`;
+    const planned = byBackend.get(id) ?? find(rule.backend);
+    byBackend.set(id, planned);
     const { targets } = planned;
     return {
       ...planned,
-      ...(targets === undefined ? {} : { targets: weighed(targets, rule) }),
+      ...(targets === undefined ? {} : { targets: weigher?.weigh(targets, rule) ?? targets }),
       ...(maxTargets === undefined ? {} : { maxTargets }),
     };
   }
@@ -213,11 +237,6 @@ function planBackends({ portsOf, targetsOf, settings, podOf, maxTargets }: RuleF
       );
     else return targetsOf(service, its);
     return {};
-  }
-
-  function weighed(targets: readonly DesiredTarget[], rule: PlacedRule): readonly DesiredTarget[] {
-    const { weights } = settings;
-    return weights === undefined ? targets : weighTargets(targets, weights, rule, podOf ?? (() => undefined));
   }
 }
 

@@ -32,8 +32,11 @@ export function planUnit({ plan, head, settings, ids, refused, listenerName, max
   if (listeners === undefined) return { ...rest, notices: [] };
   const claim = { ingress: head, isGrouped: false, listeners };
   const { listeners: granted, noticesOf } = planGroup([claim], maxRules ?? MAX_RULES);
+  const notices = noticesOf.get(head.uid) ?? [];
+  // Nothing was granted, and what it has stays.
+  if (notices.some(({ blocks }) => blocks)) return { ...rest, notices };
   const ruleListeners = placeCertificates(granted, ids, refused);
-  const planned = { ...rest, notices: noticesOf.get(head.uid) ?? [], listeners: [], ruleListeners };
+  const planned = { ...rest, notices, listeners: [], ruleListeners };
   if (desired === undefined) return planned;
   const { source } = desired;
   const { passToTarget, deletionProtection, securityGroups, allowAddressChange = false } = settings;

@@ -48,13 +48,25 @@ const OF_TARGETS: readonly (keyof IngressSettings)[] = [
   ...(['ruleMix', 'ruleMixBoth', 'httpRules', 'httpsRules', 'listenPorts'] as const),
 ];
 
-/** Reads every annotation of an Ingress that is about its load balancer. What is not obeyed has a notice. */
-export function readAnnotations(annotations: Readonly<Record<string, string>>): {
+/** What annotations say. */
+type ReadAnnotations = {
   readonly settings: IngressSettings;
   readonly notices: readonly Notice[];
   /** Whether what the targets depend on can be read. */
   readonly areTargetsKnown: boolean;
-} {
+};
+
+/** What was read: annotations of an object never change, and all that depends on an Ingress asks for them. */
+const READ = new WeakMap<Readonly<Record<string, string>>, ReadAnnotations>();
+
+/** Reads every annotation of an Ingress that is about its load balancer. What is not obeyed has a notice. */
+export function readAnnotations(annotations: Readonly<Record<string, string>>): ReadAnnotations {
+  const read = READ.get(annotations) ?? parseAnnotations(annotations);
+  READ.set(annotations, read);
+  return read;
+}
+
+function parseAnnotations(annotations: Readonly<Record<string, string>>): ReadAnnotations {
   const settings: Record<string, unknown> = {};
   const notices: Notice[] = [];
   const invalid: string[] = [];

@@ -1,9 +1,11 @@
 import { API_GROUP } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import {
+  ConfigError,
   type Decoder,
   decodeOrThrow,
   describeValue,
+  Faults,
   integer,
   isRecord,
   list,
@@ -16,6 +18,7 @@ import {
 import { recordOf, recordsOf, textOf } from '../../runtime/json.ts';
 import { limitText } from '../../runtime/limit-text.ts';
 import type { BalancerOwner } from '../balancers/balancer-owner.ts';
+import { MAX_RULES_OF_PLAN } from '../balancers/plan-bound.ts';
 
 /** What decides whether an Ingress has a load balancer of ours. It is read of any object, whatever else is wrong with it. */
 export type IngressHead = BalancerOwner & {
@@ -107,10 +110,30 @@ export function readIngressHead(object: KubeObject): IngressHead {
   };
 }
 
+/** What was read: an object never changes, and all that depends on an Ingress asks for its spec. */
+const READ = new WeakMap<KubeObject, IngressSpec | ConfigError>();
+
 /** Reads the spec of an Ingress. @throws ConfigError that names each bad field */
 export function readIngressSpec(object: KubeObject): IngressSpec {
+  const read = READ.get(object) ?? tryReading(object);
+  READ.set(object, read);
+  if (read instanceof ConfigError) throw read;
+  return read;
+}
+
+function tryReading(object: KubeObject): IngressSpec | ConfigError {
+  try {
+    return decodeSpec(object);
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+}
+
+function decodeSpec(object: KubeObject): IngressSpec {
   const { name, namespace = '' } = object.metadata;
   const key = limitText(`${namespace}/${name}`, MAX_KEY);
+  boundLengths(object['spec'], key);
   const wire = decodeOrThrow(SPEC, object['spec'] ?? {}, `spec of the Ingress ${key}`);
   const rules = wire.rules ?? [];
   const unserved: UnservedPath[] = [];
@@ -137,6 +160,26 @@ export function readIngressSpec(object: KubeObject): IngressSpec {
 
 /** A backend as it is written: a Service, or another object. */
 type WireBackend = RuleBackend | { readonly kind: string };
+
+/** Refuses more paths and hosts than are planned, before each is decoded. @throws ConfigError */
+function boundLengths(wire: unknown, key: string): void {
+  const spec = recordOf(wire);
+  const faults = new Faults();
+  const check = (path: string, lengths: readonly number[]): void => {
+    const count = lengths.reduce((one, other) => one + other, 0);
+    if (count <= MAX_RULES_OF_PLAN) return;
+    faults.add(path, `at most ${MAX_RULES_OF_PLAN} together: divide them between several Ingresses`, count);
+  };
+  const paths = recordsOf(spec['rules']).map(({ http }) => lengthOf(recordOf(http)['paths']));
+  check('rules[].http.paths', paths);
+  const hosts = recordsOf(spec['tls']).map((one) => lengthOf(one['hosts']));
+  check('tls[].hosts', hosts);
+  if (faults.list.length > 0) throw new ConfigError(`spec of the Ingress ${key}`, faults.list);
+}
+
+function lengthOf(value: unknown): number {
+  return Array.isArray(value) ? value.length : 0;
+}
 
 /** Reads a backend of `networking.k8s.io/v1`. */
 const backend: Decoder<WireBackend> = (value, path, faults) => {

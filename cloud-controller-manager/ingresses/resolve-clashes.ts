@@ -1,6 +1,7 @@
 import { describeValue } from '../../runtime/decode.ts';
 import type { DesiredCertificate, DesiredRule, DesiredRuleListener } from '../balancers/desired-rules.ts';
-import { type Notice, remark } from '../balancers/notice.ts';
+import { blocking, type Notice, remark } from '../balancers/notice.ts';
+import { MAX_ITEMS_OF_PLAN, MAX_RULES_OF_PLAN } from '../balancers/plan-bound.ts';
 import { urlIdOf } from './plan-redirects.ts';
 import type { IngressHead } from './read-ingress.ts';
 
@@ -26,6 +27,8 @@ type PortState = Owned & {
 };
 
 const SHOWN = 3;
+/** What all together may have. A rule that redirects is there twice. */
+const MOST = { rules: 2 * MAX_RULES_OF_PLAN, targets: MAX_ITEMS_OF_PLAN } as const;
 
 /**
  * Divides a load balancer between Ingresses: of two that ask for one host and path the older one gets it, then the one with
@@ -38,11 +41,36 @@ export function resolveClashes(claims: readonly RuleClaim[], maxRules: number): 
   const [first, ...others] = claims.toSorted(compare);
   const granted = new Map<string, Granted>();
   if (first === undefined) return granted;
+  let [rules, targets] = [0, 0];
   for (const claim of [first, ...others]) {
+    const { uid } = claim.ingress;
     const isIn = claim === first || (first.isGrouped && claim.isGrouped);
-    granted.set(claim.ingress.uid, isIn ? grant(claim, ports, maxRules) : shutOut(first));
+    const more = rulesIn(claim.listeners);
+    if (!isIn) granted.set(uid, shutOut(first));
+    else if (rules + more > MOST.rules) granted.set(uid, tooMany('rules', rules + more));
+    else {
+      const got = grant(claim, ports, maxRules);
+      rules += more;
+      targets += targetsIn(got.listeners);
+      granted.set(uid, targets > MOST.targets ? tooMany('targets', targets) : got);
+    }
   }
   return granted;
+}
+
+function rulesIn(listeners: readonly DesiredRuleListener[]): number {
+  return listeners.reduce((sum, { rules }) => sum + rules.length, 0);
+}
+
+function targetsIn(listeners: readonly DesiredRuleListener[]): number {
+  const all = listeners.flatMap(({ rules }) => rules.map(({ targets = [] }) => targets.length));
+  return all.reduce((sum, count) => sum + count, 0);
+}
+
+/** What one Ingress, or the older ones of a group and this one, would be multiplied out to. */
+function tooMany(what: 'rules' | 'targets', count: number): Granted {
+  const message = `the load balancer would have ${count} ${what} by this Ingress and the older ones that share it, and at most ${MOST[what]} are planned; name fewer paths or ports, or use another load balancer. Those of this Ingress are not planned`;
+  return { listeners: [], notices: [blocking('IngressRefused', message)] };
 }
 
 function compare({ ingress: one }: RuleClaim, { ingress: other }: RuleClaim): number {
@@ -60,13 +88,13 @@ function shutOut({ ingress: { key } }: RuleClaim): Granted {
 }
 
 function grant({ ingress: { key }, listeners }: RuleClaim, ports: Map<number, PortState>, maxRules: number): Granted {
-  const clashes: string[] = [];
+  const clashes = new Set<string>();
   const notices: Notice[] = [];
   const free = listeners.map((listener) => {
     const state = ports.get(listener.port);
     if (state === undefined || state.protocol === listener.protocol)
       return { ...listener, rules: listener.rules.flatMap((rule) => settle(rule, listener, state)) };
-    clashes.push(`port ${listener.port} is ${state.protocol} of the Ingress ${state.owner}`);
+    clashes.add(`port ${listener.port} is ${state.protocol} of the Ingress ${state.owner}`);
     return { ...listener, rules: [] };
   });
   const within = free.map((listener) => {
@@ -81,10 +109,10 @@ function grant({ ingress: { key }, listeners }: RuleClaim, ports: Map<number, Po
     .map((listener) => ({ ...listener, rules: listener.rules.filter((rule) => leadsTo(rule, kept)) }))
     .filter(({ rules }) => rules.length > 0);
   for (const listener of whole) take(listener);
-  if (clashes.length > 0) {
-    const more = clashes.length > SHOWN ? ` and ${clashes.length - SHOWN} more` : '';
+  if (clashes.size > 0) {
+    const more = clashes.size > SHOWN ? ` and ${clashes.size - SHOWN} more` : '';
     notices.push(
-      remark('RuleClash', `${clashes.slice(0, SHOWN).join('; ')}${more}; that is not served for this Ingress`),
+      remark('RuleClash', `${[...clashes].slice(0, SHOWN).join('; ')}${more}; that is not served for this Ingress`),
     );
   }
   return { listeners: whole, notices };
@@ -93,7 +121,7 @@ function grant({ ingress: { key }, listeners }: RuleClaim, ports: Map<number, Po
     const taken = state?.rules.get(idOf(listener, rule));
     const { protocol, port } = listener;
     if (taken !== undefined) {
-      clashes.push(
+      clashes.add(
         `${protocol}:${port} ${describeValue(rule.domain)} ${describeValue(rule.url)} is of the Ingress ${taken.owner}`,
       );
       return [];
@@ -132,7 +160,7 @@ function grant({ ingress: { key }, listeners }: RuleClaim, ports: Map<number, Po
   }
 
   function note(clash: string): void {
-    if (!clashes.includes(clash)) clashes.push(clash);
+    clashes.add(clash);
   }
 
   function take({ protocol, port, rules }: DesiredRuleListener): void {

@@ -16,6 +16,9 @@ export type MixedRule = {
 /** Ports of the listeners that an Ingress has rules on. */
 export type ListenPorts = { readonly HTTP: readonly number[]; readonly HTTPS: readonly number[] };
 
+/** The ports without the annotation. */
+export const LISTEN_PORTS: ListenPorts = { HTTP: [80], HTTPS: [443] };
+
 /** A certificate of the cloud for hosts; no hosts: for all that have no other. */
 export type CertificateEntry = { readonly hosts: readonly string[]; readonly ids: readonly string[] };
 

@@ -3,7 +3,7 @@ import type { RuleSettings } from '../../cloud/rules.ts';
 import type { DesiredRule, DesiredRuleListener } from '../balancers/desired-rules.ts';
 import { checkTimesOf, isTooLong } from './check-times.ts';
 import type { LoadBalancerConfig } from './l4-settings.ts';
-import { findRuleEntry, pathOf } from './rule-entry.ts';
+import { indexRuleEntries, pathOf } from './rule-entry.ts';
 import { sessionSecondsOf } from './session-seconds.ts';
 
 type L7Listener = NonNullable<LoadBalancerConfig['l7Listeners']>[number];
@@ -47,18 +47,23 @@ function configureListener(
   listener: DesiredRuleListener,
   entry: L7Listener,
 ): { readonly listener: DesiredRuleListener; readonly unused: readonly string[] } {
-  const entriesOf = Map.groupBy(entry.domains ?? [], ({ domain }) => domain.toLowerCase());
-  const rulesOf = (domain: string): readonly RuleEntry[] =>
-    (entriesOf.get(domain) ?? []).flatMap(({ rules = [] }) => rules);
+  const domains = Map.groupBy(entry.domains ?? [], ({ domain }) => domain.toLowerCase());
+  const findOf = new Map(
+    [...domains].map(([domain, its]) => [domain, indexRuleEntries(its.flatMap(({ rules = [] }) => rules))]),
+  );
   const rules = listener.rules.map((rule) => {
-    const found = findRuleEntry(rulesOf(rule.domain), rule.url);
+    const found = findOf.get(rule.domain)?.(rule.url);
     return found === undefined ? rule : configureRule(rule, found);
   });
-  const urlsOf = Map.groupBy(listener.rules, ({ domain }) => domain);
-  const ofDomains = (entry.domains ?? []).flatMap((one) => {
-    const urls = urlsOf.get(one.domain.toLowerCase())?.map(({ url }) => url) ?? [];
-    return unusedOfDomain(one, urls);
-  });
+  const urlsOf = new Map(
+    [...Map.groupBy(listener.rules, ({ domain }) => domain)].map(([domain, its]) => {
+      const urls = its.map(({ url }) => url);
+      return [domain, new Set([...urls, ...urls.map(pathIdOf)])];
+    }),
+  );
+  const ofDomains = (entry.domains ?? []).flatMap((one) =>
+    unusedOfDomain(one, urlsOf.get(one.domain.toLowerCase()) ?? new Set()),
+  );
   const isKnown = entry.defaultServer !== undefined && urlsOf.has(entry.defaultServer.toLowerCase());
   const ofListener = [
     ...(entry.defaultServer === undefined || isKnown ? [] : ['defaultServer']),
@@ -75,20 +80,25 @@ function withDefault({ isDefault: _, ...rule }: DesiredRule, defaultServer = '')
   return rule.domain === defaultServer.toLowerCase() ? { ...rule, isDefault: true } : rule;
 }
 
-/** @param urls those of the Ingress */
-function unusedOfDomain({ domain, http2, rules = [] }: Domain, urls: readonly string[]): readonly string[] {
+/** @param urls those of the Ingress, and `pathIdOf` of each */
+function unusedOfDomain({ domain, http2, rules = [] }: Domain, urls: ReadonlySet<string>): readonly string[] {
   const name = domain === '' ? 'the address' : domain;
-  if (urls.length === 0) return [`domain ${name}, which the Ingress does not have,`];
+  if (urls.size === 0) return [`domain ${name}, which the Ingress does not have,`];
   return [
     ...(http2 === undefined ? [] : [`http2 of ${name}`]),
     ...rules.flatMap((entry) => unusedOfRule(entry, urls).map((text) => `${text} of ${name}`)),
   ];
 }
 
-function unusedOfRule({ url, healthCheck }: RuleEntry, urls: readonly string[]): readonly string[] {
-  const isServed = urls.some((one) => one === url || (!url.startsWith('=') && pathOf(one) === pathOf(url)));
+function unusedOfRule({ url, healthCheck }: RuleEntry, urls: ReadonlySet<string>): readonly string[] {
+  const isServed = urls.has(url) || (!url.startsWith('=') && urls.has(pathIdOf(url)));
   if (!isServed) return [`rule ${url}, which the Ingress does not have,`];
   return healthCheck !== undefined && isTooLong(healthCheck) ? [`healthCheck.timeout of rule ${url}`] : [];
+}
+
+/** Another text than any url. */
+function pathIdOf(url: string): string {
+  return `path ${pathOf(url)}`;
 }
 
 function configureRule({ settings: planned, ...rule }: DesiredRule, entry: RuleEntry): DesiredRule {

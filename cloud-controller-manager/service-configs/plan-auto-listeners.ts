@@ -1,4 +1,5 @@
 import type { TkeServiceConfig } from '../../crd/tke-service-config.ts';
+import { firstBy } from './rule-entry.ts';
 
 type Spec = NonNullable<TkeServiceConfig['spec']>;
 type L4Listener = NonNullable<NonNullable<Spec['loadBalancer']>['l4Listeners']>[number];
@@ -14,16 +15,15 @@ export function planAutoListeners(
   listeners: readonly ListenerPlace[],
   present: readonly L4Listener[] | undefined,
 ): readonly L4Listener[] | undefined {
-  const planned = listeners.map(
-    (listener) => present?.find((entry) => isOf(listener, entry)) ?? defaultEntry(listener),
-  );
-  const isSame =
-    present !== undefined && present.length === planned.length && planned.every((one) => present.includes(one));
+  const presentOf = firstBy(present ?? [], placeOf);
+  const planned = listeners.map((listener) => presentOf.get(placeOf(listener)) ?? defaultEntry(listener));
+  const known = new Set(present);
+  const isSame = present?.length === planned.length && planned.every((one) => known.has(one));
   return isSame ? undefined : planned;
 }
 
-function isOf({ protocol, port }: ListenerPlace, entry: L4Listener): boolean {
-  return entry.protocol === protocol && entry.port === port;
+function placeOf({ protocol, port }: ListenerPlace): string {
+  return `${protocol}/${port}`;
 }
 
 /** What the cloud does without a configuration, written down so that people can change it. */

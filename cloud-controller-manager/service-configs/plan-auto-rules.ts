@@ -1,6 +1,6 @@
 import type { DesiredRule, DesiredRuleListener } from '../balancers/desired-rules.ts';
 import type { LoadBalancerConfig } from './l4-settings.ts';
-import { findRuleEntry, pathOf } from './rule-entry.ts';
+import { firstBy, indexRuleEntries, pathOf } from './rule-entry.ts';
 
 type L7Listener = NonNullable<LoadBalancerConfig['l7Listeners']>[number];
 type Domain = NonNullable<L7Listener['domains']>[number];
@@ -33,8 +33,9 @@ function isSame<T>(present: readonly T[] | undefined, planned: readonly T[]): bo
 }
 
 function domainsOf(rules: readonly DesiredRule[], present: readonly Domain[] = []): readonly Domain[] {
+  const presentOf = firstBy(present, (entry) => entry.domain.toLowerCase());
   return [...Map.groupBy(rules, ({ domain }) => domain)].map(([domain, its]) => {
-    const found = present.find((entry) => entry.domain.toLowerCase() === domain);
+    const found = presentOf.get(domain);
     const entries = entriesOf(
       its.map(({ url }) => url),
       found?.rules,
@@ -44,9 +45,11 @@ function domainsOf(rules: readonly DesiredRule[], present: readonly Domain[] = [
 }
 
 function entriesOf(urls: readonly string[], present: readonly RuleEntry[] = []): readonly RuleEntry[] {
+  const presentOf = Map.groupBy(present, ({ url }) => pathOf(url));
   return [...Map.groupBy(urls, pathOf)].flatMap(([path, its]) => {
-    const kept = present.filter((entry) => its.some((url) => findRuleEntry([entry], url) !== undefined));
-    return its.every((url) => findRuleEntry(kept, url) !== undefined) ? kept : [...kept, defaultEntry(path)];
+    const kept = (presentOf.get(path) ?? []).filter(({ url }) => !url.startsWith('=') || its.includes(url));
+    const find = indexRuleEntries(kept);
+    return its.every((url) => find(url) !== undefined) ? kept : [...kept, defaultEntry(path)];
   });
 }
 

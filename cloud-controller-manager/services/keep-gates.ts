@@ -4,11 +4,12 @@ import { Contests } from '../../kube/contest.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
+import { Slices } from '../../runtime/slices.ts';
 import type { BackendPod } from '../backends/backend-pod.ts';
 import type { PodFollower } from '../backends/follow-pods.ts';
 import { type OwnerKind, ownerIdOf } from '../balancers/balancer-owner.ts';
-import { desiredPlacesOf } from '../balancers/desired-places.ts';
 import type { GatePlan, OwnerGates } from '../balancers/owner-plan.ts';
+import { placesOfAddresses } from '../balancers/places-of-addresses.ts';
 import { readRecord } from '../balancers/read-record.ts';
 import { TargetStates } from '../balancers/target-states.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
@@ -41,6 +42,7 @@ export class GateKeeper {
   readonly #sinceMs = new Map<string, number>();
   readonly #changed: ChangeSignal;
   readonly #contests = new Contests();
+  readonly #slices: Slices;
   #isDirty = false;
   #pollMs: number = POLL_MS.first;
 
@@ -51,6 +53,7 @@ export class GateKeeper {
     this.#pods = pods;
     this.#states = new TargetStates(deps);
     this.#changed = new ChangeSignal(deps.clock);
+    this.#slices = new Slices(deps.clock);
   }
 
   /** The gates, as the controller of one kind of owners tells them of these. */
@@ -121,15 +124,18 @@ export class GateKeeper {
       return IDLE_MS;
     }
     const direct = this.#sources().map((source) => source.owners());
-    const selecting = ready.map((pod) => ({
-      pod,
-      owners: direct.flatMap((all) => (all.get(pod.namespace) ?? []).filter((owner) => selectsPod(owner, pod))),
-    }));
+    const selecting: { readonly pod: BackendPod; readonly owners: readonly DirectOwner[] }[] = [];
+    for (const pod of ready) {
+      await this.#slices.next();
+      const its = direct.flatMap((all) => all.get(pod.namespace) ?? []);
+      selecting.push({ pod, owners: its.filter((owner) => selectsPod(owner, pod)) });
+    }
     const context = { priority: 'pod' as const, owner: 'readiness gates', signal, timeoutMs: config.cloudTimeoutMs };
     const ids = selecting.flatMap(({ owners }) => owners.flatMap(({ object }) => idOf(object) ?? []));
     await this.#states.refresh([...new Set(ids)], context);
     const decided: { readonly pod: BackendPod; readonly decision: GateDecision }[] = [];
     for (const { pod, owners } of selecting) {
+      await this.#slices.next();
       const views: GateOwner[] = [];
       for (const owner of owners) views.push(await this.#view(owner, pod, context));
       const sinceMs = this.#sinceMs.get(pod.uid) ?? clock.monotonicMs();
@@ -166,9 +172,7 @@ export class GateKeeper {
     const id = idOf(object);
     const isUnknown = isFailing || (id !== undefined && this.#states.isUnreadable(id));
     let hasUnserved = false;
-    for (const { place, targets = [], needsCertificate } of desiredPlacesOf(desired)) {
-      const its = targets.filter(({ ip, weight }) => weight !== 'asIs' && weight > 0 && pod.ips.includes(ip));
-      if (its.length === 0) continue;
+    for (const { place, its, needsCertificate } of placesOfAddresses(desired, pod.ips)) {
       const found = id === undefined ? undefined : await this.#states.findPlace(id, desired, place, context);
       // A host without a certificate is not served at all.
       if (found?.kind === 'absent' && needsCertificate === true) {

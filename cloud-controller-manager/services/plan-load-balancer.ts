@@ -13,6 +13,7 @@ import { planSource, remarkUnused } from '../balancers/plan-source.ts';
 import { planTargets, type TargetPlan } from '../balancers/plan-targets.ts';
 import { configureListener, type LoadBalancerConfig } from '../service-configs/l4-settings.ts';
 import { remarkUnusedConfig } from '../service-configs/remark-unused.ts';
+import { boundService } from './bound-service.ts';
 import { planSourceRanges } from './plan-source-ranges.ts';
 import type { ServiceHead, ServiceSpec } from './read-service.ts';
 import type { ServiceSettings } from './served-annotations.ts';
@@ -40,8 +41,8 @@ type PlanFacts = {
 type LoadBalancerPlan = {
   readonly desired?: DesiredLoadBalancer;
   readonly notices: readonly Notice[];
-  /** What its listeners would be, also without `desired`. */
-  readonly listeners: readonly DesiredListener[];
+  /** What its listeners would be, also without `desired`; absent: it is too much to be planned. */
+  readonly listeners?: readonly DesiredListener[];
   /** Present where Pods are the backends. */
   readonly unbound?: UnboundPods;
 };
@@ -61,6 +62,8 @@ export function poolOwnerOf(clusterId: string, pool: string): string {
 /** Plans the load balancer of a Service. It depends on its arguments alone. */
 export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
   const { spec, settings } = facts;
+  const tooMany = boundService(facts);
+  if (tooMany.length > 0) return { notices: tooMany };
   const isDirect = facts.pods !== undefined;
   const session = planSession(spec);
   const ranges = planSourceRanges(spec, settings);

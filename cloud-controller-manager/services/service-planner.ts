@@ -2,6 +2,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import { DIRECT_ACCESS_ANNOTATION, SERVICE_ANNOTATION } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { ConfigError } from '../../runtime/decode.ts';
+import { Slices } from '../../runtime/slices.ts';
 import type { BackendNodes } from '../backends/backend-nodes.ts';
 import type { FollowedServices, PodFollower } from '../backends/follow-pods.ts';
 import { PodFinder } from '../balancers/find-pods.ts';
@@ -42,10 +43,12 @@ const STARTING_MS = 1_000;
 export class ServicePlanner {
   readonly #deps: ControllerDeps;
   readonly #parts: PlannerParts;
+  readonly #slices: Slices;
 
   constructor(deps: ControllerDeps, parts: PlannerParts) {
     this.#deps = deps;
     this.#parts = parts;
+    this.#slices = new Slices(deps.clock);
   }
 
   /** Plans the load balancer of one Service. What is wrong with it is a notice. */
@@ -97,6 +100,7 @@ export class ServicePlanner {
       };
       const place = await this.#place(object, spec, settings, facts, context);
       if (place.kind === 'again') return { notices: [], afterMs: STARTING_MS };
+      await this.#slices.next();
       const placed = planLoadBalancer({
         ...facts,
         ...(place.kind === 'placed' ? { placement: place } : {}),
