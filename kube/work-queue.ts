@@ -23,7 +23,7 @@ type Delayed = { readonly dueMs: number; readonly cancel: AbortController };
  * added meanwhile, it is queued again after that. So no change is missed, and one key is never worked on twice at once.
  *
  * Lanes, which are namespaces mostly, take turns, so that one with a thousand keys does not delay the first key of another.
- * The keys of one lane are worked on by at most as many takers as are free besides: half of all when it is alone, and the
+ * The keys of one lane are worked on by at most as many workers as are free besides: half of all when it is alone, and the
  * next lane always finds one.
  */
 export class WorkQueue {
@@ -166,7 +166,7 @@ export class WorkQueue {
     else this.add(key);
   }
 
-  /** Hands out keys as long as somebody waits for one and it is the turn of one. */
+  /** Hands out keys as long as a worker waits for one and it is the turn of one. */
   #handOut(): void {
     const mayServe = (lane: string): boolean => lane === '' || (this.#runningOf.get(lane) ?? 0) < this.#waiters.size;
     for (const waiter of this.#waiters) {

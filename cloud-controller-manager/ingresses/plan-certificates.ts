@@ -6,7 +6,7 @@ import { checkValidity, type OwnCertificate, parseOwnCertificate } from './own-c
 import type { TlsEntry } from './read-ingress.ts';
 import type { CertificateEntry } from './rule-annotations.ts';
 
-/** A Secret, as far as it can be read. `unknown`: it is not known yet whether it is there; `unkept`: there is no room for it. */
+/** A Secret, as far as it can be read. `unknown`: it is not known yet whether it is there; `unkept`: it is above the budget. */
 export type SecretFacts =
   | { readonly kind: 'missing' | 'forbidden' | 'unknown' | 'unkept' }
   /** Values of `data` are base64. */

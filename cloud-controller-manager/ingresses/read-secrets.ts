@@ -59,7 +59,7 @@ const UNKNOWN: SecretFacts = { kind: 'unknown' };
  * answered from memory. A Secret is read when it is named first, when the spec of an Ingress that names it changes, and
  * each minute; what is not there more and more rarely. While the API server does not answer, what was known stays.
  *
- * Namespaces take turns, and each has its share of the room: one that names thousands of Secrets delays its own.
+ * Namespaces take turns, and each has its share of the budget: one that names thousands of Secrets delays its own.
  */
 export class SecretReader {
   readonly #deps: ReaderDeps;
@@ -161,7 +161,7 @@ export class SecretReader {
   }
 
   #keep(key: string, secret: KeptSecret, facts: SecretFacts): void {
-    const isKept = this.#hasRoom(secret, charsOf(facts) - charsOf(secret.facts));
+    const isKept = this.#isWithinBudget(secret, charsOf(facts) - charsOf(secret.facts));
     const kept: SecretFacts = isKept ? facts : { kind: 'unkept' };
     if (areEqual(secret.facts, kept)) return;
     if (!isKept)
@@ -172,8 +172,8 @@ export class SecretReader {
     for (const ingress of secret.users) this.#onChange(ingress);
   }
 
-  /** Whether all Secrets find room, or those of this namespace take no more than an equal share. */
-  #hasRoom({ namespace }: KeptSecret, more: number): boolean {
+  /** Whether all Secrets are within the budget, or those of this namespace take no more than an equal share. */
+  #isWithinBudget({ namespace }: KeptSecret, more: number): boolean {
     const its = this.#charsOf.get(namespace) ?? 0;
     const namespaces = this.#charsOf.size + (this.#charsOf.has(namespace) ? 0 : 1);
     return this.#chars + more <= MAX_CHARS_OF_ALL || its + more <= MAX_CHARS_OF_ALL / namespaces;

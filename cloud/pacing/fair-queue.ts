@@ -13,7 +13,7 @@ export type QueueEntry<T> = {
 /**
  * A queue that is fair in two ways. Owners of equal rank take turns, so that one node with a thousand requests does not
  * delay the first request of another. Every so many-th turn goes to the owner that was served longest ago, and there to the
- * oldest entry, whatever its rank, so that a stream of high rank starves nobody. It uses neither time nor chance.
+ * oldest entry, whatever its rank, so that a stream of high rank starves no owner. It uses neither time nor chance.
  */
 export class FairQueue<T> {
   readonly #blindEvery: number;
