@@ -30,10 +30,11 @@ function appliesTo({ metadata, spec }: StaticIpRule, pod: SelectedPod, clusterNa
     namespaces === undefined
       ? metadata.namespace === pod.namespace
       : namespaces.some((one) => one === '*' || one === pod.namespace);
+  if (!isInNamespace) return false;
   const labels = Object.entries(spec?.podLabels ?? {});
   // A rule without labels matches no Pod: labels that were left out by mistake would make every address of the
   // namespace static.
-  return isInNamespace && labels.length > 0 && labels.every(([name, value]) => labelOf(pod, name) === value);
+  return labels.length > 0 && labels.every(([name, value]) => labelOf(pod, name) === value);
 }
 
 /** Looks up an own property only: a label may have any name, such as `constructor`. */

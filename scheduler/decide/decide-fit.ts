@@ -52,11 +52,19 @@ function locationRefusal(context: FitContext, view: NodeView): Refusal | undefin
   return undefined;
 }
 
+/** Subnets of a Pod in a refusal, of which there is one for each node; the others are counted. */
+const SHOWN = 3;
+
+function shortened(subnetIds: readonly string[]): string {
+  const more = subnetIds.length > SHOWN ? ` and ${subnetIds.length - SHOWN} more` : '';
+  return `${subnetIds.slice(0, SHOWN).join(', ')}${more}`;
+}
+
 function nominatedRefusal(nominated: readonly NominatedSubnet[] | undefined, view: NodeView): Refusal | undefined {
   const { nec } = view;
   if (nominated === undefined || nec === undefined) return undefined;
   const inZone = nominated.filter(({ zone }) => zone === undefined || nec.zone === '' || zone === nec.zone);
-  const named = `nominated ${nominated.map(({ subnetId }) => subnetId).join(', ')}`;
+  const named = `nominated ${shortened(nominated.map(({ subnetId }) => subnetId))}`;
   if (inZone.length === 0) {
     const zones = [...new Set(nominated.map(({ zone }) => zone))].join(', ');
     return unresolvable(`OtherZone (${named} is in ${zones})`);
@@ -88,7 +96,7 @@ function routeRefusal(context: FitContext, view: NodeView, capacity: NodeCapacit
   const { enis, maxEnis, moreEnis } = capacity;
   if (maxEnis === undefined || moreEnis > 0) return undefined;
   if (view.eniCapacities.some(({ subnetId, left }) => left > 0 && subnetIds.includes(subnetId))) return undefined;
-  const reason = `ENILimitExceed (${enis} of ${maxEnis} ENIs, none of ${subnetIds.join(', ')} with room)`;
+  const reason = `ENILimitExceed (${enis} of ${maxEnis} ENIs, none of ${shortened(subnetIds)} with room)`;
   return { reason, isUnresolvable: false, isTransient: view.hasPendingCalls };
 }
 

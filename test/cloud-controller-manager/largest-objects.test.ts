@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { BackendNode } from '../../cloud-controller-manager/backends/decide-backend-node.ts';
 import { diffLoadBalancer } from '../../cloud-controller-manager/balancers/diff-load-balancer.ts';
 import type { ObservedLoadBalancer } from '../../cloud-controller-manager/balancers/observed-load-balancer.ts';
+import { placesOfAddresses } from '../../cloud-controller-manager/balancers/places-of-addresses.ts';
 import { planGroup } from '../../cloud-controller-manager/ingresses/plan-group.ts';
 import { type IngressPlan, planIngress, withConfig } from '../../cloud-controller-manager/ingresses/plan-ingress.ts';
 import { planUnit } from '../../cloud-controller-manager/ingresses/plan-unit.ts';
@@ -232,6 +233,11 @@ test('the largest targets: what differs on all of them is found at once, and mor
   const observed = observedOf(desired);
   const diff = bounded(t, 'targets that differ', () => diffLoadBalancer(desired, observed, () => true));
   t.true(diff.steps.length > 0);
+  const asked = nodesOf(100).flatMap(({ ip }) => Array.from({ length: 50 }, () => ip));
+  const places = bounded(t, 'Pods that ask for their targets', () =>
+    asked.map((ip) => placesOfAddresses(desired, [ip]).length),
+  );
+  t.deepEqual([...new Set(places)], [500]);
   isRefused(t, planOf({ rules: rulesOf(11) }, { [LISTEN]: portsOf(50) }), '55000 targets', `at most ${ITEMS}`);
 });
 

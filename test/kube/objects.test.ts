@@ -150,6 +150,8 @@ test('decodeWatchLine: decodes events and errors, skips what newer servers may s
   }
 });
 
+const NAMESPACES = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', isNamespaced: false };
+
 function eventOf(message: string, name = 'n1'): EventInput {
   return { involved: { apiVersion: 'v1', kind: 'Node', name }, type: 'Warning', reason: 'EniFailed', message };
 }
@@ -199,6 +201,35 @@ test('createEventRecorder: survives an outage, writes each event once though ans
   recorder.record(eventOf('down', 'n0'));
   await clock.run(recorder.flush());
   t.is(api.objects('events').length, 4);
+});
+
+test('createEventRecorder: a namespace with very many events loses its own alone, and delays those of another by a turn', async (t) => {
+  const { clock, api, client } = withApi();
+  const written: string[] = [];
+  const counting: typeof client = {
+    ...client,
+    create: async (type, object, signal) => {
+      written.push(object.metadata.namespace ?? '');
+      return await client.create(type, object, signal);
+    },
+  };
+  for (const name of ['greedy', 'shop'])
+    await clock.run(client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
+  written.length = 0;
+  const random = seededRandom(1);
+  const options = { client: counting, component: 'test', clock, log: silentLogger, random, queueLimit: 10 };
+  const recorder = createEventRecorder(options);
+  const record = (namespace: string, name: string): void => {
+    const involved = { apiVersion: 'v1', kind: 'Service', name, namespace };
+    recorder.record({ involved, type: 'Warning', reason: 'Refused', message: 'no' });
+  };
+  for (let at = 0; at < 40; at++) record('greedy', `s${at}`);
+  for (let at = 0; at < 3; at++) record('shop', `s${at}`);
+  await clock.run(recorder.flush());
+  t.is(written.filter((namespace) => namespace === 'shop').length, 3);
+  t.true(written.lastIndexOf('shop') <= 6, `${written}`);
+  t.true(written.length <= 20, `${written}`);
+  t.is(api.objects('events').length, written.length);
 });
 
 test('createEventRecorder, withCondition: what a tenant wrote neither hides nor turns a text', async (t) => {

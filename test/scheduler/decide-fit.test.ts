@@ -412,3 +412,15 @@ test('readPodRequest: sums containers, takes the greatest of init containers, an
   t.is(readPodRequest(podOf({ name: 'a', resources: { cpu: '1' }, isStatic: true })), undefined);
   t.is(readPodRequest({ spec: { containers: 'none' }, metadata: 7 }), undefined);
 });
+
+test('a refusal names three of the subnets that a Pod nominates: there is one for each node', (t) => {
+  const necs = ['n1', 'n2'].map((name) => necOf({ name, spec: { subnetIDs: ['subnet-a'] } }));
+  const ids = Array.from({ length: 64 }, (_, at) => `subnet-far${at}`).join(',');
+  const pod = { ...WEB_0, annotations: { [POD_ANNOTATION.nominatedSubnets]: ids } };
+  const refusals = [...ask(rebuilt({ necs }), pod, ['n1', 'n2']).unresolvable].map(({ reason }) => reason);
+  t.is(refusals.length, 2);
+  for (const reason of refusals) {
+    t.true(reason.includes('subnet-far0, subnet-far1, subnet-far2 and 61 more'), reason);
+    t.true(reason.length < 200, reason);
+  }
+});

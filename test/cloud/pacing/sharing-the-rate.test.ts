@@ -74,6 +74,29 @@ test('CallScheduler: a flood of collection does not delay a call for a Pod by mo
   await clock.run(Promise.all(flood));
 });
 
+test('CallScheduler: urgent calls of one owner take half of the rate from the others at most, where they are tenants', async (t) => {
+  const clock = new VirtualClock();
+  const scheduler = new CallScheduler(clock, { ...SETTINGS, blindEvery: 2 });
+  const ACTIONS = ['A', 'B', 'C', 'D'];
+  const flood = Array.from({ length: 4_000 }, (_, index) => {
+    const action = ACTIONS[index % ACTIONS.length] ?? 'A';
+    const ticket = { product: 'clb', action, priority: 'pod', owner: 'greedy' } as const;
+    return scheduler.run(ticket, NEVER, () => clock.sleep(50), fine).catch(() => {});
+  });
+  await clock.advance(2_000);
+  const waits: number[] = [];
+  for (let call = 0; call < 40; call++) {
+    const askedMs = clock.monotonicMs();
+    const ticket = { product: 'clb', action: call % 2 === 0 ? 'A' : 'E', priority: 'gc', owner: 'shop' } as const;
+    await clock.run(scheduler.run(ticket, NEVER, async () => waits.push(clock.monotonicMs() - askedMs), fine));
+    await clock.advance(130);
+  }
+  // Two turns of an API at 12 a second: four of them share 50.
+  t.true(Math.max(...waits) <= 250, JSON.stringify(waits));
+  t.true(scheduler.waiting > 1_000);
+  await clock.run(Promise.all(flood));
+});
+
 test('createTencentCloud: the observer hears of attempts, retries and ends; the pacing tells what is allowed', async (t) => {
   const clock = new VirtualClock();
   const host = new CloudHost(SPEC, clock);
