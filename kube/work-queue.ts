@@ -70,6 +70,7 @@ export class WorkQueue {
       for (const notify of this.#watchers.get(key) ?? []) notify();
       return;
     }
+    if (this.#ready.has(key)) return;
     this.#ready.add(key, this.#laneOf(key));
     this.#handOut();
   }

@@ -225,3 +225,27 @@ test('a certificate by its id, a load balancer that is kept, mode skip', async (
   t.deepEqual(await read('skipped'), [{ ingresses: ['default/skipped'], steps: [], notices: [], secrets: [] }]);
   await world.stop();
 });
+
+test('what is beyond the bounds of a plan: no step, the reason of the event, and what is there stays', async (t) => {
+  const world = await IngressWorld.start();
+  await world.serve('web');
+  await world.create('site', { spec: ruleOf('/a', HOST, 'web', 'Exact') });
+  await world.advance(DONE_MS);
+  const before = world.allRules();
+  t.is(before.length, 1);
+  const backend = { service: { name: 'web', port: { number: 80 } } };
+  const paths = Array.from({ length: 200 }, (_, at) => ({ path: `/${at}`, pathType: 'Prefix', backend }));
+  const ports = Array.from({ length: 50 }, (_, at) => ({ HTTP: 2_000 + at }));
+  await world.patch('site', {
+    spec: { rules: [{ host: HOST, http: { paths } }] },
+    annotations: { 'ingress.cloud.tencent.com/listen-ports': JSON.stringify(ports) },
+  });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.allRules(), before);
+  const plans = ingressPlansOf(await readLb(world.services, undefined, { plan: true }));
+  t.deepEqual(stepsOf(plans), []);
+  const [notice] = plans.flatMap(({ notices }) => notices);
+  t.regex(notice?.message ?? '', /400 rules x 50 ports of listeners are 20000, and at most 5000 are planned/);
+  t.true(world.events('IngressRefused').some((event) => event.includes('400 rules x 50 ports of listeners are 20000')));
+  await world.stop();
+});
