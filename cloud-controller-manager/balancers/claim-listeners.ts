@@ -1,5 +1,4 @@
 import type { Target } from '../../cloud/targets.ts';
-import { isOwnListenerName } from './balancer-owner.ts';
 import type { ObservedListener, ObservedLoadBalancer } from './observed-load-balancer.ts';
 
 /** How an owner knows its listeners, beside their name. */
@@ -10,6 +9,8 @@ export type ListenerClaim = {
   readonly wanted: ReadonlySet<string>;
   /** Ids of listeners that were the owner's when they were seen last. */
   readonly knownIds: ReadonlySet<string>;
+  /** Whether a name is that of the listeners of another owner, which is kept by this process. */
+  readonly isOfOther: (name: string) => boolean;
 };
 
 /**
@@ -20,14 +21,14 @@ export type ListenerClaim = {
 export function claimListeners(
   { listeners, isOwn }: Pick<ObservedLoadBalancer, 'listeners' | 'isOwn'>,
   targets: readonly Target[],
-  { listenerName, wanted, knownIds }: ListenerClaim,
+  { listenerName, wanted, knownIds, isOfOther }: ListenerClaim,
 ): readonly ObservedListener[] {
   const marked = new Set(targets.flatMap(({ tag, listenerId }) => (tag === listenerName ? [listenerId] : [])));
   return listeners.map((listener) => {
     const { name, listenerId, protocol, port, endPort = port } = listener;
     if (name === listenerName) return listener;
     const isAtPlace = isOwn && endPort === port && wanted.has(`${protocol}/${port}`);
-    const isKnown = knownIds.has(listenerId) || (marked.has(listenerId) && !isOwnListenerName(name));
+    const isKnown = knownIds.has(listenerId) || (marked.has(listenerId) && !isOfOther(name));
     return isAtPlace || isKnown ? { ...listener, name: listenerName, calledAs: name } : listener;
   });
 }

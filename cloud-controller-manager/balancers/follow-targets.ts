@@ -14,5 +14,6 @@ export function followTargets(
     ...(ruleListeners === undefined ? {} : { ruleListeners }),
     allowsAddressChange: false,
     followsOnly: true,
+    keepsNames: true,
   };
 }

@@ -3,7 +3,7 @@ import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import { type BalancerOwner, type OwnerReports, type OwnerWriter, ownerOf } from './balancer-owner.ts';
+import { type BalancerOwner, type OwnerKind, type OwnerReports, type OwnerWriter, ownerOf } from './balancer-owner.ts';
 import { BalancerComparer } from './compare-balancer.ts';
 import { BalancerCreator } from './create-balancer.ts';
 import { SourceGroupCreator } from './create-source-group.ts';
@@ -15,7 +15,7 @@ import { type Baseline, baselineOf } from './find-drift.ts';
 import { type DriftDecision, DriftKeeper } from './keep-drift.ts';
 import { existingIdOf, RecordKeeper } from './keep-record.ts';
 import { withKnownPlaces } from './known-places.ts';
-import { ListenerMemory } from './listener-memory.ts';
+import type { ListenerMemory } from './listener-memory.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
 import { type Notice, remark } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
@@ -71,12 +71,21 @@ export class BalancerKeeper {
   readonly #groups: SourceGroupCreator;
   readonly #drift: DriftKeeper;
   readonly #published: OwnerAddresses;
-  readonly #memory = new ListenerMemory();
+  readonly #memory: ListenerMemory;
+  readonly #kind: OwnerKind;
   /** By owner: since when its load balancer is being made, or is not known; monotonic milliseconds. */
   readonly #pendingSinceMs = new Map<string, number>();
 
-  constructor(deps: ControllerDeps, writer: OwnerWriter, reports: OwnerReports, published: OwnerAddresses) {
+  constructor(
+    deps: ControllerDeps,
+    writer: OwnerWriter,
+    reports: OwnerReports,
+    published: OwnerAddresses,
+    memory: ListenerMemory,
+  ) {
     this.#published = published;
+    this.#memory = memory;
+    this.#kind = writer.kind;
     this.#deps = deps;
     this.#reports = reports;
     this.#records = new RecordKeeper(writer);
@@ -178,7 +187,8 @@ export class BalancerKeeper {
       if (first === undefined) {
         const { afterMs: waitMs, notices: more, isDone } = this.#comparer.settle(head.key, observed);
         if (!isDone) return again(waitMs, notices);
-        this.#drift.settle(head, observed);
+        // What is refused is set again later.
+        if (desired.followsOnly !== true) this.#drift.settle(head, observed);
         const hasOtherPods = observed.otherTargets?.some(({ instanceId }) => instanceId === undefined) === true;
         const isAsBefore = round === 1 && drift.drifts.length === 0 && !hasOtherPods;
         const next = baselineOf(wanted, observed, drift.left);
@@ -199,14 +209,9 @@ export class BalancerKeeper {
     return this.#comparer.refusedIps(key);
   }
 
-  /** The ids of the listeners with a name, as they were seen last. */
-  knownIds(listenerName: string): ReadonlySet<string> {
-    return this.#memory.idsOf(listenerName);
-  }
-
   /** Forgets an owner. */
   forget(key: string): void {
-    this.#memory.forget(key);
+    this.#memory.forget({ kind: this.#kind, key });
     this.#drift.forget(key);
     this.#refusedSteps.forget(key);
     this.#comparer.forget(key);
@@ -237,7 +242,7 @@ export class BalancerKeeper {
     // Without a record a group may be there all the same.
     const isLost = record.serial === 0 && source.kind === 'own';
     const looksForGroups = sourceGroup !== undefined || record.sourceGroup === true || isLost;
-    const claim = { listenerName, wanted: desiredListenersOf(desired), knownIds: this.knownIds(listenerName) };
+    const claim = this.#memory.claimOf(listenerName, desiredListenersOf(desired));
     return observeLoadBalancer(this.#deps, { owner, ...claim, loadBalancerId, looksForGroups }, context);
   }
 
@@ -256,7 +261,7 @@ export class BalancerKeeper {
   #noteFound({ key }: BalancerOwner, observed: ObservedLoadBalancer, desired: DesiredLoadBalancer): void {
     const { loadBalancerId } = observed.balancer;
     this.#comparer.note(key, desired, observed);
-    this.#memory.note(key, desired.listenerName, observed);
+    this.#memory.note({ kind: this.#kind, key }, desired.listenerName, observed);
     this.#published.note(key, allTargetsOf(observed));
     this.#creator.found(loadBalancerId);
   }

@@ -50,7 +50,8 @@ export class DriftKeeper {
     baseline: Baseline | undefined,
   ): DriftDecision {
     const { config, metrics } = this.#deps;
-    const drifts = observed === undefined ? [] : driftOf(baseline, observed);
+    const all = observed === undefined ? [] : driftOf(baseline, observed);
+    const drifts = desired.keepsNames === true ? all.filter(({ field }) => field !== 'name') : all;
     const fields = drifts.map(({ field }) => field);
     const isLeft = config.loadBalancerDrift === 'report';
     metrics.loadBalancers.onDriftLeft(ownerIdOf(head), isLeft ? fields : []);
@@ -62,12 +63,15 @@ export class DriftKeeper {
       const respected = respectDrift(desired, before, drifts);
       return { desired: respected, drifts, left: drifts, notices: [remark('DriftFound', message)] };
     }
-    this.#repairs.set(head.key, { baseline, drifts, what, isReported: false });
+    const before = this.#repairs.get(head.key);
+    const isReported = before?.isReported === true && before.what === what;
+    this.#repairs.set(head.key, { baseline, drifts, what, isReported });
     return { desired, drifts, left: [], notices: [] };
   }
 
   /** Decides once more in a later round: what differs after a change of ours is no change of others, but for a name. */
   decideAgain(head: BalancerOwner, before: DriftDecision, observed: ObservedLoadBalancer | undefined): DriftDecision {
+    if (before.desired.keepsNames === true) return before;
     const isNew = ({ of }: Drift): boolean => before.drifts.every((one) => one.field !== 'name' || one.of !== of);
     if (observed === undefined || !findNameDrift(observed).some(isNew)) return before;
     const repair = this.#repairs.get(head.key);

@@ -4,6 +4,7 @@ import { type BalancerOwner, ownerOf } from './balancer-owner.ts';
 import type { Baseline } from './find-drift.ts';
 import { followTargets } from './follow-targets.ts';
 import type { BalancerKeeper } from './keep-balancer.ts';
+import type { ListenerMemory } from './listener-memory.ts';
 import type { Notice } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { allTargetsOf } from './observed-load-balancer.ts';
@@ -12,11 +13,10 @@ import type { OwnerGates, OwnerPlan } from './owner-plan.ts';
 import type { OwnerUnit } from './owner-unit.ts';
 import { readRecord } from './read-record.ts';
 
-const NONE: ReadonlySet<string> = new Set();
-
 /** What refused owners are kept with. */
 type RefusedParts = {
-  readonly keeper: Pick<BalancerKeeper, 'keep' | 'refusedIps' | 'knownIds'>;
+  readonly keeper: Pick<BalancerKeeper, 'keep' | 'refusedIps'>;
+  readonly memory: Pick<ListenerMemory, 'claimOf'>;
   readonly gates: Pick<OwnerGates, 'note' | 'fail' | 'forget'>;
   readonly published: Pick<OwnerAddresses, 'isOld' | 'note'>;
 };
@@ -38,13 +38,16 @@ export class RefusedKeeper<H extends BalancerOwner> {
   async leave(unit: OwnerUnit<H>, notices: readonly Notice[], context: CallContext): Promise<void> {
     const { head, listenerName } = unit;
     const { loadBalancerId } = readRecord(head);
-    const { keeper, published } = this.#parts;
+    const { memory, published } = this.#parts;
     unit.report(notices);
     if (loadBalancerId === undefined || !published.isOld(head.key)) return;
     const owner = ownerOf(this.#deps.config.clusterId, head.uid, head.kind);
     // All that it has is published, whatever it asks for.
-    const claim = { listenerName, wanted: NONE, knownIds: keeper.knownIds(listenerName) };
-    const view = await observeLoadBalancer(this.#deps, { owner, ...claim, loadBalancerId }, context);
+    const view = await observeLoadBalancer(
+      this.#deps,
+      { owner, ...memory.claimOf(listenerName), loadBalancerId },
+      context,
+    );
     if (view.kind !== 'pending') published.note(head.key, view.kind === 'found' ? allTargetsOf(view.observed) : []);
   }
 

@@ -4,7 +4,6 @@ import type { Listener } from '../../cloud/listeners.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import { isOwnListenerName } from './balancer-owner.ts';
 import { claimListeners, type ListenerClaim } from './claim-listeners.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
 
@@ -44,9 +43,9 @@ export async function observeLoadBalancer(
   const id = balancer.loadBalancerId;
   const isOwn = balancer.tags[OWNER_TAG] === owner;
   const listed = await cloud.listeners.list(id, context);
-  // One with the name of another owner of ours is that owner's.
+  // One with the name of another owner is read for that owner.
   const mayBeOurs = ({ name, listenerId }: Listener): boolean =>
-    isOwn || name === claim.listenerName || claim.knownIds.has(listenerId) || !isOwnListenerName(name);
+    isOwn || name === claim.listenerName || claim.knownIds.has(listenerId) || !claim.isOfOther(name);
   const ids = listed.filter(mayBeOurs).map(({ listenerId }) => listenerId);
   const all = ids.length === 0 ? [] : await cloud.targets.list(id, ids, context);
   const listeners = claimListeners({ listeners: listed, isOwn }, all, claim);

@@ -10,6 +10,7 @@ import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { desiredPlacesOf } from './desired-places.ts';
 import { BalancerKeeper } from './keep-balancer.ts';
 import { RefusedKeeper } from './keep-refused.ts';
+import type { ListenerMemory } from './listener-memory.ts';
 import { blocking, type Notice } from './notice.ts';
 import type { OwnerAddresses } from './owner-addresses.ts';
 import { describeFailure, isOfGroup, needsPerson } from './owner-failure.ts';
@@ -27,14 +28,13 @@ const CONFLICT_MS = 1_000;
 /** After a refusal that the same request would get again. */
 const REFUSED_MS = 60_000;
 
-const NONE: ReadonlySet<string> = new Set();
-
 /** What owners of one kind are kept with. */
 type SyncParts<H extends BalancerOwner> = {
   readonly objects: OwnerObjects<H>;
   readonly reports: OwnerEvents;
   readonly gates: OwnerGates;
   readonly published: OwnerAddresses;
+  readonly memory: ListenerMemory;
   /** The VPC of the cluster; undefined while it is not known. */
   readonly vpcId: () => string | undefined;
 };
@@ -50,11 +50,11 @@ export class OwnerSync<H extends BalancerOwner> {
   readonly #absentSinceMs = new Map<string, number>();
 
   constructor(deps: ControllerDeps, parts: SyncParts<H>) {
-    const { objects, reports, gates, published } = parts;
+    const { objects, reports, gates, published, memory } = parts;
     this.#deps = deps;
     this.#parts = parts;
-    this.#keeper = new BalancerKeeper(deps, objects, reports, published);
-    this.#refused = new RefusedKeeper(deps, { keeper: this.#keeper, gates, published });
+    this.#keeper = new BalancerKeeper(deps, objects, reports, published, memory);
+    this.#refused = new RefusedKeeper(deps, { keeper: this.#keeper, gates, published, memory });
     this.#settled = new SettledUnits(deps);
   }
 
@@ -121,10 +121,9 @@ export class OwnerSync<H extends BalancerOwner> {
     const settings = settingsOf(current);
     if (settings === undefined) return { kind: 'again', afterMs: CONFLICT_MS };
     const { cloud, clock, config } = this.#deps;
-    const knownIds = this.#keeper.knownIds(listenerName);
     const released = await releaseBalancer(
       { cloud, clock, reports, absentSinceMs: this.#absentSinceMs },
-      { head: current, settings, clusterId: config.clusterId, listenerName, wanted: NONE, knownIds },
+      { head: current, settings, clusterId: config.clusterId, ...this.#parts.memory.claimOf(listenerName) },
       context,
     );
     if (released.kind === 'again') return released;

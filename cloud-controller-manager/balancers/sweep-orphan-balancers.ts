@@ -13,6 +13,7 @@ import type { OrphanOutcome } from '../observability/load-balancer-metrics.ts';
 import { listenerNameOf, type OwnerKind, ownerOf } from './balancer-owner.ts';
 import { releaseSteps } from './diff-load-balancer.ts';
 import { findOrphanBalancers, type OrphanBalancer, type OwnerUids, uidOf } from './find-orphan-balancers.ts';
+import { ListenerMemory } from './listener-memory.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { StepError, StepRunner } from './run-step.ts';
 import { OrphanGroupSweep } from './sweep-orphan-groups.ts';
@@ -185,7 +186,7 @@ export class OrphanSweep {
     const owner = ownerOf(config.clusterId, uid, kind);
     const listenerName = listenerNameOf(config.clusterId, uid, kind);
     const context = this.#contextOf(signal);
-    const claim = { listenerName, wanted: new Set<string>(), knownIds: new Set<string>() };
+    const claim = new ListenerMemory().claimOf(listenerName);
     const view = await observeLoadBalancer({ cloud }, { owner, ...claim, loadBalancerId }, context);
     // What was listed may have changed since.
     if (view.kind !== 'found' || !view.observed.isOwn) return 'kept';

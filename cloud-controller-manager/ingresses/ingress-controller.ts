@@ -69,6 +69,7 @@ export class IngressController {
       classes: { controllerOf: (name) => this.#controllerOf(name), servesWithoutClass: config.servesWithoutClass },
       gates: parts.gates.of('ingress'),
       published,
+      memory: parts.memory,
       certificates: this.#certificates,
     });
   }

@@ -4,6 +4,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { BackendNodes } from '../backends/backend-nodes.ts';
 import { type BalancerOwner, listenerNameOf } from '../balancers/balancer-owner.ts';
+import type { ListenerMemory } from '../balancers/listener-memory.ts';
 import { blocking, type Notice } from '../balancers/notice.ts';
 import type { OwnerAddresses } from '../balancers/owner-addresses.ts';
 import type { OwnerGates } from '../balancers/owner-plan.ts';
@@ -39,6 +40,7 @@ type IngressParts = {
   readonly nodes: BackendNodes;
   readonly gates: OwnerGates;
   readonly published: OwnerAddresses;
+  readonly memory: ListenerMemory;
   readonly quota: TargetQuota;
   readonly planner: IngressPlanner;
   readonly certificates: Pick<CertificateKeeper, 'ensure' | 'forget'>;
@@ -54,7 +56,7 @@ export class IngressSync {
   readonly #groups: GroupSync;
 
   constructor(deps: ControllerDeps, parts: IngressParts) {
-    const { nodes, gates, published } = parts;
+    const { nodes, gates, published, memory } = parts;
     this.#deps = deps;
     this.#parts = parts;
     const reports = new OwnerEvents(deps.events, deps.log, deps.metrics.ingresses.onProblems);
@@ -62,7 +64,7 @@ export class IngressSync {
     const objects = new OwnerObjects({ ...deps, onContest }, INGRESS_OWNER);
     this.#reports = reports;
     this.#status = new StatusPublisher(deps, objects, reports);
-    this.#sync = new OwnerSync(deps, { objects, reports, gates, published, vpcId: () => nodes.vpcId });
+    this.#sync = new OwnerSync(deps, { objects, reports, gates, published, memory, vpcId: () => nodes.vpcId });
     this.#groups = new GroupSync(deps, { ...parts, objects, reports, status: this.#status, sync: this.#sync });
   }
 

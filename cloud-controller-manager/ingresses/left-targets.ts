@@ -4,7 +4,6 @@ import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import type { Target } from '../../cloud/targets.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import { ownerOf } from '../balancers/balancer-owner.ts';
-import { isKept } from '../balancers/kept-balancer.ts';
 import type { OwnerAddresses } from '../balancers/owner-addresses.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 
@@ -87,9 +86,9 @@ export class LeftTargets {
     }
   }
 
-  /** That of a Service is used by no Ingress, unless it outlived the Service. */
+  /** That of a Service is used by no Ingress, unless it outlived the Service: then it is protected, whatever it is called. */
   #isOfService(balancer: LoadBalancer): boolean {
     const ofService = ownerOf(this.#deps.config.clusterId, '', 'service');
-    return balancer.tags[OWNER_TAG]?.startsWith(ofService) === true && !isKept(balancer);
+    return balancer.tags[OWNER_TAG]?.startsWith(ofService) === true && !balancer.isDeleteProtected;
   }
 }

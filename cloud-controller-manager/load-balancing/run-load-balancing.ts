@@ -5,6 +5,7 @@ import { BackendNodes } from '../backends/backend-nodes.ts';
 import { decideBackendNode } from '../backends/decide-backend-node.ts';
 import { PodFollower } from '../backends/follow-pods.ts';
 import { readPodNode } from '../backends/pod-node.ts';
+import { ListenerMemory } from '../balancers/listener-memory.ts';
 import { AddressPublisher } from '../balancers/publish-addresses.ts';
 import { OrphanSweep } from '../balancers/sweep-orphan-balancers.ts';
 import { TargetQuota } from '../balancers/target-quota.ts';
@@ -48,7 +49,8 @@ export async function runLoadBalancing(
   const configs = new ConfigFollower(deps, (key) => {
     for (const one of kept) one.configChanged(key);
   });
-  const shared = { services, nodes, pods, quota: new TargetQuota(deps), configs, gates, published, mayAct };
+  const memory = new ListenerMemory();
+  const shared = { services, nodes, pods, quota: new TargetQuota(deps), configs, gates, published, memory, mayAct };
   const ofServices = new ServiceController(deps, shared);
   const ofIngresses = config.ingress === 'clb' ? new IngressController(deps, shared) : undefined;
   const kept = ofIngresses === undefined ? [ofServices] : [ofServices, ofIngresses];

@@ -1,7 +1,9 @@
 import type { CallContext, Instance, Zone } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
+import { Contests } from '../../kube/contest.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
+import { contestText } from '../events/contest-text.ts';
 import { chooseNode } from './choose-node.ts';
 import { type CloudNode, readCloudNode } from './cloud-node.ts';
 import { type FoundInstance, findInstances } from './find-instances.ts';
@@ -32,6 +34,8 @@ class NodePasses {
   readonly #deps: NodeControllersDeps;
   readonly #reports: NodeReports;
   readonly #waiting = new Set<string>();
+  /** By uid of a Node. */
+  readonly #contests = new Contests();
   /** When Nodes are tried again; monotonic milliseconds. */
   readonly #retryAtMs = new Map<string, number>();
   #zones: ReadonlyMap<string, Zone> = new Map();
@@ -120,7 +124,7 @@ class NodePasses {
   async #write(node: CloudNode, instance: Instance, signal: AbortSignal): Promise<void> {
     const { kube, nodes, config, clock, events, log, metrics } = this.#deps;
     const object = nodes.get(node.name);
-    if (object === undefined) return;
+    if (object === undefined || this.#isHeld(node)) return;
     const zone = await this.#zoneOf(instance.zone, signal);
     const nowText = new Date(clock.nowMs()).toISOString().replace(/\.\d+Z$/, 'Z');
     const forms = { ...config, expectsRoutes: config.expectsRoutes || config.routes !== 'none' };
@@ -128,10 +132,25 @@ class NodePasses {
     if (done.kind === 'problem') return this.#report(node, 'AddressInvalid', done.message);
     this.#reports.report(node, undefined);
     if (done.kind !== 'initialized') return;
+    this.#contests.note(node.uid, '', node, clock.monotonicMs());
     metrics.nodeInitialized(new StampAges(clock).ageMs(node.name, node.createdAt) / MS_PER_S);
     log.info('a Node was initialised', { node: node.name, instanceId: instance.instanceId, zone: instance.zone });
     const involved = { apiVersion: 'v1', kind: 'Node', name: node.name, ...(node.uid === '' ? {} : { uid: node.uid }) };
     events.record({ involved, type: 'Normal', reason: 'Synced', message: 'Node synced successfully' });
+  }
+
+  /** Tells whether the taint of a Node is not taken off now, as another client keeps putting it back. */
+  #isHeld(node: CloudNode): boolean {
+    if (!isWaiting(node) || this.#contests.valueOf(node.uid) === undefined) return false;
+    const { clock, events } = this.#deps;
+    const { waitMs, isNew } = this.#contests.ask(node.uid, true, node, clock.monotonicMs());
+    if (isNew) {
+      const involved = { apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid };
+      const message = contestText('the taint node.cloudprovider.kubernetes.io/uninitialized');
+      events.record({ involved, type: 'Warning', reason: 'FieldContested', message });
+    }
+    if (waitMs > 0) this.#retryAfter(node.name, waitMs);
+    return waitMs > 0;
   }
 
   /** Asks the cloud for the number of a zone only where one is written. */

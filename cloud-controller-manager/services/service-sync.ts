@@ -6,6 +6,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import type { BackendNodes } from '../backends/backend-nodes.ts';
 import type { FollowedServices, PodFollower } from '../backends/follow-pods.ts';
 import { type BalancerOwner, listenerNameOf } from '../balancers/balancer-owner.ts';
+import type { ListenerMemory } from '../balancers/listener-memory.ts';
 import type { OwnerAddresses } from '../balancers/owner-addresses.ts';
 import type { OwnerGates, OwnerPlan } from '../balancers/owner-plan.ts';
 import { OwnerEvents } from '../balancers/owner-reports.ts';
@@ -34,6 +35,7 @@ type ServiceParts = {
   readonly followed: FollowedServices;
   readonly gates: OwnerGates;
   readonly published: OwnerAddresses;
+  readonly memory: ListenerMemory;
   readonly configs: Pick<ConfigsOfOwners, 'find'>;
   readonly quota: TargetQuota;
 };
@@ -49,7 +51,7 @@ export class ServiceSync {
   readonly #sync: OwnerSync<ServiceHead>;
 
   constructor(deps: ControllerDeps, parts: ServiceParts) {
-    const { services, nodes, quota, gates, published } = parts;
+    const { services, nodes, quota, gates, published, memory } = parts;
     this.#deps = deps;
     this.#parts = parts;
     const reports = new OwnerEvents(deps.events, deps.log);
@@ -59,7 +61,7 @@ export class ServiceSync {
     this.#pools = new PoolPlacer(deps, services, objects, this.#reports, quota);
     this.#planner = new ServicePlanner(deps, { ...parts, pools: this.#pools });
     this.#status = new StatusPublisher(deps, objects, this.#reports);
-    const shared = { objects, reports: this.#reports, gates, published };
+    const shared = { objects, reports: this.#reports, gates, published, memory };
     this.#sync = new OwnerSync(deps, { ...shared, vpcId: () => nodes.vpcId });
   }
 

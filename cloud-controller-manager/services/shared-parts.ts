@@ -3,6 +3,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import type { BackoffSettings } from '../../runtime/backoff.ts';
 import type { BackendNodes } from '../backends/backend-nodes.ts';
 import type { PodFollower } from '../backends/follow-pods.ts';
+import type { ListenerMemory } from '../balancers/listener-memory.ts';
 import type { AddressPublisher } from '../balancers/publish-addresses.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { ConfigFollower } from '../service-configs/follow-configs.ts';
@@ -17,6 +18,7 @@ export type SharedParts = {
   readonly configs: ConfigFollower;
   readonly gates: GateKeeper;
   readonly published: AddressPublisher;
+  readonly memory: ListenerMemory;
   /** Whether this program keeps load balancers now: another one may. */
   readonly mayAct: () => boolean;
 };

@@ -1,4 +1,8 @@
-import { type BalancerOwner, ownerOf } from '../../../cloud-controller-manager/balancers/balancer-owner.ts';
+import {
+  type BalancerOwner,
+  isOwnListenerName,
+  ownerOf,
+} from '../../../cloud-controller-manager/balancers/balancer-owner.ts';
 import { claimListeners } from '../../../cloud-controller-manager/balancers/claim-listeners.ts';
 import type { ObservedLoadBalancer } from '../../../cloud-controller-manager/balancers/observed-load-balancer.ts';
 import { readRecord } from '../../../cloud-controller-manager/balancers/read-record.ts';
@@ -33,7 +37,7 @@ export function findObserved(
   const found = byId ?? byTag;
   if (found === undefined) return undefined;
   const isOwn = found.balancer.tags[OWNER_TAG] === owner;
-  const claim = { listenerName, wanted, knownIds: new Set<string>() };
+  const claim = { listenerName, wanted, knownIds: new Set<string>(), isOfOther: isOwnListenerName };
   const listeners = claimListeners({ listeners: found.listeners, isOwn }, found.targets, claim);
   const ids = new Set(listeners.filter(({ name }) => name === listenerName).map(({ listenerId }) => listenerId));
   return {

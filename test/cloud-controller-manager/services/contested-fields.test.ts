@@ -3,6 +3,7 @@ import test from 'ava';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { NODES, PODS, SERVICES } from '../../../kube/resource-types.ts';
 import { IngressWorld } from '../ingresses/ingress-world.ts';
+import { NodeWorld, UNINITIALIZED } from '../node-world.ts';
 import { RouteWorld } from '../routes/route-world.ts';
 import type { ServiceWorld } from './service-world.ts';
 
@@ -155,6 +156,26 @@ test('the condition NetworkUnavailable of a Node', async (t) => {
   t.true(answers >= 3 && answers <= MOST, `${answers} answers`);
   t.regex(routes.world.scene.events('FieldContested').join(), /the condition NetworkUnavailable/);
   await routes.stop();
+});
+
+test('the taint of a Node that waits for its cloud provider', async (t) => {
+  const world = await NodeWorld.start();
+  world.addInstance('ins-serv0001');
+  await world.join('n1', { providerID: 'qcloud:///100003/ins-serv0001' });
+  await world.advance(20_000);
+  const { clock, admin, server } = world.scene;
+  const taintsOf = (): readonly object[] => {
+    const spec = server.objects('nodes')[0]?.['spec'] as { readonly taints?: readonly object[] } | undefined;
+    return spec?.taints ?? [];
+  };
+  const answers = await fight(
+    (ms) => world.advance(ms),
+    () => taintsOf().length === 0,
+    () => clock.run(admin.patch(NODES, { name: 'n1' }, { kind: 'merge', body: { spec: { taints: [UNINITIALIZED] } } })),
+  );
+  t.true(answers >= 3 && answers <= MOST, `${answers} answers`);
+  t.regex(world.scene.events('FieldContested').join(), /the taint node\.cloudprovider/);
+  await world.stop();
 });
 
 test('an API server without ipMode, before Kubernetes 1.29, gets the status once', async (t) => {

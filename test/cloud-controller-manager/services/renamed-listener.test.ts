@@ -149,6 +149,52 @@ test('a port that goes while its listener is renamed: the listener goes, or lead
     }
 });
 
+test('a listener that got a name such as other owners have is still known, and what it leads to is published', async (t) => {
+  for (const place of PLACES) {
+    const { world, pods } = await startWithLists();
+    await world.create('web', { metadata: { annotations: { ...DIRECT, ...(await annotationsFor(world, place)) } } });
+    await pods.run('web', 'web-0', { node: 'n1' });
+    await world.advance(DONE_MS);
+    const name = nameOf(world);
+    await world.replace('--load-balancers=none');
+    await rename(world, 80, 'tke-eni-0123456789abcdef');
+    await world.advance(5_000);
+    await world.replace();
+    await pods.delete('web-0');
+    await pods.end('web-0');
+    const ip = await pods.run('web', 'web-1', { node: 'n1' });
+    await world.advance(RESYNC_MS);
+    t.deepEqual(world.listeners()['TCP/80'], [`${ip}:8080 10`], place);
+    t.is(world.listener('TCP', 80)?.name, name, place);
+    t.deepEqual(unprotected(world), [], place);
+    await world.stop();
+  }
+});
+
+test('while a Service is refused its renamed listener is followed, and nothing is said to be set again', async (t) => {
+  const world = await ServiceWorld.start();
+  const ip = await world.join('n1');
+  await world.create('web', { spec: { ports: [{ port: 80, nodePort: 30_080 }] } });
+  await world.advance(DONE_MS);
+  const annotations = { 'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid': 'subnet-node0001' };
+  await world.patch('web', { metadata: { annotations } });
+  await world.advance(DONE_MS);
+  await rename(world);
+  await world.advance(5_000);
+  await world.patch('web', { spec: { ports: [{ port: 80, nodePort: 30_081 }] } });
+  await world.advance(120_000);
+  t.deepEqual(world.listeners()['TCP/80'], [`${ip}:30081 10`]);
+  t.deepEqual(
+    world.events('DriftFound').filter((message) => !message.includes('It is not set again yet')),
+    [],
+  );
+  await world.patch('web', { metadata: { annotations: { [Object.keys(annotations)[0] ?? '']: null } } });
+  await world.advance(DONE_MS);
+  t.is(world.listener('TCP', 80)?.name, nameOf(world));
+  t.regex(world.events('DriftFound').join(), /It is set again$/);
+  await world.stop();
+});
+
 test('a listener of others that nobody knows keeps the addresses that it leads to published', async (t) => {
   const { world, pods } = await startWithLists();
   const id = await world.buy();
