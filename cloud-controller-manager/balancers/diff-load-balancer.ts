@@ -76,8 +76,9 @@ export function diffLoadBalancer(
       : diffContents(desired, observed, known);
   if (!desired.allowsAddressChange) {
     const foreign = source.kind === 'own' && !observed.isOwn ? describeForeign(source, observed.balancer) : undefined;
-    const cure = foreign === undefined ? '' : `. ${foreign}`;
-    const message = `${differences.join(', ')}: that is another load balancer, and another address; nothing was changed. Take the change back, or annotate the ${object} with tke.cloud.tencent.com/allow-address-change=true${cure}`;
+    const change = `ake the change back, or annotate the ${object} with tke.cloud.tencent.com/allow-address-change=true`;
+    const cure = foreign === undefined ? `T${change}` : `${foreign}. If the ${object} was changed instead, t${change}`;
+    const message = `${differences.join(', ')}: that is another load balancer, and another address; nothing was changed. ${cure}`;
     return { steps: [], notices: [blocking('ImmutableChangeRefused', message)] };
   }
   // An existing one that is to be used has to be read first.
