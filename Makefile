@@ -60,7 +60,7 @@ dev: node_modules/.installed ## type-check and unit tests, again on each change
 fmt: node_modules/.installed ## format and mend what the linter can
 	@biome check --write .
 
-gen: node_modules/.installed ## write anew the docs, definitions and message tables that are made of the source
+gen: node_modules/.installed ## write again the docs, definitions and message tables that are made of the source
 	@node tools/gen-docs.ts
 
 packages:
