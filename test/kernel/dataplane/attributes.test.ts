@@ -169,8 +169,8 @@ const SHORT = [
   'without',
 ];
 
-for (const [kind, cases] of Object.entries({ route: ROUTES, rule: RULES, 'n address': ADDRESSES }))
-  test(`diffHost: finds what others gave to a ${kind} of ours, and takes it away`, async (t) => {
+for (const [kind, cases] of Object.entries({ 'a route': ROUTES, 'a rule': RULES, 'an address': ADDRESSES }))
+  test(`diffHost: finds what others gave to ${kind} of ours, and takes it away`, async (t) => {
     t.timeout(120_000);
     await withTestNode(async ({ network, enis, ip, reach, kernel }) => {
       const { nft: _nft, ...desired } = planNode(network, enis, []);

@@ -145,8 +145,11 @@ for (const words of ['isolated on', 'bcast_flood off', 'proxy_arp on'])
     `repair: ${words} of a port`,
     harm,
     (node: TestNode, { a, b }: Scene) => {
-      for (const { pod } of [a, b])
+      for (const { pod, sandbox } of [a, b]) {
         node.ip('link', 'set', pod.hostVeth.name, 'type', 'bridge_slave', ...words.split(' '));
+        // What is known of neighbours hides it for a while.
+        sandbox.ip('neigh', 'flush', 'dev', 'eth0');
+      }
     },
     toOther,
     2,
