@@ -37,12 +37,14 @@ type EnsureOptions = { readonly namespaceOf?: (hash: string) => string; readonly
 
 const REFUSED_MS = 60_000;
 const RETRY_MS = 20_000;
-/** Lock of the first list; a hash is no such text. */
+/** Lock of the first list; a hash or an id is no such text. */
 const ALL = 'all';
 const NONE: EnsuredCertificates = { ids: new Map(), notices: [], noticeOf: new Map(), refused: new Set() };
 /** Most uploads of one namespace within an hour: a tenant that renews all the time fills the account no further. */
 const MAX_UPLOADS = 100;
 const HOUR_MS = 3_600_000;
+/** The tags of a certificate that a unit names are read again after so long. */
+const NAMED_MS = 600_000;
 
 /**
  * Keeps the certificates of Secrets in the cloud: one for each chain, whoever uses it. The tag of the owner has the cluster and
@@ -63,6 +65,8 @@ export class CertificateKeeper {
   /** By namespace: when it uploaded, within the last hour; monotonic milliseconds. */
   readonly #uploadsMs = new Map<string, readonly number[]>();
   #uploads = 0;
+  /** By id that a unit names itself: whether it was uploaded of a Secret. */
+  readonly #named = new Map<string, { readonly isOfSecret: boolean; readonly untilMs: number }>();
 
   constructor(deps: CertificateDeps) {
     this.#deps = deps;
@@ -87,8 +91,8 @@ export class CertificateKeeper {
     if (uploads.size + named.length === 0) return NONE;
     if (uploads.size > 0)
       this.#uses.set(unit, new Map([...uploads].map(([hash, { expiresAtMs }]) => [hash, expiresAtMs])));
-    const failed = await this.#locks.run(ALL, () => this.#listOnce(context));
-    const refused = this.#refuse(named, failed);
+    const failed = uploads.size === 0 ? undefined : await this.#locks.run(ALL, () => this.#listOnce(context));
+    const { refused, doubt } = await this.#refuse(named, context);
     const ids = new Map<string, string>();
     const failures = new Map<OwnCertificate, Failure>();
     for (const [hash, upload] of uploads) {
@@ -97,7 +101,7 @@ export class CertificateKeeper {
       if (typeof ensured === 'string') ids.set(hash, ensured);
       else failures.set(upload, ensured);
     }
-    const waits = [...failures.values(), ...(refused.size > 0 && failed !== undefined ? [failed] : [])];
+    const waits = [...failures.values(), ...(doubt === undefined ? [] : [doubt])];
     if (waits.length === 0) return { ...NONE, ids, refused };
     const nowMs = this.#deps.clock.monotonicMs();
     const afterMs = Math.max(1, Math.min(...waits.map(({ untilMs }) => untilMs - nowMs)));
@@ -210,11 +214,35 @@ export class CertificateKeeper {
     return undefined;
   }
 
-  /** Which ids may not be named. While it is not known which are of Secrets, none that is new is used. */
-  #refuse(named: readonly string[], failed: Failure | undefined): ReadonlySet<string> {
-    // A key without rights to certificates has uploaded none.
-    if (failed !== undefined) return new Set(failed.isRefused ? [] : named);
-    return new Set(named.filter((id) => this.#own.has(id)));
+  /** Which ids may not be named: those of Secrets, and while the cloud does not answer, those that are not known. */
+  async #refuse(named: readonly string[], context: CallContext) {
+    const refused = new Set<string>();
+    let doubt: Failure | undefined;
+    for (const id of named) {
+      const isOwn = this.#own.has(id) || (await this.#locks.run(id, () => this.#isOfSecret(id, context)));
+      if (isOwn === true) refused.add(id);
+      // A key without rights to certificates has uploaded none.
+      if (typeof isOwn === 'boolean' || isOwn.isRefused) continue;
+      refused.add(id);
+      doubt = isOwn;
+    }
+    return { refused, doubt };
+  }
+
+  /** Tells whether a certificate was uploaded of a Secret, by its tag: of this cluster or of another one. */
+  async #isOfSecret(certId: string, context: CallContext): Promise<boolean | Failure> {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const [id, { untilMs }] of this.#named) if (untilMs <= nowMs) this.#named.delete(id);
+    const known = this.#named.get(certId)?.isOfSecret ?? this.#failureOf(certId);
+    if (known !== undefined) return known;
+    try {
+      const { certificates } = await this.#deps.cloud.certificates.find({ search: certId }, context);
+      const isOfSecret = certificates.some((one) => one.certId === certId && one.tags[OWNER_TAG] !== undefined);
+      this.#named.set(certId, { isOfSecret, untilMs: nowMs + NAMED_MS });
+      return isOfSecret;
+    } catch (error) {
+      return this.#fail(certId, error, context);
+    }
   }
 
   /** Returns a failure after which it is too early to try again. */

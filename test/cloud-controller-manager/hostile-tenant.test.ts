@@ -145,8 +145,6 @@ test('a certificate of a Secret is used by its id in no other namespace, nor in 
   // The ids of the simulated cloud are longer than real ones.
   const certId = 'AbCd1234';
   certificates.put({ ...certificate, certId });
-  await world.services.replace();
-  await world.advance(DONE_MS);
   const named = JSON.stringify([{ hosts: [HOST], qcloud_cert_id: [certId] }]);
   await phish(world, { 'ingress.cloud.tencent.com/certificate': named });
   await world.advance(DONE_MS);
