@@ -45,7 +45,10 @@ function isChallenge({ path }: Pick<PathRule, 'path'>): boolean {
   return path.startsWith('/.well-known/acme-challenge/');
 }
 
-function refuseChallenges(rules: readonly Unplaced[], { listenPorts = LISTEN_PORTS }: PlacementSettings): readonly Notice[] {
+function refuseChallenges(
+  rules: readonly Unplaced[],
+  { listenPorts = LISTEN_PORTS }: PlacementSettings,
+): readonly Notice[] {
   if (listenPorts.HTTP.includes(HTTP_PORT) || !rules.some(isChallenge)) return [];
   const message =
     'paths of /.well-known/acme-challenge/ are asked for by HTTP on port 80, and the annotation ingress.cloud.tencent.com/listen-ports has no {"HTTP":80}; add it, or no certificate is issued';
