@@ -150,6 +150,8 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
     const { waitMs, isNew } = this.#contests.ask(key, isUndone, object.metadata, nowMs);
     if (isNew) this.#deps.onContest(owner, FIELDS[field]);
     if (waitMs === 0) return false;
+    // A record is written with the version that was read: of an object that is behind the own write it is refused.
+    if (field === 'record' && !this.#contests.isContested(key, nowMs)) return false;
     const untilMs = this.#heldUntilMs.get(owner.uid) ?? Number.POSITIVE_INFINITY;
     this.#heldUntilMs.set(owner.uid, Math.min(untilMs, nowMs + waitMs));
     return true;

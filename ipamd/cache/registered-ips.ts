@@ -12,9 +12,7 @@ export function readRegisteredIps({ decoded }: Pick<NecEntry, 'decoded'>): reado
 /** Dependencies of {@link RegisteredIps}. */
 type RegisteredIpsDeps = {
   /** With {@link NECS_BY_REGISTERED_IP} as an index. */
-  readonly necs: { byIndex(name: string, value: string): readonly { readonly name: string }[] };
-  /** The nodes whose ENIs have an address of a claim. */
-  readonly nodesOf: (ip: string) => readonly { readonly name: string }[];
+  readonly necs: { byIndex(name: string, value: string): readonly Pick<NecEntry, 'name' | 'decoded'>[] };
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** How long an address without a Pod waits; above 0. */
   readonly limitMs: number;
@@ -35,9 +33,10 @@ export class RegisteredIps {
     this.#deps = deps;
   }
 
-  /** Tells whether an address of a claim waits without a Pod. It is noted as idle from the first question on. */
+  /** Tells whether an address without a Pod waits, by the list of its node. It is noted as idle from the first question on. */
   isHeld(ip: string): boolean {
-    return this.#deps.nodesOf(ip).some(({ name }) => this.isPublishedBy(name, ip)) && this.leftMs(ip) > 0;
+    const lists = this.#deps.necs.byIndex(NECS_BY_REGISTERED_IP, ip);
+    return lists.some((list) => addressesOf(list).includes(ip)) && this.leftMs(ip) > 0;
   }
 
   /** Tells whether a node has the address in its list, by the cache. */

@@ -189,7 +189,6 @@ function createRegisteredIps(
   if (limitMs === 0) return undefined;
   return new RegisteredIps({
     ...{ necs: informers.necs, clock: runtime.clock, limitMs },
-    nodesOf: (ip) => informers.necs.byIndex(NECS_BY_MARKED_IP, ip),
     onWait: (name, afterMs) => queues.supply.addAfter(name, afterMs),
   });
 }

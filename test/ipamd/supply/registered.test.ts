@@ -57,7 +57,6 @@ test('findRegistrations: the wait begins with the end of the Pod, ends after the
     necs: {
       byIndex: (name, ip) => (name === NECS_BY_REGISTERED_IP && readRegisteredIps(entry).includes(ip) ? [entry] : []),
     },
-    nodesOf: () => [entry],
     clock: { monotonicMs: () => nowMs },
     limitMs: 1_000,
     onWait: (_name, afterMs) => void due.push(afterMs),
@@ -78,10 +77,10 @@ test('findRegistrations: the wait begins with the end of the Pod, ends after the
 });
 
 test('RegisteredIps: the list of a node keeps no address of another one', (t) => {
-  const [own, other] = [entryOf([]), { ...entryOf(['10.0.1.3']), name: 'other' }];
+  const own = entryOf([]);
+  const other = { name: 'other', decoded: { loadBalancers: { registeredIPs: ['10.0.1.3'] } } } as never;
   const registered = new RegisteredIps({
     necs: { byIndex: (_name, ip) => (ip === '10.0.1.3' ? [other] : []) },
-    nodesOf: () => [own],
     clock: { monotonicMs: () => 0 },
     limitMs: 1_000,
     onWait: () => undefined,
