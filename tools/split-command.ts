@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 
 /** Number of files that run before the time is looked at: enough that the last of a batch rarely runs alone for long. */
-const BATCH_FILES = 12;
+const BATCH_FILES = 6;
 
 /**
  * Splits a command that runs test files into commands of a few files each, in an order that `chance` draws. Together they
