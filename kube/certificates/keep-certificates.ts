@@ -117,11 +117,10 @@ async function trySync(
   noteSkew(deps, ownMs, serverMs, memory);
   const { set: present, reasons } = decideCertificates(found, wanted, nowMs, latestMs);
   if (reasons.length === 0 && found !== last) return present;
-  if (reasons.some((reason) => reason.endsWith(OUT_OF_TIME))) {
-    const kept = isComplete(found) && Math.abs(ownMs - (memory.replacedAtMs ?? Number.NaN)) < REPLACE_AGAIN_MS;
-    if (kept) return found;
-    memory.replacedAtMs = ownMs;
-  }
+  const isOutOfTime = reasons.some((reason) => reason.endsWith(OUT_OF_TIME));
+  // What this replica wrote then is in time by its clock, so this is of another one.
+  const hasReplaced = Math.abs(ownMs - (memory.replacedAtMs ?? Number.NaN)) < REPLACE_AGAIN_MS;
+  if (isOutOfTime && hasReplaced && isComplete(found)) return found;
   // Another replica may still use a certificate of an authority that is damaged here.
   const { set } = decideCertificates({ ...found, earlier: withAuthority(found, last) }, wanted, nowMs, latestMs);
   try {
@@ -130,6 +129,7 @@ async function trySync(
     if (isKubeError(error, 'CONFLICT') || isKubeError(error, 'NOT_FOUND')) return undefined;
     throw error;
   }
+  if (isOutOfTime) memory.replacedAtMs = ownMs;
   log.info('certificates written', { secret: nameOf(deps), reasons: reasons.length > 0 ? reasons : ['emptied'] });
   return set;
 }

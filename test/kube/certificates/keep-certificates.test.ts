@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { readCertificateSet } from '../../../kube/certificates/certificate-set.ts';
 import { type CertificateKeeper, openCertificateKeeper } from '../../../kube/certificates/keep-certificates.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
+import { KubeError } from '../../../kube/kube-error.ts';
 import { SECRETS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -84,6 +85,26 @@ test('certificate keeper: goes on with its certificates when the Secret is empti
     t.deepEqual(await keeper.sync(), first);
     t.deepEqual(await open().sync(), first);
   }));
+
+for (const code of ['CONFLICT', 'TIMEOUT', 'FORBIDDEN'] as const)
+  test(`certificate keeper: what has ended is replaced though the first write failed: ${code}`, (t) =>
+    withKeeper(t, async ({ client, clock, secret, open }) => {
+      const ended = await open().sync();
+      clock.stepWall(20 * 365 * DAY_MS);
+      const { resourceVersion } = (await secret()).metadata;
+      let failures = 1;
+      const update: typeof client.update = async (type, object, signal) => {
+        failures -= 1;
+        if (failures >= 0) throw new KubeError({ code, request: 'PUT secrets', text: 'not now' });
+        return await client.update(type, object, signal);
+      };
+      const kube = { get: client.get, update };
+      const wanted = { program: 'ours', names: ['ours.kube-system.svc'] };
+      const keeper = openCertificateKeeper({ kube, secret: REF, wanted, clock, log: silentLogger });
+      await keeper.sync().catch(() => undefined);
+      t.not((await keeper.sync()).server.cert, ended.server.cert);
+      t.not((await secret()).metadata.resourceVersion, resourceVersion);
+    }));
 
 const SKEWS = [
   ['56 years behind', -56 * 365],
