@@ -161,9 +161,10 @@ export class GroupSync {
     const namespaces = new Map(
       planned.flatMap(({ head, plan }) => [...plan.uploads.keys()].map((hash) => [hash, head.namespace])),
     );
+    const placedIds = new Set(namedIdsOf(listeners));
     const ensured = await certificates.ensure(unitKey, uploads, context, {
       namespaceOf: (hash) => namespaces.get(hash) ?? '',
-      named: namedIdsOf(listeners),
+      named: claims.map((claim) => namedIdsOf(claim.listeners).filter((id) => placedIds.has(id))),
     });
     const ruleListeners = placeCertificates(listeners, ensured.ids, ensured.refused);
     const noticesFor = ({ head, notices, claimed, plan: { uploads: its } }: PlannedMember): readonly Notice[] => [

@@ -126,7 +126,7 @@ export class IngressSync {
     const plan = await planner.plan(object, head, settings, context);
     const ensured = await certificates.ensure(head.key, isOurs ? plan.uploads : NO_UPLOADS, context, {
       namespaceOf: () => head.namespace,
-      named: namedIdsOf(plan.listeners ?? []),
+      named: [namedIdsOf(plan.listeners ?? [])],
     });
     const maxRules = await quota.rules(context);
     const owned = planUnit({

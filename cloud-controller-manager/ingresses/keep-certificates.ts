@@ -33,18 +33,38 @@ type EnsuredCertificates = {
 type Failure = { readonly untilMs: number; readonly text: string; readonly isRefused: boolean };
 
 /** What else is known of the certificates of a unit. */
-type EnsureOptions = { readonly namespaceOf?: (hash: string) => string; readonly named?: readonly string[] };
+type EnsureOptions = {
+  readonly namespaceOf?: (hash: string) => string;
+  readonly named?: readonly (readonly string[])[];
+};
+
+/** Whether a certificate that is named was uploaded of a Secret; asked again after `untilMs`; monotonic milliseconds. */
+type NamedAnswer = { readonly isOfSecret: boolean; readonly untilMs: number };
 
 const REFUSED_MS = 60_000;
 const RETRY_MS = 20_000;
 /** Lock of the first list; a hash or an id is no such text. */
 const ALL = 'all';
+/** All questions about what is named, after those of a pass took all its time. */
+const NAMED = 'named';
 const NONE: EnsuredCertificates = { ids: new Map(), notices: [], noticeOf: new Map(), refused: new Set() };
 /** Most uploads of one namespace within an hour: a tenant that renews all the time fills the account no further. */
 const MAX_UPLOADS = 100;
 const HOUR_MS = 3_600_000;
 /** The tags of a certificate that a unit names are read again after so long. */
 const NAMED_MS = 600_000;
+/** Most ids of one Ingress that are asked about in one pass. */
+const MAX_ASKED = 10;
+/** Targets come after the questions of a pass: they wait for so long at most. */
+const ASK_MS = 10_000;
+/** One question may take so long: an id that the cloud does not answer about leaves time for others. */
+const QUESTION_MS = 4_000;
+/** Shorter than what failed is left alone for: then other ids are asked about. */
+const PAUSE_MS = 15_000;
+/** Ids that were not asked about are asked about in the next pass. */
+const MORE_MS = 5_000;
+/** Most answers about ids that are kept, the latest. */
+const MAX_ANSWERS = 10_000;
 
 /**
  * Keeps the certificates of Secrets in the cloud: one for each chain, whoever uses it. The tag of the owner has the cluster and
@@ -62,11 +82,11 @@ export class CertificateKeeper {
   #ids: Map<string, string> | undefined;
   /** All certificates of this cluster, also those that no unit uses. */
   #own = new Set<string>();
-  /** By namespace: when it uploaded, within the last hour; monotonic milliseconds. */
-  readonly #uploadsMs = new Map<string, readonly number[]>();
+  /** By namespace: the hashes that it uploaded within the last hour, or may have, and when; monotonic milliseconds. */
+  readonly #uploadsMs = new Map<string, Map<string, number>>();
   #uploads = 0;
-  /** By id that a unit names itself: whether it was uploaded of a Secret. */
-  readonly #named = new Map<string, { readonly isOfSecret: boolean; readonly untilMs: number }>();
+  /** By id that a unit names itself, the latest answer last. */
+  readonly #named = new Map<string, NamedAnswer>();
 
   constructor(deps: CertificateDeps) {
     this.#deps = deps;
@@ -78,7 +98,7 @@ export class CertificateKeeper {
    * others. Idempotent; an upload without an answer is looked for by its tag. What fails is a notice, so that all else of the
    * unit is done.
    * @param namespaceOf by hash; absent: that is not counted
-   * @param named ids of certificates that the unit names itself
+   * @param named ids of certificates that the Ingresses of the unit name themselves, a list for each Ingress
    * @throws the reason of the signal
    */
   async ensure(
@@ -88,23 +108,27 @@ export class CertificateKeeper {
     { namespaceOf = () => '', named = [] }: EnsureOptions = {},
   ): Promise<EnsuredCertificates> {
     if (uploads.size === 0) this.forget(unit);
-    if (uploads.size + named.length === 0) return NONE;
+    if (uploads.size + named.flat().length === 0) return NONE;
     if (uploads.size > 0)
       this.#uses.set(unit, new Map([...uploads].map(([hash, { expiresAtMs }]) => [hash, expiresAtMs])));
     const failed = uploads.size === 0 ? undefined : await this.#locks.run(ALL, () => this.#listOnce(context));
-    const { refused, doubt } = await this.#refuse(named, context);
+    const { refused, doubtUntilMs } = await this.#refuse(named, context);
     const ids = new Map<string, string>();
     const failures = new Map<OwnCertificate, Failure>();
+    const endMs = this.#deps.clock.monotonicMs() + ASK_MS;
+    let late = failed;
     for (const [hash, upload] of uploads) {
-      const ensured =
-        failed ?? (await this.#locks.run(hash, () => this.#ensureOne(upload, namespaceOf(hash), context)));
+      const known = this.#ids?.get(hash) ?? late;
+      const ensured = known ?? (await this.#locks.run(hash, () => this.#ensureOne(upload, namespaceOf(hash), context)));
       if (typeof ensured === 'string') ids.set(hash, ensured);
       else failures.set(upload, ensured);
+      // Without an answer for so long the others are not asked about in this pass.
+      const isLate = this.#deps.clock.monotonicMs() >= endMs;
+      if (typeof ensured !== 'string' && !ensured.isRefused && isLate) late ??= ensured;
     }
-    const waits = [...failures.values(), ...(doubt === undefined ? [] : [doubt])];
-    if (waits.length === 0) return { ...NONE, ids, refused };
-    const nowMs = this.#deps.clock.monotonicMs();
-    const afterMs = Math.max(1, Math.min(...waits.map(({ untilMs }) => untilMs - nowMs)));
+    const untilMs = Math.min(doubtUntilMs, ...[...failures.values()].map((failure) => failure.untilMs));
+    if (untilMs === Number.POSITIVE_INFINITY) return { ...NONE, ids, refused };
+    const afterMs = Math.max(1, untilMs - this.#deps.clock.monotonicMs());
     const noticeOf = new Map([...failures].map(([upload, failure]) => [upload.hash, describe(upload, failure)]));
     return { ids, notices: [...noticeOf.values()], noticeOf, refused, afterMs };
   }
@@ -185,13 +209,10 @@ export class CertificateKeeper {
 
   async #ensureOne(upload: OwnCertificate, namespace: string, context: CallContext): Promise<string | Failure> {
     const { hash } = upload;
-    const known = this.#ids?.get(hash) ?? this.#failureOf(hash);
+    const known = this.#ids?.get(hash) ?? this.#failureOf(hash) ?? this.#limitOf(namespace, hash);
     if (known !== undefined) return known;
     try {
-      const found = await this.#find(hash, context);
-      const limited = found === undefined ? this.#limit(namespace) : undefined;
-      if (limited !== undefined) return limited;
-      const certId = found ?? (await this.#upload(upload, namespace, context));
+      const certId = (await this.#find(hash, context)) ?? (await this.#upload(upload, namespace, context));
       this.#ids?.set(hash, certId);
       this.#own.add(certId);
       return certId;
@@ -200,49 +221,98 @@ export class CertificateKeeper {
     }
   }
 
-  /** Counts an upload of a namespace. @returns why it may not upload now */
-  #limit(namespace: string): Failure | undefined {
-    const nowMs = this.#deps.clock.monotonicMs();
-    for (const [one, times] of this.#uploadsMs) if ((times.at(-1) ?? 0) + HOUR_MS <= nowMs) this.#uploadsMs.delete(one);
-    const recent = (this.#uploadsMs.get(namespace) ?? []).filter((ms) => ms + HOUR_MS > nowMs);
-    const [first] = recent;
-    if (recent.length >= MAX_UPLOADS && first !== undefined && namespace !== '') {
-      const text = `${recent.length} certificates of the namespace were uploaded within the hour, and that is the most`;
-      return { untilMs: first + HOUR_MS, text, isRefused: true };
+  /** Returns why a namespace may not upload a chain now. One that it uploaded already, or may have, counts once. */
+  #limitOf(namespace: string, hash: string): Failure | undefined {
+    const sinceMs = this.#deps.clock.monotonicMs() - HOUR_MS;
+    for (const [one, times] of this.#uploadsMs) {
+      for (const [counted, ms] of times) if (ms <= sinceMs) times.delete(counted);
+      if (times.size === 0) this.#uploadsMs.delete(one);
     }
-    this.#uploadsMs.set(namespace, [...recent, nowMs]);
-    return undefined;
+    const recent = this.#uploadsMs.get(namespace);
+    if (recent === undefined || recent.size < MAX_UPLOADS || recent.has(hash) || namespace === '') return undefined;
+    const text = `${recent.size} certificates of the namespace were uploaded within the hour, and that is the most`;
+    return { untilMs: Math.min(...recent.values()) + HOUR_MS, text, isRefused: true };
   }
 
-  /** Which ids may not be named: those of Secrets, and while the cloud does not answer, those that are not known. */
-  async #refuse(named: readonly string[], context: CallContext) {
+  /** Counts an upload. @returns what undoes that, where it certainly has not taken place */
+  #countUpload(namespace: string, hash: string): () => void {
+    const times = this.#uploadsMs.get(namespace) ?? new Map<string, number>();
+    const earlierMs = times.get(hash);
+    times.set(hash, this.#deps.clock.monotonicMs());
+    this.#uploadsMs.set(namespace, times);
+    return () => {
+      if (earlierMs === undefined) times.delete(hash);
+      else times.set(hash, earlierMs);
+    };
+  }
+
+  /**
+   * Which ids may not be named: those of Secrets, and those of which that is not known. The Ingresses take turns, so that
+   * what one names leaves the others their answers.
+   */
+  async #refuse(named: readonly (readonly string[])[], context: CallContext) {
+    const { clock } = this.#deps;
+    const endMs = clock.monotonicMs() + ASK_MS;
+    const failure = this.#failureOf(NAMED);
+    // What has no answer is asked about before what has an old one.
+    const members = named.map((ids) => {
+      const isKnown = (id: string): number => Number(this.#named.has(id));
+      return { ids: ids.toSorted((one, other) => isKnown(one) - isKnown(other)), asked: 0, failure };
+    });
+    for (let at = 0; members.some(({ ids }) => at < ids.length); at++)
+      for (const member of members) {
+        const id = member.ids[at];
+        const timeoutMs = Math.min(QUESTION_MS, endMs - clock.monotonicMs());
+        const mayAsk = member.failure === undefined && member.asked < MAX_ASKED && timeoutMs > 0;
+        if (id === undefined || !mayAsk || this.#isAnswered(id)) continue;
+        member.asked += 1;
+        member.failure = await this.#locks.run(id, () => this.#ask(id, { ...context, timeoutMs }));
+        const nowMs = clock.monotonicMs();
+        if (member.failure !== undefined && nowMs >= endMs)
+          this.#failures.set(NAMED, { ...member.failure, untilMs: nowMs + PAUSE_MS });
+      }
     const refused = new Set<string>();
-    let doubt: Failure | undefined;
-    for (const id of named) {
-      const isOwn = this.#own.has(id) || (await this.#locks.run(id, () => this.#isOfSecret(id, context)));
-      if (isOwn === true) refused.add(id);
-      // A key without rights to certificates has uploaded none.
-      if (typeof isOwn === 'boolean' || isOwn.isRefused) continue;
-      refused.add(id);
-      doubt = isOwn;
-    }
-    return { refused, doubt };
+    let doubtUntilMs = Number.POSITIVE_INFINITY;
+    for (const { ids, failure: its } of members)
+      for (const id of ids) {
+        // An owner tag does not change: an answer counts until there is a later one.
+        const isOfSecret = this.#own.has(id) || this.#named.get(id)?.isOfSecret;
+        if (isOfSecret !== false) refused.add(id);
+        if (isOfSecret === undefined)
+          doubtUntilMs = Math.min(doubtUntilMs, its?.untilMs ?? clock.monotonicMs() + MORE_MS);
+      }
+    return { refused, doubtUntilMs };
   }
 
-  /** Tells whether a certificate was uploaded of a Secret, by its tag: of this cluster or of another one. */
-  async #isOfSecret(certId: string, context: CallContext): Promise<boolean | Failure> {
-    const nowMs = this.#deps.clock.monotonicMs();
-    for (const [id, { untilMs }] of this.#named) if (untilMs <= nowMs) this.#named.delete(id);
-    const known = this.#named.get(certId)?.isOfSecret ?? this.#failureOf(certId);
+  #isAnswered(certId: string): boolean {
+    return this.#own.has(certId) || (this.#named.get(certId)?.untilMs ?? 0) > this.#deps.clock.monotonicMs();
+  }
+
+  /** Asks whether a certificate was uploaded of a Secret, by its tag: of this cluster or of another one. @returns why there is no answer */
+  async #ask(certId: string, context: CallContext): Promise<Failure | undefined> {
+    // Another unit may have asked meanwhile.
+    if (this.#isAnswered(certId)) return undefined;
+    const known = this.#failureOf(certId);
     if (known !== undefined) return known;
     try {
       const { certificates } = await this.#deps.cloud.certificates.find({ search: certId }, context);
       const isOfSecret = certificates.some((one) => one.certId === certId && one.tags[OWNER_TAG] !== undefined);
-      this.#named.set(certId, { isOfSecret, untilMs: nowMs + NAMED_MS });
-      return isOfSecret;
+      this.#answer(certId, isOfSecret, NAMED_MS);
+      return undefined;
     } catch (error) {
-      return this.#fail(certId, error, context);
+      const failure = this.#fail(certId, error, context);
+      if (!failure.isRefused) return failure;
+      // A key without rights to certificates has uploaded none.
+      this.#answer(certId, this.#named.get(certId)?.isOfSecret ?? false, REFUSED_MS);
+      return undefined;
     }
+  }
+
+  #answer(certId: string, isOfSecret: boolean, forMs: number): void {
+    this.#named.delete(certId);
+    this.#named.set(certId, { isOfSecret, untilMs: this.#deps.clock.monotonicMs() + forMs });
+    const [oldest] = this.#named.keys();
+    if (this.#named.size > MAX_ANSWERS && oldest !== undefined) this.#named.delete(oldest);
   }
 
   /** Returns a failure after which it is too early to try again. */
@@ -285,7 +355,14 @@ export class CertificateKeeper {
     const owner = { [CLUSTER_TAG]: config.clusterId, [OWNER_TAG]: certificateOwnerOf(config.clusterId, hash) };
     const tags = namespace === '' ? owner : { ...owner, [NAMESPACE_TAG]: namespace };
     const name = `tke-eni/${config.clusterId}/${hash.slice(0, SHOWN_DIGITS)}`;
-    const certId = await cloud.certificates.upload({ name, chain, privateKey, tags }, context);
+    const uncount = this.#countUpload(namespace, hash);
+    const certId = await cloud.certificates
+      .upload({ name, chain, privateKey, tags }, context)
+      .catch((error: unknown) => {
+        // Otherwise it may have arrived.
+        if (isCloudError(error) && error.retry !== 'resolve') uncount();
+        throw error;
+      });
     log.info('a certificate of a Secret is uploaded', { certId, hash });
     this.#uploads += 1;
     metrics.certificates.onOutcome('uploaded');

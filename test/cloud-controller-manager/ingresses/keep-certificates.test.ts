@@ -224,6 +224,122 @@ test('a namespace that renews all the time uploads a hundred an hour, others are
   stop();
 });
 
+/** Ids that no certificate has. */
+const invented = (count: number): readonly string[] => Array.from({ length: count }, (_, at) => `none${1000 + at}`);
+
+test('ensure: of hundreds of invented ids some are asked about in one pass, and the others of the group have theirs', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper } = world.begin();
+  const bought = await world.upload(ONE);
+  const ofOther = await world.upload(TWO, TAGS(TWO.hash, 'cls-another1'));
+  const ids = invented(300);
+  const ensure = () =>
+    world.clock.run(
+      keeper.ensure(UNIT, new Map(), world.contextOf(), { named: [ids, [bought, ofOther], [...ids, bought]] }),
+    );
+  world.host.forget();
+  const first = await ensure();
+  t.true((world.host.counts()['DescribeCertificates'] ?? 0) <= 22, 'ten each of the strangers, and two');
+  t.false(first.refused.has(bought));
+  t.true(first.refused.has(ofOther));
+  t.true(ids.slice(20).every((id) => first.refused.has(id)));
+  t.true((first.afterMs ?? 0) > 0);
+  let { refused, afterMs } = first;
+  for (let pass = 0; pass < 40 && afterMs !== undefined; pass++) {
+    await world.clock.advance(afterMs);
+    ({ refused, afterMs } = await ensure());
+  }
+  t.deepEqual([...refused], [ofOther], 'all are known in the end');
+});
+
+test('ensure: while the cloud does not answer about ids a pass ends soon, and what was known counts', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper } = world.begin();
+  const bought = await world.upload(ONE);
+  const ofOther = await world.upload(TWO, TAGS(TWO.hash, 'cls-another1'));
+  const ensure = async (...named: readonly (readonly string[])[]) => {
+    const startMs = world.clock.monotonicMs();
+    const ensured = await world.clock.run(keeper.ensure(UNIT, new Map(), world.contextOf(), { named }));
+    return { ...ensured, tookMs: world.clock.monotonicMs() - startMs };
+  };
+  await ensure([bought, ofOther]);
+  await world.clock.advance(20 * MINUTE_MS);
+  const end = world.host.faults.add({ fault: { kind: 'hang' }, actions: ['DescribeCertificates'] });
+  const others = invented(3);
+  const hanging = await ensure([bought, ofOther], others, ...others.map((id) => [id]));
+  t.true(hanging.tookMs <= 11_000, `${hanging.tookMs} ms`);
+  t.deepEqual([...hanging.refused].toSorted(), [ofOther, ...others].toSorted());
+  t.true((await ensure(['none9999'])).tookMs < 1_000, 'and the next pass, also of another unit, asks nothing');
+  end();
+  await world.clock.advance(MINUTE_MS);
+  t.deepEqual([...(await ensure([bought, ofOther], others)).refused], [ofOther]);
+});
+
+test('ensure: an id about which the cloud fails holds the other ids of its own Ingress alone', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper } = world.begin();
+  const bought = await world.upload(ONE);
+  world.host.gate = async ({ action, params }) =>
+    action === 'DescribeCertificates' && params['SearchKey'] === 'poison01' ? 'lose' : 'go';
+  const named = [['poison01', 'none0001', bought], [bought]];
+  const { refused } = await world.clock.run(keeper.ensure(UNIT, new Map(), world.contextOf(), { named }));
+  t.deepEqual([...refused], ['poison01', 'none0001']);
+});
+
+test('ensure: without the rights to certificates ids may be named, however many', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper } = world.begin();
+  const fault: Fault = { kind: 'error', code: 'UnauthorizedOperation' };
+  world.host.faults.add({ fault, actions: ['DescribeCertificates'] });
+  const ids = invented(120);
+  const ensure = () => world.clock.run(keeper.ensure(UNIT, new Map(), world.contextOf(), { named: [ids] }));
+  let { refused, afterMs } = await ensure();
+  for (let pass = 0; pass < 40 && afterMs !== undefined; pass++) {
+    await world.clock.advance(afterMs);
+    ({ refused, afterMs } = await ensure());
+  }
+  t.is(refused.size, 0);
+});
+
+test('ensure: uploads without an answer hold a pass once, not once for each Secret', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper } = world.begin();
+  const many = Array.from({ length: 20 }, (_, at) => ({ ...ONE, hash: at.toString(16).padStart(64, '0') }));
+  await world.clock.run(keeper.ensure(UNIT, uploadsOf(TWO), world.contextOf()));
+  world.host.faults.add({ fault: { kind: 'hang' }, actions: ['UploadCertificate'] });
+  const startMs = world.clock.monotonicMs();
+  const { ids, notices } = await world.clock.run(keeper.ensure(UNIT, uploadsOf(...many, TWO), world.contextOf()));
+  t.true(world.clock.monotonicMs() - startMs < 2 * MINUTE_MS);
+  t.deepEqual([...ids.keys()], [TWO.hash]);
+  t.is(notices.length, 20);
+});
+
+/** Answers to uploads that took no effect. */
+const NO_UPLOADS: readonly (readonly [title: string, fault: Fault])[] = [
+  ['the cloud refuses', { kind: 'error', code: 'FailedOperation.CertificateInvalid' }],
+  ['the API fails', { kind: 'error', code: 'InternalError' }],
+  ['the API has no time for', { kind: 'error', code: 'RequestLimitExceeded' }],
+];
+
+for (const [title, fault] of NO_UPLOADS)
+  test(`ensure: uploads that ${title} leave the namespace its hundred an hour`, async (t) => {
+    const world = new CertificateWorld();
+    const { keeper } = world.begin();
+    const end = world.host.faults.add({ fault, actions: ['UploadCertificate'] });
+    const ensure = (...all: readonly (typeof ONE)[]) =>
+      world.clock.run(keeper.ensure(UNIT, uploadsOf(...all), world.contextOf(), { namespaceOf: () => 'shop' }));
+    let texts = '';
+    for (let at = 0; at < 55; at++) {
+      const { notices } = await ensure(ONE, TWO);
+      texts += notices.map(({ message }) => message).join();
+      await world.clock.advance(MINUTE_MS);
+    }
+    t.notRegex(texts, /within the hour/);
+    end();
+    await world.clock.advance(MINUTE_MS);
+    t.is((await ensure(ONE, TWO)).ids.size, 2);
+  });
+
 test('sweep: one that a person has deleted is uploaded again', async (t) => {
   const world = new CertificateWorld();
   const { keeper, stop } = world.begin();
