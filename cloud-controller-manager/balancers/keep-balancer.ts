@@ -189,8 +189,7 @@ export class BalancerKeeper {
         if (!isDone) return again(waitMs, notices);
         // What is refused is set again later.
         if (desired.followsOnly !== true) this.#drift.settle(head, observed);
-        const hasOtherPods = observed.otherTargets?.some(({ instanceId }) => instanceId === undefined) === true;
-        const isAsBefore = round === 1 && drift.drifts.length === 0 && !hasOtherPods;
+        const isAsBefore = round === 1 && drift.drifts.length === 0 && !mayLeadToPods(observed);
         const next = baselineOf(wanted, observed, drift.left);
         const kept = { object: current, balancer: observed.balancer, baseline: next, isAsBefore };
         const leastMs = Math.min(waitMs, groupWaitMs, this.#refusedSteps.nextMs(head.key));
@@ -262,7 +261,7 @@ export class BalancerKeeper {
     const { loadBalancerId } = observed.balancer;
     this.#comparer.note(key, desired, observed);
     this.#memory.note({ kind: this.#kind, key }, desired.listenerName, observed);
-    this.#published.note(key, allTargetsOf(observed));
+    this.#published.note(key, allTargetsOf(observed), observed.unreadIds);
     this.#creator.found(loadBalancerId);
   }
 
@@ -321,6 +320,11 @@ function isOfOther(
   if (existingIdOf(source) === loadBalancerId || balancer.tags[OWNER_TAG]?.startsWith(`${clusterId}/`) !== true)
     return false;
   return listeners.every(({ name }) => name !== listenerName);
+}
+
+/** Tells whether a listener without a known owner leads to a Pod, as far as it was read. */
+function mayLeadToPods({ otherTargets = [], unreadIds = [] }: ObservedLoadBalancer): boolean {
+  return unreadIds.length > 0 || otherTargets.some(({ instanceId }) => instanceId === undefined);
 }
 
 function again(afterMs: number, notices: readonly Notice[] = []): KeepAgain {

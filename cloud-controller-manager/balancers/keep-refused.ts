@@ -48,7 +48,8 @@ export class RefusedKeeper<H extends BalancerOwner> {
       { owner, ...memory.claimOf(listenerName), loadBalancerId },
       context,
     );
-    if (view.kind !== 'pending') published.note(head.key, view.kind === 'found' ? allTargetsOf(view.observed) : []);
+    if (view.kind === 'absent') published.note(head.key, []);
+    if (view.kind === 'found') published.note(head.key, allTargetsOf(view.observed), view.observed.unreadIds);
   }
 
   /**

@@ -6,6 +6,7 @@ import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { claimListeners, type ListenerClaim } from './claim-listeners.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
+import { readTargets } from './read-targets.ts';
 
 /** Who has the load balancer that is looked for, and where it was last. */
 type BalancerSearch = ListenerClaim & {
@@ -43,20 +44,26 @@ export async function observeLoadBalancer(
   const id = balancer.loadBalancerId;
   const isOwn = balancer.tags[OWNER_TAG] === owner;
   const listed = await cloud.listeners.list(id, context);
+  const oursOf = (some: readonly Listener[]): readonly string[] =>
+    some.flatMap(({ name, listenerId }) => (name === claim.listenerName ? [listenerId] : []));
+  const own = oursOf(claimListeners({ listeners: listed, isOwn }, [], claim));
   // One with the name of another owner is read for that owner.
   const mayBeOurs = ({ name, listenerId }: Listener): boolean =>
-    isOwn || name === claim.listenerName || claim.knownIds.has(listenerId) || !claim.isOfOther(name);
-  const ids = listed.filter(mayBeOurs).map(({ listenerId }) => listenerId);
-  const all = ids.length === 0 ? [] : await cloud.targets.list(id, ids, context);
+    !own.includes(listenerId) && (isOwn || !claim.isOfOther(name));
+  const others = listed.filter(mayBeOurs).map(({ listenerId }) => listenerId);
+  const { all, unreadIds } = await readTargets(cloud.targets, { loadBalancerId: id, own, others }, context);
   const listeners = claimListeners({ listeners: listed, isOwn }, all, claim);
-  const ours = new Set(listeners.flatMap(({ name, listenerId }) => (name === claim.listenerName ? [listenerId] : [])));
+  const ours = new Set(oursOf(listeners));
   const redirects =
     ours.size === 0 || !isRedirected(listeners) ? {} : { rewrites: await cloud.rewrites.list(id, context) };
   const groups = looksForGroups ? await observeGroups(cloud, owner, balancer, context) : {};
   if (groups === undefined) return { kind: 'pending' };
   const targets = all.filter(({ listenerId }) => ours.has(listenerId));
-  const others = targets.length === all.length ? {} : { otherTargets: all.filter((one) => !ours.has(one.listenerId)) };
-  return { kind: 'found', observed: { balancer, isOwn, listeners, targets, ...others, ...redirects, ...groups } };
+  const ofOthers = {
+    ...(targets.length === all.length ? {} : { otherTargets: all.filter((one) => !ours.has(one.listenerId)) }),
+    ...(unreadIds.length === 0 ? {} : { unreadIds }),
+  };
+  return { kind: 'found', observed: { balancer, isOwn, listeners, targets, ...ofOthers, ...redirects, ...groups } };
 }
 
 /** Tells whether a rule is redirected, also one of others: that may lead to a rule of the owner. */

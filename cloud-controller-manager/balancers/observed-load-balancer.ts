@@ -15,6 +15,8 @@ export type ObservedLoadBalancer = ObservedGroups & {
   readonly targets: readonly Target[];
   /** The targets of listeners without a known owner: addresses of Pods among them stay published. Absent: none. */
   readonly otherTargets?: readonly Target[];
+  /** Listeners without a known owner whose targets could not be read: `otherTargets` lacks them. Absent: none. */
+  readonly unreadIds?: readonly string[];
   /** All redirects, those of others too. Absent: no rule of the owner has one. */
   readonly rewrites?: readonly Rewrite[];
 };

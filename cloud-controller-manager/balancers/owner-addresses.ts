@@ -1,6 +1,7 @@
 import type { OwnerKind } from './balancer-owner.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
 import type { AddressPublisher } from './publish-addresses.ts';
+import type { SeenTarget } from './wanted-addresses.ts';
 
 /** The published addresses of the owners of one kind, by their keys `namespace/name`. */
 export class OwnerAddresses {
@@ -22,9 +23,9 @@ export class OwnerAddresses {
     return this.#publisher.isOld({ kind: this.#kind, key });
   }
 
-  /** Notes which targets the listeners of an owner have now. */
-  note(key: string, targets: readonly { readonly ip: string; readonly instanceId?: string }[]): void {
-    this.#publisher.note({ kind: this.#kind, key }, targets);
+  /** Notes which targets the listeners of an owner have now. `unreadIds`: listeners of which that is not known. */
+  note(key: string, targets: readonly SeenTarget[], unreadIds?: readonly string[]): void {
+    this.#publisher.note({ kind: this.#kind, key }, targets, unreadIds);
   }
 
   /** Notes that another owner has the same listeners, where they were read. */

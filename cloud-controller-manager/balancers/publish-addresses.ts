@@ -19,7 +19,7 @@ import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { type OwnerKind, type OwnerRef, ownerIdOf } from './balancer-owner.ts';
 import type { LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
 import { StepError } from './run-step.ts';
-import { planList, WantedAddresses } from './wanted-addresses.ts';
+import { planList, type SeenTarget, WantedAddresses } from './wanted-addresses.ts';
 
 type PublisherDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random' | 'metrics'>;
 
@@ -112,9 +112,9 @@ export class AddressPublisher {
     );
   }
 
-  /** Notes which targets the listeners of an owner have now. */
-  note(owner: OwnerRef, targets: readonly { readonly ip: string; readonly instanceId?: string }[]): void {
-    this.#wanted.note(ownerIdOf(owner), targets, this.#deps.clock.monotonicMs());
+  /** Notes which targets the listeners of an owner have now. `unreadIds`: listeners of which that is not known. */
+  note(owner: OwnerRef, targets: readonly SeenTarget[], unreadIds?: readonly string[]): void {
+    this.#wanted.note(ownerIdOf(owner), targets, this.#deps.clock.monotonicMs(), unreadIds);
     this.#changed.notify();
   }
 

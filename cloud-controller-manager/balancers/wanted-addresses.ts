@@ -1,5 +1,16 @@
 /** A target of a listener; without an instance it is a Pod. */
-type PodTarget = { readonly ip: string; readonly instanceId?: string };
+export type SeenTarget = { readonly ip: string; readonly instanceId?: string; readonly listenerId?: string };
+
+/** What the listeners of an owner had. */
+type Seen = {
+  readonly ips: ReadonlySet<string>;
+  /** By id of a listener. */
+  readonly ipsOf: ReadonlyMap<string, readonly string[]>;
+  /** When that was; monotonic milliseconds. */
+  readonly atMs: number;
+  /** Whether all of them were read once. */
+  readonly isWhole: boolean;
+};
 
 /** A registration may take effect, or show, so much later than it was sent. */
 const APPEARS_MS = 60_000;
@@ -9,15 +20,24 @@ const APPEARS_MS = 60_000;
  * Without clock and effect.
  */
 export class WantedAddresses {
-  /** By owner: what its listeners had when they were read last, and when that was; monotonic milliseconds. */
-  readonly #seen = new Map<string, { readonly ips: ReadonlySet<string>; readonly atMs: number }>();
+  /** By owner: what its listeners had when they were read last. */
+  readonly #seen = new Map<string, Seen>();
   /** By owner: what is registered since, and when that was sent; monotonic milliseconds. */
   readonly #sent = new Map<string, Map<string, number>>();
 
-  /** Notes the targets that the listeners of an owner have. What was sent a minute ago and is not there has failed. */
-  note(owner: string, targets: readonly PodTarget[], nowMs: number): void {
-    const seen = new Set(targets.flatMap(({ ip, instanceId }) => (instanceId === undefined ? [ip] : [])));
-    this.#seen.set(owner, { ips: seen, atMs: nowMs });
+  /**
+   * Notes the targets that the listeners of an owner have. What was sent a minute ago and is not there has failed.
+   * @param unreadIds listeners that could not be read: they have what they had
+   */
+  note(owner: string, targets: readonly SeenTarget[], nowMs: number, unreadIds: readonly string[] = []): void {
+    const before = this.#seen.get(owner);
+    const pods = targets.filter(({ instanceId }) => instanceId === undefined);
+    const read = Map.groupBy(pods, ({ listenerId = '' }) => listenerId);
+    const kept = unreadIds.map((id) => [id, before?.ipsOf.get(id) ?? []] as const);
+    const ipsOf = new Map([...[...read].map(([id, its]) => [id, its.map(({ ip }) => ip)] as const), ...kept]);
+    const seen = new Set([...ipsOf.values()].flat());
+    const isWhole = unreadIds.length === 0 || before?.isWhole === true;
+    this.#seen.set(owner, { ips: seen, ipsOf, atMs: nowMs, isWhole });
     const sent = this.#sent.get(owner);
     for (const [ip, sentMs] of sent ?? []) if (seen.has(ip) || nowMs - sentMs >= APPEARS_MS) sent?.delete(ip);
     if (sent?.size === 0) this.#sent.delete(owner);
@@ -47,9 +67,9 @@ export class WantedAddresses {
     this.#sent.delete(owner);
   }
 
-  /** Whether the listeners of an owner were read. */
+  /** Whether all listeners of an owner were read. */
   isKnown(owner: string): boolean {
-    return this.#seen.has(owner);
+    return this.#seen.get(owner)?.isWhole === true;
   }
 
   /** Returns how long ago the listeners of an owner were read; infinite: never. */
