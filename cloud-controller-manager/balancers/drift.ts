@@ -44,3 +44,15 @@ export function renderDrift({ field, of, was, is }: Drift): string {
   }
   return `${what} is ${is} and was ${was}`;
 }
+
+/** Divides drifts by listener and rule, those of its targets among them: a load balancer has thousands of rules. */
+export function driftsByPlace(drifts: readonly Drift[]): (place: string) => readonly Drift[] {
+  const byPlace = new Map<string, Drift[]>();
+  for (const drift of drifts)
+    for (const place of [drift.of, drift.of.slice(0, Math.max(0, drift.of.lastIndexOf(' ')))]) {
+      const its = byPlace.get(place);
+      if (its === undefined) byPlace.set(place, [drift]);
+      else its.push(drift);
+    }
+  return (place) => byPlace.get(place) ?? [];
+}

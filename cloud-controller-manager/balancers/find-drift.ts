@@ -5,7 +5,7 @@ import type { DesiredListener, DesiredLoadBalancer } from './desired-load-balanc
 import { desiredListenersOf, desiredPlacesOf } from './desired-places.ts';
 import type { DesiredTargets } from './desired-targets.ts';
 import { withSourceGroup } from './diff-security-groups.ts';
-import { ATTRIBUTES, type Drift } from './drift.ts';
+import { ATTRIBUTES, type Drift, driftsByPlace } from './drift.ts';
 import { findRuleDrift, type RuleContent, restoreRules, rulesIn } from './find-rule-drift.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
 import { respectRuleDrift } from './respect-rule-drift.ts';
@@ -108,11 +108,12 @@ export function respectDrift(
   );
   const kept = Object.fromEntries(Object.entries(desired).filter(([name]) => !attributes.some((one) => one === name)));
   const leavesRanges = drifts.some(({ field }) => field === 'sourceRanges');
+  const driftsOf = driftsByPlace(drifts);
   const beforeByKey = new Map(before.listeners.map((listener) => [keyOf(listener), listener]));
   const listeners = desired.listeners.flatMap((listener): readonly DesiredListener[] => {
     const key = keyOf(listener);
     const former = beforeByKey.get(key);
-    const its = drifts.filter(({ of }) => of === key || of.startsWith(`${key} `));
+    const its = driftsOf(key);
     if (former === undefined || its.length === 0) return [listener];
     if (its.some(({ field, is }) => field === 'listener' && is === undefined)) return [];
     return [

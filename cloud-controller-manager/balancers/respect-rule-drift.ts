@@ -1,7 +1,7 @@
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import type { DesiredRule, DesiredRuleListener } from './desired-rules.ts';
 import type { DesiredTargets } from './desired-targets.ts';
-import type { Drift } from './drift.ts';
+import { type Drift, driftsByPlace } from './drift.ts';
 import { type RuleKey, type RuleListenerKey, ruleKeyOf } from './target-place.ts';
 
 /** Returns the targets of a place with drifts left as they are. */
@@ -27,8 +27,9 @@ export function respectRuleDrift(
   const byKey = new Map(
     former.flatMap((listener) => listener.rules.map((rule) => [ruleKeyOf(keyOf(listener), rule), rule] as const)),
   );
+  const driftsOf = driftsByPlace(drifts);
   const isGone = (field: 'listener' | 'rule', of: string): boolean =>
-    drifts.some((one) => one.field === field && one.of === of && one.is === undefined);
+    driftsOf(of).some((one) => one.field === field && one.of === of && one.is === undefined);
   const left = ruleListeners.flatMap((listener): readonly DesiredRuleListener[] => {
     const key = keyOf(listener);
     if (isGone('listener', key)) return [];
@@ -37,7 +38,7 @@ export function respectRuleDrift(
       const before = byKey.get(of);
       if (before === undefined) return [rule];
       if (isGone('rule', of)) return [];
-      const its = drifts.filter((one) => one.of === of || one.of.startsWith(`${of} `));
+      const its = driftsOf(of);
       return [{ ...respectRule(rule, before, its), ...respectTargets(of, rule, before, its) }];
     });
     return [{ ...listener, rules: [...rules, ...addedRules(key, rules, drifts)] }];

@@ -1,5 +1,5 @@
 import type { Notice } from '../balancers/notice.ts';
-import { MAX_RULES_OF_PLAN, refuseProducts } from '../balancers/plan-bound.ts';
+import { MAX_RULES_OF_PLAN, MAX_TARGETS_OF_PLAN, refuseProducts } from '../balancers/plan-bound.ts';
 import type { PodFacts } from '../balancers/plan-pod-targets.ts';
 import { backendsOf } from './backend-services.ts';
 import type { IngressSpec } from './read-ingress.ts';
@@ -17,12 +17,8 @@ export function boundIngress(
   settings: IngressSettings,
   podsOf?: (service: string) => Pick<PodFacts, 'slices'>,
 ): readonly Notice[] {
-  const { httpRules = [], httpsRules = [], weights } = settings;
-  const all = [...spec.rules, ...httpRules, ...httpsRules];
-  // The urls of a prefix are two.
-  const prefixes = all.filter(({ pathType }) => pathType === 'Prefix').length;
-  const defaults = spec.defaultBackend === undefined ? 0 : 1 + new Set(all.map(({ host }) => host)).size;
-  const rules = all.length + prefixes + defaults + spec.bareHosts.length;
+  const { weights } = settings;
+  const rules = countRules(spec, settings);
   const ports = portsOfRule(settings);
   const indexes = weights?.groups.flatMap(({ statefulSets }) =>
     statefulSets.flatMap((set) => set.weights.map(({ podIndexes }) => podIndexes.length)),
@@ -45,8 +41,25 @@ export function boundIngress(
     },
     { lengths: { 'indexes of Pods with a weight': sumOf(indexes ?? []) }, cure: DIVIDE },
     { lengths: { 'hosts with certificates': sumOf(hosts) }, cure: DIVIDE },
-    { lengths: { 'endpoints of Pods': sumOf(endpoints) }, cure: `lead to fewer Pods, or ${DIVIDE}` },
+    {
+      lengths: { 'endpoints of Pods': sumOf(endpoints) },
+      most: MAX_TARGETS_OF_PLAN,
+      cure: `lead to fewer Pods, or ${DIVIDE}`,
+    },
   ]);
+}
+
+/** Returns how many rules an Ingress has at most, on all its listeners. */
+export function countPlaces(spec: IngressSpec, settings: IngressSettings): number {
+  return countRules(spec, settings) * portsOfRule(settings);
+}
+
+function countRules(spec: IngressSpec, { httpRules = [], httpsRules = [] }: IngressSettings): number {
+  const all = [...spec.rules, ...httpRules, ...httpsRules];
+  // The urls of a prefix are two.
+  const prefixes = all.filter(({ pathType }) => pathType === 'Prefix').length;
+  const defaults = spec.defaultBackend === undefined ? 0 : 1 + new Set(all.map(({ host }) => host)).size;
+  return all.length + prefixes + defaults + spec.bareHosts.length;
 }
 
 /** On how many listeners a rule is at most. */

@@ -33,15 +33,12 @@ export class GroupClaims {
     const listeners = this.get(key) ?? [];
     if (listeners.length === 0) return;
     const others = this.left(unitKey).filter(({ ingress }) => ingress.uid !== uid);
-    this.#left.set(unitKey, [
-      ...others,
-      { ingress: { key, uid, createdAt: LAST }, isGrouped: true, listeners: retarget(listeners, []) },
-    ]);
+    this.#left.set(unitKey, [...others, lastClaim({ key, uid }, retarget(listeners, []))]);
   }
 
   /** Returns the claim of an Ingress that goes: it comes after all others. */
   static leaving({ key, uid }: IngressHead, listeners: readonly DesiredRuleListener[]): RuleClaim {
-    return { ingress: { key, uid, createdAt: LAST }, isGrouped: true, role: 'leaving', listeners };
+    return { ...lastClaim({ key, uid }, listeners), role: 'leaving' };
   }
 
   /** Returns what stays of a unit though the Ingresses are gone. */
@@ -66,6 +63,13 @@ export class GroupClaims {
     this.#left.delete(unitKey);
     this.#placed.delete(unitKey);
   }
+}
+
+function lastClaim(
+  { key, uid }: Pick<IngressHead, 'key' | 'uid'>,
+  listeners: readonly DesiredRuleListener[],
+): RuleClaim {
+  return { ingress: { key, uid, createdAt: LAST }, isGrouped: true, listeners, former: listeners };
 }
 
 /** Returns rules that were asked for before with the targets that they have in a new plan; those of others stay as they are. */

@@ -146,17 +146,30 @@ export class GroupSync {
   ): Promise<Brought> {
     const { certificates, quota, reports, status, sync } = this.#parts;
     const maxRules = await quota.rules(context);
-    const claims: RuleClaim[] = planned.map(({ head, claimed, isUnknown }) => ({
-      ...{ ingress: head, isGrouped: true, listeners: claimed },
+    const claims: RuleClaim[] = planned.map(({ head, claimed, former, isUnknown }) => ({
+      ...{ ingress: head, isGrouped: true, listeners: claimed, ...(former === undefined ? {} : { former }) },
       ...(isUnknown ? { role: 'passive' as const } : {}),
     }));
     claims.push(...this.#claims.left(unitKey));
-    const hasUnknown = planned.some(({ isUnknown }) => isUnknown);
-    if (hasUnknown) claims.push(...(await this.#claimsOf(leaving, context)));
-    const { listeners, keysOf: keysOfUid, noticesOf } = planGroup(claims, maxRules ?? MAX_RULES);
+    const ofStaying = planGroup(claims, maxRules ?? MAX_RULES);
+    const { listeners, noticesOf, refused } = ofStaying;
+    // What it has is still what it asked for before, known or not.
+    for (const { head, former, membership } of planned) {
+      if (!refused.has(head.uid) || membership === 'left') continue;
+      if (former === undefined) this.#claims.forget(head.key);
+      else this.#claims.note(head.key, former);
+    }
+    const hasUnknown = refused.size > 0 || planned.some(({ isUnknown }) => isUnknown);
+    const keysOfUid = hasUnknown
+      ? planGroup([...claims, ...(await this.#claimsOf(leaving, context))], maxRules ?? MAX_RULES).keysOf
+      : ofStaying.keysOf;
     const placed = this.#claims.place(unitKey, new Set(keysOf(listeners)));
     const ofLeaving = leaving.flatMap(({ head }) => keysOfUid.get(head.uid) ?? []);
-    const onlyLeaving = hasUnknown ? [...new Set([...placed, ...ofLeaving])].toSorted() : undefined;
+    const kept = new Set(
+      claims.flatMap(({ ingress, former = [] }) => (refused.has(ingress.uid) ? keysOf(former) : [])),
+    );
+    const gone = [...placed.filter((key) => !kept.has(key)), ...ofLeaving];
+    const onlyLeaving = hasUnknown ? [...new Set(gone)].toSorted() : undefined;
     const uploads = new Map(planned.flatMap(({ plan }) => [...plan.uploads]));
     const namespaces = new Map(
       planned.flatMap(({ head, plan }) => [...plan.uploads.keys()].map((hash) => [hash, head.namespace])),

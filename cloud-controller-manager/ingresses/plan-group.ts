@@ -11,15 +11,21 @@ type GroupPlan = {
   readonly keysOf: ReadonlyMap<string, readonly RuleKey[]>;
   /** By uid of the Ingress. */
   readonly noticesOf: ReadonlyMap<string, readonly Notice[]>;
+  /** Uids of those that ask for more than is planned: nothing of theirs is changed. */
+  readonly refused: ReadonlySet<string>;
 };
 
 /** Puts the rules of Ingresses on the listeners of one load balancer, those of the older ones first. */
 export function planGroup(claims: readonly RuleClaim[], maxRules: number): GroupPlan {
   const granted = resolveClashes(claims, maxRules);
   const byPort = new Map<number, DesiredRuleListener>();
+  const refused = new Set(
+    [...granted].flatMap(([uid, { notices }]) => (notices.some(({ blocks }) => blocks) ? [uid] : [])),
+  );
   for (const { ingress, role } of claims)
     for (const granting of role === 'leaving' ? [] : (granted.get(ingress.uid)?.listeners ?? [])) {
-      const one = role === 'passive' ? passive(granting) : granting;
+      const isRefused = refused.has(ingress.uid);
+      const one = isRefused || role === 'passive' ? passive(granting, isRefused) : granting;
       const known = byPort.get(one.port);
       byPort.set(one.port, known === undefined ? one : { ...one, ...known, rules: [...known.rules, ...one.rules] });
     }
@@ -27,17 +33,19 @@ export function planGroup(claims: readonly RuleClaim[], maxRules: number): Group
     listeners: [...byPort.values()].toSorted((one, other) => one.port - other.port),
     keysOf: new Map([...granted].map(([uid, its]) => [uid, keysOf(its.listeners)])),
     noticesOf: new Map([...granted].map(([uid, { notices }]) => [uid, notices])),
+    refused,
   };
 }
 
-function passive({ rules, ...listener }: DesiredRuleListener): DesiredRuleListener {
+/** @param areTargetsKept whether the targets stay as they are too */
+function passive({ rules, ...listener }: DesiredRuleListener, areTargetsKept: boolean): DesiredRuleListener {
   const passiveRules = rules.map(
     ({ domain, url, targets, keptIps, keepsNodes, certificate }): DesiredRule => ({
       ...{ domain, url, settings: {}, keepsRedirect: true, isPassive: true },
       ...(certificate === undefined ? {} : { certificate: { kind: 'asIs' } }),
-      ...(targets === undefined ? {} : { targets }),
-      ...(keptIps === undefined ? {} : { keptIps }),
-      ...(keepsNodes === undefined ? {} : { keepsNodes }),
+      ...(targets === undefined || areTargetsKept ? {} : { targets }),
+      ...(keptIps === undefined || areTargetsKept ? {} : { keptIps }),
+      ...(keepsNodes === undefined || areTargetsKept ? {} : { keepsNodes }),
     }),
   );
   return { ...listener, rules: passiveRules };

@@ -3,13 +3,14 @@ import type { BackendNode } from '../backends/decide-backend-node.ts';
 import type { BalancerSource } from '../balancers/desired-load-balancer.ts';
 import type { DesiredRuleListener } from '../balancers/desired-rules.ts';
 import { type Notice, remark } from '../balancers/notice.ts';
+import { assumeTargets } from '../balancers/plan-bound.ts';
 import type { PodFacts, UnboundPods } from '../balancers/plan-pod-targets.ts';
 import { planSource } from '../balancers/plan-source.ts';
 import type { ConfigOfOwner } from '../service-configs/choose-config.ts';
 import { configureRules } from '../service-configs/l7-settings.ts';
 import { remarkUnusedConfig } from '../service-configs/remark-unused.ts';
 import { backendsOf } from './backend-services.ts';
-import { boundIngress } from './bound-ingress.ts';
+import { boundIngress, countPlaces } from './bound-ingress.ts';
 import type { OwnCertificate } from './own-certificate.ts';
 import { planBackends } from './plan-backends.ts';
 import type { SecretFacts } from './plan-certificates.ts';
@@ -61,7 +62,8 @@ export function planIngress(facts: IngressFacts): IngressPlan {
   const isDirect = settings.directAccess === true;
   const most = facts.maxTargets === undefined ? {} : { maxTargets: facts.maxTargets };
   const backends = planBackends({
-    ...{ backends: backendsOf(spec, settings), portsOf, settings, ...most },
+    ...{ backends: backendsOf(spec, settings), portsOf, settings },
+    maxTargets: facts.maxTargets ?? assumeTargets(countPlaces(spec, settings)),
     ...(isDirect ? { podsOf } : { nodes }),
   });
   const rules = planRules({

@@ -32,6 +32,8 @@ export type PlannedMember = Member & {
   readonly notices: readonly Notice[];
   /** Its rules. */
   readonly claimed: readonly DesiredRuleListener[];
+  /** Its rules before, where they are known: what it keeps where `claimed` are too many. */
+  readonly former?: readonly DesiredRuleListener[];
   /** Whether it may have other rules, of a former process: `claimed` is what it asks for now, and nothing is made of that. */
   readonly isUnknown: boolean;
 };
@@ -118,7 +120,8 @@ async function plan(
     ...refuseLeaving(head, membership, loadBalancerId),
     ...(isReadable || isStarting(planned) ? [] : unknown),
   ];
-  const common = { ...member, object, head: readIngressHead(object), plan: planned, notices };
+  const former = last === undefined ? {} : { former: last };
+  const common = { ...member, object, head: readIngressHead(object), plan: planned, notices, ...former };
   if (isReadable) return { ...common, claimed: planned.listeners ?? [], isUnknown: false };
   const kept = isUnknown ? now : last === undefined ? [] : retarget(last, now);
   return { ...common, claimed: kept, isUnknown };

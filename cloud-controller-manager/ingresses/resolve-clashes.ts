@@ -1,7 +1,7 @@
 import { describeValue } from '../../runtime/decode.ts';
 import type { DesiredCertificate, DesiredRule, DesiredRuleListener } from '../balancers/desired-rules.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
-import { MAX_ITEMS_OF_PLAN, MAX_RULES_OF_PLAN } from '../balancers/plan-bound.ts';
+import { MAX_RULES_OF_PLAN, MAX_TARGETS_OF_PLAN } from '../balancers/plan-bound.ts';
 import { urlIdOf } from './plan-redirects.ts';
 import type { IngressHead } from './read-ingress.ts';
 
@@ -13,22 +13,31 @@ export type RuleClaim = {
   /** `passive`: its rules are not made; others do not get them. `leaving`: they go. Absent: they are made. */
   readonly role?: 'passive' | 'leaving';
   readonly listeners: readonly DesiredRuleListener[];
+  /** What it had before, and keeps where `listeners` are too many; absent: that is not known. */
+  readonly former?: readonly DesiredRuleListener[];
 };
 
 /** What it gets. */
-type Granted = { readonly listeners: readonly DesiredRuleListener[]; readonly notices: readonly Notice[] };
+type Granted = {
+  readonly listeners: readonly DesiredRuleListener[];
+  readonly notices: readonly Notice[];
+  /** Whether others do not get them, though it may have none of them. */
+  readonly areReserved?: true;
+};
 
 type Owned = { readonly owner: string };
 type PortState = Owned & {
   readonly protocol: string;
   readonly rules: Map<string, Owned>;
+  /** How many of the rules do not count against the quota. */
+  reserved: number;
   readonly certificates: Map<string, Owned & { readonly certificate: DesiredCertificate }>;
   defaultDomain?: Owned & { readonly domain: string };
 };
 
 const SHOWN = 3;
-/** What all together may have. A rule that redirects is there twice. */
-const MOST = { rules: 2 * MAX_RULES_OF_PLAN, targets: MAX_ITEMS_OF_PLAN } as const;
+/** What all together may have. A rule that redirects is there twice. Those that are too many keep as many rules once more. */
+const MOST = { rules: 2 * MAX_RULES_OF_PLAN, targets: MAX_TARGETS_OF_PLAN } as const;
 
 /**
  * Divides a load balancer between Ingresses: of two that ask for one host and path the older one gets it, then the one with
@@ -41,21 +50,33 @@ export function resolveClashes(claims: readonly RuleClaim[], maxRules: number): 
   const [first, ...others] = claims.toSorted(compare);
   const granted = new Map<string, Granted>();
   if (first === undefined) return granted;
-  let [rules, targets] = [0, 0];
+  const sums = { rules: 0, targets: 0, kept: 0 };
   for (const claim of [first, ...others]) {
-    const { uid } = claim.ingress;
     const isIn = claim === first || (first.isGrouped && claim.isGrouped);
-    const more = rulesIn(claim.listeners);
-    if (!isIn) granted.set(uid, shutOut(first));
-    else if (rules + more > MOST.rules) granted.set(uid, tooMany('rules', rules + more));
-    else {
-      const got = grant(claim, ports, maxRules);
-      rules += more;
-      targets += targetsIn(got.listeners);
-      granted.set(uid, targets > MOST.targets ? tooMany('targets', targets) : got);
-    }
+    const got = isIn ? within(claim) : shutOut(first);
+    take(claim.ingress.key, got, ports);
+    granted.set(claim.ingress.uid, got);
   }
   return granted;
+
+  /** What is refused does not count: a younger one may fit. */
+  function within(claim: RuleClaim): Granted {
+    const rules = sums.rules + rulesIn(claim.listeners);
+    if (rules > MOST.rules) return keep(claim, tooMany('rules', rules));
+    const got = grant(claim, ports, maxRules);
+    const targets = sums.targets + targetsIn(got.listeners);
+    if (targets > MOST.targets) return keep(claim, tooMany('targets', targets));
+    [sums.rules, sums.targets] = [rules, targets];
+    return got;
+  }
+
+  function keep({ listeners, former }: RuleClaim, notice: Notice): Granted {
+    const kept = sums.kept + rulesIn(former ?? listeners);
+    if (kept > MOST.rules) return { listeners: [], notices: [notice] };
+    sums.kept = kept;
+    if (former !== undefined) return { ...grant({ listeners: former }, ports, maxRules), notices: [notice] };
+    return { ...grant({ listeners }, ports, Number.POSITIVE_INFINITY), notices: [notice], areReserved: true };
+  }
 }
 
 function rulesIn(listeners: readonly DesiredRuleListener[]): number {
@@ -68,9 +89,9 @@ function targetsIn(listeners: readonly DesiredRuleListener[]): number {
 }
 
 /** What one Ingress, or the older ones of a group and this one, would be multiplied out to. */
-function tooMany(what: 'rules' | 'targets', count: number): Granted {
-  const message = `the load balancer would have ${count} ${what} by this Ingress and the older ones that share it, and at most ${MOST[what]} are planned; name fewer paths or ports, or use another load balancer. Those of this Ingress are not planned`;
-  return { listeners: [], notices: [blocking('IngressRefused', message)] };
+function tooMany(what: 'rules' | 'targets', count: number): Notice {
+  const message = `the load balancer would have ${count} ${what} by this Ingress and the older ones that share it, and at most ${MOST[what]} are planned; name fewer paths or ports, or use another load balancer. What this Ingress has there stays as it is`;
+  return blocking('IngressRefused', message);
 }
 
 function compare({ ingress: one }: RuleClaim, { ingress: other }: RuleClaim): number {
@@ -87,7 +108,12 @@ function shutOut({ ingress: { key } }: RuleClaim): Granted {
   return { listeners: [], notices: [remark('RuleClash', message)] };
 }
 
-function grant({ ingress: { key }, listeners }: RuleClaim, ports: Map<number, PortState>, maxRules: number): Granted {
+/** Finds what of a claim is free. It takes nothing. */
+function grant(
+  { listeners }: Pick<RuleClaim, 'listeners'>,
+  ports: ReadonlyMap<number, PortState>,
+  maxRules: number,
+): Granted {
   const clashes = new Set<string>();
   const notices: Notice[] = [];
   const free = listeners.map((listener) => {
@@ -98,7 +124,7 @@ function grant({ ingress: { key }, listeners }: RuleClaim, ports: Map<number, Po
     return { ...listener, rules: [] };
   });
   const within = free.map((listener) => {
-    const left = Math.max(0, maxRules - (ports.get(listener.port)?.rules.size ?? 0));
+    const left = Math.max(0, maxRules - countOf(ports.get(listener.port)));
     if (listener.rules.length <= left) return listener;
     const message = `${listener.protocol}:${listener.port} may have ${maxRules} rules; ${listener.rules.length - left} of this Ingress are not served; raise the quota of the account, or use another load balancer`;
     notices.push(remark('RulesOverQuota', message));
@@ -108,7 +134,6 @@ function grant({ ingress: { key }, listeners }: RuleClaim, ports: Map<number, Po
   const whole = within
     .map((listener) => ({ ...listener, rules: listener.rules.filter((rule) => leadsTo(rule, kept)) }))
     .filter(({ rules }) => rules.length > 0);
-  for (const listener of whole) take(listener);
   if (clashes.size > 0) {
     const more = clashes.size > SHOWN ? ` and ${clashes.size - SHOWN} more` : '';
     notices.push(
@@ -162,18 +187,25 @@ function grant({ ingress: { key }, listeners }: RuleClaim, ports: Map<number, Po
   function note(clash: string): void {
     clashes.add(clash);
   }
+}
 
-  function take({ protocol, port, rules }: DesiredRuleListener): void {
-    const state: PortState = ports.get(port) ?? { owner: key, protocol, rules: new Map(), certificates: new Map() };
+function take(owner: string, { listeners, areReserved }: Granted, ports: Map<number, PortState>): void {
+  for (const { protocol, port, rules } of listeners) {
+    const fresh: PortState = { owner, protocol, rules: new Map(), reserved: 0, certificates: new Map() };
+    const state = ports.get(port) ?? fresh;
     ports.set(port, state);
-    for (const rule of rules) {
-      const { domain, url, certificate, isDefault } = rule;
-      if (isDefault === true) state.defaultDomain ??= { owner: key, domain };
-      state.rules.set(urlIdOf(protocol, port, domain, url), { owner: key });
+    if (areReserved === true) state.reserved += rules.length;
+    for (const { domain, url, certificate, isDefault } of rules) {
+      if (isDefault === true) state.defaultDomain ??= { owner, domain };
+      state.rules.set(urlIdOf(protocol, port, domain, url), { owner });
       if (certificate !== undefined && !state.certificates.has(domain))
-        state.certificates.set(domain, { owner: key, certificate });
+        state.certificates.set(domain, { owner, certificate });
     }
   }
+}
+
+function countOf(state: PortState | undefined): number {
+  return state === undefined ? 0 : state.rules.size - state.reserved;
 }
 
 /** Whether clients need a certificate. */

@@ -1,6 +1,6 @@
 import type { BackendNode } from '../backends/decide-backend-node.ts';
 import type { Notice } from '../balancers/notice.ts';
-import { refuseProducts } from '../balancers/plan-bound.ts';
+import { assumeTargets, MAX_TARGETS_OF_PLAN as most, refuseProducts } from '../balancers/plan-bound.ts';
 import type { PodFacts } from '../balancers/plan-pod-targets.ts';
 import type { ServiceSpec } from './read-service.ts';
 
@@ -18,12 +18,16 @@ export function boundService({ spec, settings, nodes, pods, maxTargets }: SizeFa
   const ports = spec.ports.length;
   const ranges = Math.max(spec.sourceRanges.length, settings.sourceRanges?.length ?? 0);
   const endpoints = pods?.slices.reduce((sum, slice) => sum + slice.endpoints.length, 0);
-  const targets = Math.min(nodes.length, maxTargets ?? Number.POSITIVE_INFINITY);
+  const targets = Math.min(nodes.length, maxTargets ?? assumeTargets(ports));
   const fewerPorts = 'use fewer ports, or divide them between several Services';
   return refuseProducts('ServiceRefused', [
     endpoints === undefined
-      ? { lengths: { ports, Nodes: targets }, cure: fewerPorts }
-      : { lengths: { ports, 'endpoints of Pods': endpoints }, cure: `${fewerPorts}, or let it select fewer Pods` },
+      ? { lengths: { ports, Nodes: targets }, most, cure: fewerPorts }
+      : {
+          lengths: { ports, 'endpoints of Pods': endpoints },
+          most,
+          cure: `${fewerPorts}, or let it select fewer Pods`,
+        },
     { lengths: { ports, 'source ranges': ranges }, cure: 'use fewer ports, or wider source ranges' },
   ]);
 }

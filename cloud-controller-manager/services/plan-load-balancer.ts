@@ -8,6 +8,7 @@ import { listenerNameOf, ownerOf } from '../balancers/balancer-owner.ts';
 import type { BalancerSource, DesiredListener, DesiredLoadBalancer } from '../balancers/desired-load-balancer.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import { listenerPortOf, type PoolPorts } from '../balancers/place-on-pool.ts';
+import { assumeTargets } from '../balancers/plan-bound.ts';
 import { type PodFacts, planPodTargets, type UnboundPods } from '../balancers/plan-pod-targets.ts';
 import { planSource, remarkUnused } from '../balancers/plan-source.ts';
 import { planTargets, type TargetPlan } from '../balancers/plan-targets.ts';
@@ -65,10 +66,13 @@ export function planLoadBalancer(facts: PlanFacts): LoadBalancerPlan {
   const tooMany = boundService(facts);
   if (tooMany.length > 0) return { notices: tooMany };
   const isDirect = facts.pods !== undefined;
+  const maxTargets = facts.maxTargets ?? assumeTargets(spec.ports.length);
   const session = planSession(spec);
   const ranges = planSourceRanges(spec, settings);
   const { unbound, ...targets }: TargetPlan & { readonly unbound?: UnboundPods } =
-    facts.pods === undefined ? planTargets(facts) : planPodTargets(facts.pods, settings, spec.ports, facts.maxTargets);
+    facts.pods === undefined
+      ? planTargets({ ...facts, maxTargets })
+      : planPodTargets(facts.pods, settings, spec.ports, maxTargets);
   const source = planSourceOf(facts);
   const notices: Notice[] = [
     ...refusePorts(spec, isDirect),

@@ -18,7 +18,7 @@ type ServiceFacts = Parameters<typeof planLoadBalancer>[0];
 
 /** Some tens of milliseconds are usual; what grows with the square of a length takes minutes. CPU time, so that others do not count. */
 const MOST_CPU_MS = 3_000;
-const [RULES, ITEMS] = [5_000, 50_000];
+const [RULES, TARGETS, ITEMS] = [5_000, 250_000, 50_000];
 const DAY_MS = 86_400_000;
 const ALONE = { clusterId: 'cls-large', vpcId: 'vpc-large', maxTargets: 100 };
 const BACKEND = { service: { name: 'web', port: { number: 80 } } };
@@ -214,10 +214,12 @@ test('the largest group: the rules of all members together, those of the older o
   }));
   const { listeners, noticesOf } = bounded(t, 'members', () => planGroup(claims, 50));
   t.deepEqual(
-    listeners.map(({ port, rules }) => [port, rules.length]),
+    listeners.map(({ port, rules }) => [port, rules.filter(({ isPassive }) => isPassive !== true).length]),
     [
       [1_000, 50],
       [1_001, 50],
+      [1_002, 0],
+      [1_003, 0],
     ],
   );
   const third = noticesOf.get('u2') ?? [];
@@ -226,8 +228,11 @@ test('the largest group: the rules of all members together, those of the older o
 });
 
 test('the largest targets: what differs on all of them is found at once, and more are refused', (t) => {
-  const large = planOf({ rules: rulesOf(10) }, { [LISTEN]: portsOf(50) });
-  t.is(sumOf(large.unit.ruleListeners?.flatMap(({ rules }) => rules.map(({ targets = [] }) => targets.length))), ITEMS);
+  const large = bounded(t, 'targets', () => planOf({ rules: rulesOf(50) }, { [LISTEN]: portsOf(50) }));
+  t.is(
+    sumOf(large.unit.ruleListeners?.flatMap(({ rules }) => rules.map(({ targets = [] }) => targets.length))),
+    TARGETS,
+  );
   const { desired } = large.unit;
   if (desired === undefined) return t.fail('it is not planned');
   const observed = observedOf(desired);
@@ -237,8 +242,9 @@ test('the largest targets: what differs on all of them is found at once, and mor
   const places = bounded(t, 'Pods that ask for their targets', () =>
     asked.map((ip) => placesOfAddresses(desired, [ip]).length),
   );
-  t.deepEqual([...new Set(places)], [500]);
-  isRefused(t, planOf({ rules: rulesOf(11) }, { [LISTEN]: portsOf(50) }), '55000 targets', `at most ${ITEMS}`);
+  t.deepEqual([...new Set(places)], [2_500]);
+  const beyond = planOf({ rules: rulesOf(50) }, { [LISTEN]: portsOf(50) }, { nodes: nodesOf(101), maxTargets: 101 });
+  isRefused(t, beyond, '252500 targets', `at most ${TARGETS}`);
 });
 
 test('the largest Service: ports with Nodes, with endpoints of Pods, with source ranges', (t) => {
@@ -257,17 +263,17 @@ test('the largest Service: ports with Nodes, with endpoints of Pods, with source
       },
       ...more,
     });
-  const most = bounded(t, 'Nodes', () => service(500, {}, {}));
-  t.is(sumOf(most.listeners?.map(({ targets = [] }) => targets.length)), ITEMS);
+  const most = bounded(t, 'Nodes', () => service(2_500, {}, {}));
+  t.is(sumOf(most.listeners?.map(({ targets = [] }) => targets.length)), TARGETS);
   const pods = podsOf(10);
-  const direct = bounded(t, 'Pods', () => service(5, {}, { pods }));
-  t.is(sumOf(direct.listeners?.map(({ targets = [] }) => targets.length)), 500);
+  const direct = bounded(t, 'Pods', () => service(25, {}, { pods }));
+  t.is(sumOf(direct.listeners?.map(({ targets = [] }) => targets.length)), 2_500);
   const sourceRanges = numbers(100).map((at) => `10.${at}.0.0/16`);
   const ranges = bounded(t, 'ranges', () => service(500, { sourceRanges }, {}));
   t.is(ranges.desired?.sourceGroup?.rules?.length, 100);
   for (const [plan, text] of [
-    [bounded(t, 'beyond', () => service(1_000, {}, {})), '1000 ports x 100 Nodes are 100000'],
-    [bounded(t, 'beyond', () => service(6, {}, { pods })), '6 ports x 10000 endpoints of Pods are 60000'],
+    [bounded(t, 'beyond', () => service(3_000, {}, {})), '3000 ports x 100 Nodes are 300000'],
+    [bounded(t, 'beyond', () => service(26, {}, { pods })), '26 ports x 10000 endpoints of Pods are 260000'],
     [
       bounded(t, 'beyond', () =>
         service(400, { sourceRanges: numbers(1_000).map((at) => `10.${at >> 8}.${at & 255}.0/24`) }, {}),

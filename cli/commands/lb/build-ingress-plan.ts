@@ -148,12 +148,15 @@ function planShared(
     if (its === undefined || !(one.isReadable || isUnknown(one))) return [];
     return [{ ingress: one.head, isGrouped: true, listeners: its, ...(one.isReadable ? {} : { role: 'passive' }) }];
   });
-  const hasUnknown = hasLeft || planned.some(isUnknown);
   const ofLeaving = leaving.map(({ object, head }) =>
     GroupClaims.leaving(head, planMember(object, head, context).listeners ?? []),
   );
-  const all = hasUnknown ? [...claims, ...ofLeaving] : claims;
-  const { listeners, keysOf, noticesOf } = planGroup(all, terms.cloud.maxRules ?? MAX_RULES);
+  // Those that go come last: the others get what they get without them.
+  const { listeners, keysOf, noticesOf, refused } = planGroup(
+    [...claims, ...ofLeaving],
+    terms.cloud.maxRules ?? MAX_RULES,
+  );
+  const hasUnknown = hasLeft || planned.some((one) => isUnknown(one) || refused.has(one.head.uid));
   const notices = planned.flatMap((one) => {
     const { head, notices: its } = one;
     const unknown = isUnknown(one) ? [noticeOfUnknown(loadBalancerId)] : [];

@@ -5,16 +5,22 @@ import { DIRECT, IngressWorld, ruleOf } from './ingress-world.ts';
 
 const EXISTING = 'kubernetes.io/ingress.existLbId';
 const GROUP = 'ingress.cloud.tencent.com/enable-group';
+const PORTS = 'ingress.cloud.tencent.com/listen-ports';
 const MODE = 'ingress.cloud.tencent.com/mode';
 const RECORD = 'tke.cloud.tencent.com/load-balancer-record';
 const FINALIZER = 'networking.tke.cloud.tencent.com/load-balancer-cleanup';
 const HOST = 'www.example.com';
 const DONE_MS = 90_000;
 
+/** As many paths as one Ingress may have; a group may have those of two. */
+const MANY = 4_900;
+const HOSTS = [HOST, 'a.example.com', 'b.example.com', 'c.example.com', 'd.example.com'] as const;
+
 const ruleNamed = (name: string) => `HTTP:80 ${HOST}/${name}`;
 
-async function startGroup() {
+async function startGroup(maxRules = 50) {
   const world = await IngressWorld.start();
+  world.services.world.scene.host.model.state.clb.limits.rules = maxRules;
   const ip = await world.serve('web');
   const id = await world.services.buy();
   const group = { [EXISTING]: id, [GROUP]: 'true' };
@@ -144,3 +150,48 @@ test('a member whose Secrets have new names all the time holds nobody', async (t
   t.deepEqual(world.rules()[ruleNamed('new')], targets);
   await world.stop();
 });
+
+for (const isRestarted of [false, true])
+  test(`a member that asks for too much keeps its rules, and others are served${isRestarted ? ', after a restart too' : ''}`, async (t) => {
+    const { world, create, targets } = await startGroup(4);
+    const { paths = [] } = ruleOf('/', HOST).rules[0]?.http ?? {};
+    const manyOf = (name: string) => {
+      const many = Array.from({ length: MANY / HOSTS.length }, (_, at) => ({ ...paths[0], path: `/${name}/${at}` }));
+      return { rules: HOSTS.map((host) => ({ host, http: { paths: many } })) };
+    };
+    const grow = async (name: string, port: number) =>
+      await world.patch(name, { annotations: { [PORTS]: JSON.stringify([{ HTTP: port }]) }, spec: manyOf(name) });
+    for (const name of ['big', 'grown', 'young']) {
+      await create(name);
+      await world.advance(2_000);
+    }
+    await grow('shop', 81);
+    await grow('big', 82);
+    await world.advance(DONE_MS);
+    const ofPort80 = () => Object.fromEntries(Object.entries(world.rules()).filter(([name]) => name.includes(':80 ')));
+    t.deepEqual(ofPort80(), { [ruleNamed('grown')]: targets, [ruleNamed('young')]: targets });
+    await grow('grown', 80);
+    await world.advance(DONE_MS);
+    t.regex(world.events('IngressRefused').join(), /14700 rules by this Ingress/);
+    t.deepEqual(ofPort80(), { [ruleNamed('grown')]: targets, [ruleNamed('young')]: targets });
+    if (isRestarted) {
+      await world.services.replace();
+      await world.advance(DONE_MS);
+    }
+    await world.patch('young', { spec: ruleOf('/new', HOST) });
+    await create('thief', {}, '/grown/0');
+    await world.advance(DONE_MS);
+    t.deepEqual(ofPort80(), {
+      [ruleNamed('grown')]: targets,
+      [ruleNamed('new')]: targets,
+      ...(isRestarted ? {} : { [ruleNamed('grown/0')]: targets }),
+    });
+    await world.delete('young');
+    await world.advance(DONE_MS);
+    t.is(world.ingress('young'), undefined);
+    await world.delete('thief');
+    await world.patch('grown', { spec: ruleOf('/small', HOST) });
+    await world.advance(2 * DONE_MS);
+    t.deepEqual(ofPort80(), { [ruleNamed('small')]: targets }, 'all are known again');
+    await world.stop();
+  });

@@ -137,3 +137,28 @@ test('a listener has so many rules, of the older Ingress first', (t) => {
   t.deepEqual(rules, ['HTTP:80 b.example /0']);
   t.regex(texts.join(), /^RulesOverQuota: HTTP:80 may have 4 rules; 2 of this Ingress are not served/);
 });
+
+test('one that is too many keeps what it had, takes no room, and its paths are of nobody else', (t) => {
+  const targets = Array.from({ length: 100 }, (_, at) => ({ ip: `10.0.0.${at}`, port: 80, weight: 10 }));
+  const on = (ports: number, first: number, paths: readonly string[]): readonly DesiredRuleListener[] =>
+    Array.from({ length: ports }, (_, at) =>
+      listeners('a.example', paths).map((one) => ({
+        ...{ ...one, port: first + at },
+        rules: one.rules.map((rule) => ({ ...rule, targets })),
+      })),
+    ).flat();
+  const paths = Array.from({ length: MOST }, (_, at) => `/${at}`);
+  const old = claim('a', '1', on(48, 1_000, paths));
+  const young = claim('c', '3', on(1, 2_000, ['/0', '/c']));
+  const large = claim('b', '2', on(4, 2_000, paths));
+  const known = [old, { ...large, former: on(1, 2_000, ['/0']) }, young];
+  const [rules, [text]] = granted(known, 'b');
+  t.deepEqual(rules, ['HTTP:2000 a.example /0']);
+  t.regex(text ?? '', /^IngressRefused: the load balancer would have 260000 targets .* stays as it is$/);
+  const unknown = [old, large, young];
+  t.is(granted(unknown, 'b')[0].length, 4 * MOST, 'what it may have is of nobody else');
+  for (const claims of [known, unknown]) {
+    t.is(granted(claims, 'a')[0].length, 48 * MOST);
+    t.deepEqual(granted(claims, 'c')[0], ['HTTP:2000 a.example /c']);
+  }
+});

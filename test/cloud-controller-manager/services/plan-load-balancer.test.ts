@@ -223,6 +223,16 @@ test('no Node, or only Nodes that leave, is reported', (t) => {
   }
 });
 
+test('without a known quota all Nodes are bound, within what is planned', (t) => {
+  const nodes = Array.from({ length: 300 }, (_, at) => node(`n${at}`, `10.0.${at >> 8}.${at & 255}`));
+  t.is(plan({ nodes }).desired?.listeners[0]?.targets?.length, 300);
+  const ports = Array.from({ length: 1_000 }, (_, at) => ({
+    ...{ name: `p${at}`, protocol: 'TCP' as const, port: 1 + at, nodePort: 30_000 + at },
+  }));
+  const { desired } = plan({ nodes, spec: { ports } });
+  t.deepEqual([...new Set(desired?.listeners.map(({ targets = [] }) => targets.length))], [250]);
+});
+
 test('above the quota a subset of all zones is bound, and it is stable', (t) => {
   const nodes = Array.from({ length: 30 }, (_, at) =>
     node(`n${at}`, `10.0.1.${at}`, { zone: at < 20 ? 'z-1' : at < 28 ? 'z-2' : 'z-3' }),

@@ -294,6 +294,29 @@ test('above the quota of targets the listener has as many as it may', async (t) 
   await world.stop();
 });
 
+test('quotas that cannot be read are those that were read last, and are asked for again after a minute', async (t) => {
+  const world = await ServiceWorld.start();
+  const { faults, model } = world.world.scene.host;
+  model.state.clb.limits.targets = 2;
+  const fails = { fault: { kind: 'error', code: 'UnauthorizedOperation' }, actions: ['DescribeQuota'] } as const;
+  const sizes = () =>
+    world.balancers().flatMap(({ listeners }) => [...listeners.values()].map((one) => one.targets.size));
+  faults.add({ ...fails, times: 1 });
+  for (const name of ['n1', 'n2', 'n3']) await world.join(name);
+  await world.create('one');
+  await world.advance(60_000 + DONE_MS);
+  t.regex(world.events('TargetsOverQuota').join(), /3 Nodes are backends.* 2 targets/);
+  t.deepEqual(sizes(), [2]);
+  const failed = world.events('SyncLoadBalancerFailed').length;
+  faults.add(fails);
+  await world.advance(600_000);
+  await world.create('two');
+  await world.advance(DONE_MS);
+  t.deepEqual(sizes(), [2, 2]);
+  t.is(world.events('SyncLoadBalancerFailed').length, failed);
+  await world.stop();
+});
+
 test('--load-balancer-class: Services of that class and those of none are served, others are not', async (t) => {
   const world = await ServiceWorld.start({ flags: ['--load-balancer-class=example.com/ours'] });
   await world.join('n1');
