@@ -203,7 +203,10 @@ class Ccm implements RunningCcm {
       };
       const running = { controllers: this.#controllers, rights: this.#rights, onState };
       const { clock, log, cloud } = this.#runtime;
-      const instances = new DescribedInstances({ config: this.#config, cloud, nodes: this.#nodes, clock, log });
+      const instances = new DescribedInstances({
+        ...{ config: this.#config, cloud, nodes: this.#nodes, clock, log },
+        ...(term.notes === undefined ? {} : { notes: term.notes }),
+      });
       const deps = { ...this.#controllerDeps(term), instances };
       const ended = new AbortController();
       const describing = instances.run(AbortSignal.any([term.signal, ended.signal]));

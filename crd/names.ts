@@ -112,6 +112,9 @@ export const ALLOW_RELEASE_ANNOTATION = `${PREFIX}/allow-release`;
  */
 export const RELEASES_ANNOTATION = `${PREFIX}/releases`;
 
+/** Annotation of the lock of the cloud controller manager: the VPC that was found without `--vpc-id`, for the next leader. */
+export const CLUSTER_VPC_ANNOTATION = `${PREFIX}/cluster-vpc`;
+
 /** Taint that repels Pods from a VPC-CNI node until its agent serves addresses. */
 export const ENI_IP_TAINT = { key: `${PREFIX}/eni-ip-unavailable`, value: 'true', effect: 'NoSchedule' } as const;
 

@@ -6,6 +6,7 @@ import {
   BACKEND_GATE_LABEL,
   BACKEND_READY_GATE,
   CLOUD_FINALIZER,
+  CLUSTER_VPC_ANNOTATION,
   DIRECT_ENI_CONDITION,
   DIRECT_ENI_TAINT,
   EIP_SRC_CIDRS_ANNOTATION,
@@ -285,6 +286,11 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
     RELEASES_ANNOTATION,
     'annotation of the lock of ipamd or of the cloud controller manager',
     'how many releases or deletions of nodes began, by the end of slots of five minutes; counted by `--node-release-percent`. A person who removes it while the replicas are scaled to 0 lets them count again',
+  ],
+  [
+    CLUSTER_VPC_ANNOTATION,
+    'annotation of the lock of the cloud controller manager',
+    'the VPC that was found without `--vpc-id`; it stays while an instance of a Node is in it, also for the next leader',
   ],
   [SERVICE_ANNOTATION.address, 'annotation of a Service', 'the address or the domain of its load balancer'],
   [

@@ -45,7 +45,8 @@ export function decideAction({ node, observation, vpcId, ageMs, rival }: ActionF
   if (rival !== undefined) return { kind: 'kept', why: `Node ${rival} names the same instance` };
   const seen = readSeen(node);
   const { instanceId } = node.providerId;
-  const seenIn = instance?.vpcId ?? (seen?.instanceId === instanceId ? seen.vpcId : undefined);
+  const describedIn = instance?.vpcId === '' ? undefined : instance?.vpcId;
+  const seenIn = describedIn ?? (seen?.instanceId === instanceId ? seen.vpcId : undefined);
   if (seenIn === undefined) return { kind: 'kept', why: NEVER_DESCRIBED };
   if (seenIn !== vpcId) return { kind: 'kept', why: `its instance was in ${seenIn}, the cluster is in ${vpcId}` };
   return { kind: 'delete' };

@@ -1,24 +1,35 @@
 import type { CallContext, Instance } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
+import { CLUSTER_VPC_ANNOTATION } from '../../crd/names.ts';
+import type { TermNotes } from '../../kube/election/term.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { NodeInstances } from '../controller/node-instances.ts';
 import { type CloudNode, readCloudNode } from './cloud-node.ts';
-import { findVpc } from './find-vpc.ts';
+import { decideVpc } from './decide-vpc.ts';
+import { readSeen } from './seen-instance.ts';
 
 type InstanceDeps = Pick<ControllerDeps, 'nodes' | 'clock' | 'log'> & {
   readonly cloud: Pick<ControllerDeps['cloud'], 'instances'>;
   readonly config: Pick<ControllerDeps['config'], 'vpcId' | 'cloudTimeoutMs'>;
+  /** Of the lock, which no kubelet writes; absent where there is none. */
+  readonly notes?: TermNotes;
 };
 
-/** What was answered about an instance last. `instance` undefined: the cloud has none, or refused. */
-type Answer = { readonly instance: Instance | undefined; readonly untilMs: number };
+/** What was answered about an instance last. */
+type Answer = {
+  /** Undefined: it was never described. */
+  readonly instance: Instance | undefined;
+  /** The call failed, or the answer has the instance without what counts of it. */
+  readonly isFailure: boolean;
+  readonly untilMs: number;
+};
 
 /** Nodes that join together share requests. */
 const GATHER_MS = 200;
 /** The addresses of an instance change rarely. */
 const PERIOD_MS = 900_000;
-/** After an answer that lacks an instance, or none at all. */
+/** After an answer that lacks an instance or what counts of it, or none at all. */
 const RETRY_MS = 30_000;
 const CONTEXT = { priority: 'warm', owner: 'nodes' } as const;
 
@@ -31,25 +42,40 @@ export class DescribedInstances implements NodeInstances {
   readonly #changed: ChangeSignal;
   readonly #answers = new Map<string, Answer>();
   readonly #listeners = new Set<() => void>();
-  /** The VPC while Nodes had instances. */
-  #lastVpcId: string | undefined;
+  /** The VPC, once it was found with certainty, by this leader or a former one. */
+  #foundVpcId: string | undefined;
+  /** As it is on the lock. */
+  #notedVpcId: string | undefined;
   #isReady = false;
 
   constructor(deps: InstanceDeps) {
     this.#deps = deps;
     this.#changed = new ChangeSignal(deps.clock);
+    const [noted] = /^vpc-[a-z0-9]{1,32}$/.exec(deps.notes?.read(CLUSTER_VPC_ANNOTATION) ?? '') ?? [];
+    this.#foundVpcId = noted;
+    this.#notedVpcId = noted;
   }
 
-  /** The VPC of the cluster: the configured one, or that of most instances; undefined while none is known. */
+  /** The VPC of the cluster: the configured one, or what is decided of the instances; undefined while none is known. */
   get vpcId(): string | undefined {
     const { config, nodes } = this.#deps;
     if (config.vpcId !== '') return config.vpcId;
-    const votes = [...nodes.values()].map(readCloudNode).flatMap((node) => {
-      const vpcId = this.of(node)?.vpcId;
-      return vpcId === undefined ? [] : [{ vpcId, createdAt: node.createdAt }];
+    const witnesses = [...nodes.values()].map(readCloudNode).flatMap((node) => {
+      const id = instanceIdOf(node);
+      const answer = this.#answers.get(id ?? '');
+      if (id === undefined || (answer?.instance === undefined && !node.isOurs)) return [];
+      const seen = readSeen(node);
+      return {
+        createdAt: node.createdAt,
+        describedIn: answer?.instance?.vpcId,
+        isUnanswered: answer?.isFailure ?? true,
+        isAnnotated: node.isOurs && !node.isUninitialized,
+        seenIn: seen?.instanceId === id ? seen.vpcId : undefined,
+      };
     });
-    this.#lastVpcId = findVpc('', votes) ?? this.#lastVpcId;
-    return this.#lastVpcId;
+    const { vpcId, isCertain } = decideVpc(this.#foundVpcId, witnesses);
+    if (isCertain) this.#foundVpcId = vpcId;
+    return vpcId;
   }
 
   /** Returns the instance that a Node names, as it was described last; undefined: it was not, or the Node names none. */
@@ -61,7 +87,7 @@ export class DescribedInstances implements NodeInstances {
   /** Takes over what another part of this program was answered. */
   note(instances: Iterable<Instance>): void {
     let isNew = false;
-    for (const instance of instances) isNew = this.#keep(instance.instanceId, instance, PERIOD_MS) || isNew;
+    for (const instance of instances) isNew = this.#keep(instance.instanceId, instance) || isNew;
     if (isNew) this.#notify();
   }
 
@@ -93,6 +119,7 @@ export class DescribedInstances implements NodeInstances {
           this.#isReady = true;
           this.#changed.notify();
         }
+        await this.#noteVpc(signal);
         const dueMs = Math.min(PERIOD_MS, ...[...this.#answers.values()].map(({ untilMs }) => untilMs - this.#nowMs()));
         if (this.#dueIds().length === 0) await changed.wait(Math.max(0, dueMs), signal);
         await clock.sleep(GATHER_MS, signal);
@@ -107,6 +134,7 @@ export class DescribedInstances implements NodeInstances {
   async #describe(signal: AbortSignal): Promise<void> {
     const { cloud, log, config } = this.#deps;
     const context: CallContext = { ...CONTEXT, signal, timeoutMs: config.cloudTimeoutMs };
+    const vpcIdBefore = this.vpcId;
     let isNew = false;
     let failure: unknown;
     // Each on its own, in requests that they share: one that the cloud refuses must not hold up others.
@@ -114,16 +142,30 @@ export class DescribedInstances implements NodeInstances {
       this.#dueIds().map(async (id) => {
         try {
           const [instance] = await cloud.instances.describe([id], context);
-          isNew = this.#keep(id, instance, instance === undefined ? RETRY_MS : PERIOD_MS) || isNew;
+          isNew = this.#keep(id, instance) || isNew;
         } catch (error) {
           if (!isCloudError(error)) throw error;
           failure = error;
-          this.#keep(id, this.#answers.get(id)?.instance, RETRY_MS);
+          // The cloud does not take the id itself, as one that a kubelet made up: no answer will come.
+          this.#keep(id, undefined, !/\.Malformed$/.test(error.code));
         }
       }),
     );
     if (failure !== undefined) log.warn('instances of Nodes were not described, will try again', { error: failure });
-    if (isNew) this.#notify();
+    if (isNew || this.vpcId !== vpcIdBefore) this.#notify();
+  }
+
+  /** Leaves the VPC to the next leader. */
+  async #noteVpc(signal: AbortSignal): Promise<void> {
+    const { notes, log } = this.#deps;
+    const vpcId = this.#foundVpcId;
+    if (notes === undefined || vpcId === undefined || vpcId === this.#notedVpcId || signal.aborted) return;
+    try {
+      await notes.write(CLUSTER_VPC_ANNOTATION, vpcId);
+      this.#notedVpcId = vpcId;
+    } catch (error) {
+      if (!signal.aborted) log.warn('the VPC of the cluster was not written to the lock, will try again', { error });
+    }
   }
 
   /** Returns the ids to ask for; forgets those that no Node names. */
@@ -134,10 +176,15 @@ export class DescribedInstances implements NodeInstances {
     return [...named].filter((id) => (this.#answers.get(id)?.untilMs ?? nowMs) <= nowMs);
   }
 
-  /** An instance that an answer lacks stays as it was described: the cloud may be behind. @returns whether it is another one now */
-  #keep(id: string, instance: Instance | undefined, forMs: number): boolean {
+  /**
+   * An instance that an answer lacks, or has without VPC or addresses, stays as it was described: the cloud may be behind.
+   * @returns whether it is another one now
+   */
+  #keep(id: string, answered: Instance | undefined, isFailure = answered !== undefined && !isWhole(answered)): boolean {
     const before = this.#answers.get(id)?.instance;
-    this.#answers.set(id, { instance: instance ?? before, untilMs: this.#nowMs() + forMs });
+    const instance = answered !== undefined && isWhole(answered) ? answered : undefined;
+    const untilMs = this.#nowMs() + (instance === undefined ? RETRY_MS : PERIOD_MS);
+    this.#answers.set(id, { instance: instance ?? before, isFailure, untilMs });
     return instance !== undefined && digestOf(instance) !== digestOf(before);
   }
 
@@ -152,6 +199,11 @@ export class DescribedInstances implements NodeInstances {
 
 function instanceIdOf({ providerId }: Pick<CloudNode, 'providerId'>): string | undefined {
   return providerId.kind === 'instance' ? providerId.instanceId : undefined;
+}
+
+/** Every instance has both: an answer without them is one of a service that does not work. */
+function isWhole({ vpcId, privateIps }: Instance): boolean {
+  return vpcId !== '' && privateIps.length > 0;
 }
 
 function digestOf(instance: Instance | undefined): string {

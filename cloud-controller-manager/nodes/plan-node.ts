@@ -40,8 +40,11 @@ export function planNode(node: CloudNode, instance: Instance, zone: Zone, forms:
     planned.kind === 'addresses' && !areEqual(planned.addresses, node.addresses) ? planned.addresses : undefined;
   const labels = labelsOf(node, instance, zone, forms);
   const seen = renderSeen(instance);
+  // An answer without VPC is no reason to forget the one of before.
   const annotations =
-    node.annotations[NODE_SEEN_INSTANCE_ANNOTATION] === seen ? {} : { [NODE_SEEN_INSTANCE_ANNOTATION]: seen };
+    instance.vpcId === '' || node.annotations[NODE_SEEN_INSTANCE_ANNOTATION] === seen
+      ? {}
+      : { [NODE_SEEN_INSTANCE_ANNOTATION]: seen };
   const spec = specOf(node, instance, zone, forms);
   const metadata = {
     ...(Object.keys(labels).length === 0 ? {} : { labels }),

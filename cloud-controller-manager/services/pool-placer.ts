@@ -47,6 +47,8 @@ type PoolDeps = Pick<ControllerDeps, 'cloud' | 'clock' | 'log' | 'config'>;
 
 /** What was listed serves Services that come together. */
 const AGE_MS = 30_000;
+/** Between the two listings that contradict a record: one alone may be behind, or a listener renamed for a moment. */
+const CONTRADICTION_MS = 60_000;
 const NONE: BalancerRecord = { serial: 0 };
 /** The cloud's quota, where it does not say. */
 const MAX_LISTENERS = 50;
@@ -66,6 +68,8 @@ export class PoolPlacer {
   readonly #listed = new Map<string, { readonly atMs: number; readonly members: readonly Listed[] }>();
   /** By uid of a Service: what it was given. The cache learns of it later. */
   readonly #given = new Map<string, BalancerRecord>();
+  /** By uid of a Service: when the listing was made that first contradicted its record; monotonic milliseconds. */
+  readonly #contradictedMs = new Map<string, number>();
 
   constructor(
     deps: PoolDeps,
@@ -114,11 +118,16 @@ export class PoolPlacer {
   /** Forgets a Service. */
   forget(uid: string): void {
     this.#given.delete(uid);
+    this.#contradictedMs.delete(uid);
   }
 
-  /** Tells whether a record without uid, of a former release, is shown by a listener of the Service; undefined: not known. */
+  /**
+   * Tells whether a record without uid, of a former release, is of the Service: its status has an address of the load balancer,
+   * which no copy has and a tenant cannot write, or a listener has its name. False: two listings contradict that. Undefined: not
+   * known.
+   */
   async #isShown(
-    { uid }: ServiceHead,
+    { uid, ingress }: ServiceHead,
     { loadBalancerId }: BalancerRecord,
     owner: string,
     context: CallContext,
@@ -128,7 +137,18 @@ export class PoolPlacer {
     const member = members?.find(({ balancer }) => balancer.loadBalancerId === loadBalancerId);
     // Of no pool: that is refused.
     if (member === undefined) return members === undefined ? undefined : true;
-    return member.names.has(listenerNameOf(this.#deps.config.clusterId, uid, 'service'));
+    const { balancer, names, atMs } = member;
+    const addresses = [...balancer.vips, balancer.domain];
+    const isPublished = ingress.some(({ ip = '', hostname = '' }) =>
+      [ip, hostname].some((one) => one !== '' && addresses.includes(one)),
+    );
+    if (isPublished || names.has(listenerNameOf(this.#deps.config.clusterId, uid, 'service'))) {
+      this.#contradictedMs.delete(uid);
+      return true;
+    }
+    const sinceMs = this.#contradictedMs.get(uid) ?? atMs;
+    this.#contradictedMs.set(uid, sinceMs);
+    return atMs - sinceMs >= CONTRADICTION_MS ? false : undefined;
   }
 
   async #give(user: PoolUser, record: BalancerRecord, owner: string, context: CallContext): Promise<PoolPlace> {
@@ -195,10 +215,11 @@ export class PoolPlacer {
     const sweep = await cloud.loadBalancers.find({ tag: { key: OWNER_TAG, value: owner } }, context);
     if (!sweep.isConsistent || sweep.loadBalancers.some(({ isNormal }) => !isNormal)) return undefined;
     const members: Listed[] = [];
+    const atMs = clock.monotonicMs();
     for (const balancer of sweep.loadBalancers) {
       const listeners = await cloud.listeners.list(balancer.loadBalancerId, context);
       const keys = listeners.flatMap((one) => listenerKeyOf(one) ?? []);
-      members.push({ balancer, keys, names: new Set(listeners.map(({ name }) => name)) });
+      members.push({ balancer, keys, names: new Set(listeners.map(({ name }) => name)), atMs });
     }
     this.#listed.set(owner, { atMs: clock.monotonicMs(), members });
     return members;
@@ -240,6 +261,8 @@ type Listed = {
   readonly keys: readonly ListenerKey[];
   /** Of its listeners. */
   readonly names: ReadonlySet<string>;
+  /** When they were listed; monotonic milliseconds. */
+  readonly atMs: number;
 };
 
 function placeOnRecord(
