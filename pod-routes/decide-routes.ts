@@ -1,6 +1,7 @@
 import type { VpcRoute } from '../cloud/cloud.ts';
 import { parseCidr } from '../crd/ip-text.ts';
 import { ipv4RangeOf, isWithinAny } from '../crd/ipv4-range.ts';
+import { compareTexts } from '../runtime/compare-texts.ts';
 
 /** A Node, as its routes depend on it. */
 export type RouteNode = {
@@ -110,7 +111,7 @@ export function routesWithin(clusterCidrs: readonly string[], routes: readonly V
 /** Routes of this cluster, in a stable order. */
 function ownRoutes(routes: readonly VpcRoute[] = [], facts: RouteFacts): readonly VpcRoute[] {
   const own = routes.filter(({ description }) => !isOfOther(description, facts));
-  return own.toSorted((one, other) => compare(one.routeId, other.routeId));
+  return own.toSorted((one, other) => compareTexts(one.routeId, other.routeId));
 }
 
 function foreignOf(routes: readonly VpcRoute[] = [], facts: RouteFacts): readonly VpcRoute[] {
@@ -157,7 +158,7 @@ function wantedRoutes({ nodes, clusterCidrs }: RouteFacts, byCidr: ReadonlyMap<s
   const rankOf = (claim: Claim): string =>
     `${usual === undefined || lengthOf(claim) === usual ? 0 : 1} ${ageOf(claim, byCidr)}`;
   for (const [cidr, rivals] of Map.groupBy(claims, (one) => one.cidr)) {
-    const [first, ...later] = rivals.toSorted((a, b) => compare(rankOf(a), rankOf(b)));
+    const [first, ...later] = rivals.toSorted((a, b) => compareTexts(rankOf(a), rankOf(b)));
     if (first === undefined) continue;
     wanted.set(cidr, first);
     for (const { node } of later) {
@@ -212,7 +213,7 @@ function overlapsOf(
       last = one;
       continue;
     }
-    const isLastFirst = compare(rankOf(last.claim), rankOf(one.claim)) <= 0;
+    const isLastFirst = compareTexts(rankOf(last.claim), rankOf(one.claim)) <= 0;
     found.push(isLastFirst ? { loser: one.claim, winner: last.claim } : { loser: last.claim, winner: one.claim });
     if (!isLastFirst) last = one;
   }
@@ -243,9 +244,4 @@ function removalOf(route: VpcRoute, nodes: readonly RouteNode[]): readonly Route
   const hasNetwork = nodes.every(({ podCidrs }) => podCidrs.some((cidr) => parseCidr(cidr)?.family === 4));
   // A node that registered again may get the same network: until it has one, its Pods keep the route.
   return hasNetwork ? [{ route, why: 'moved' }] : [];
-}
-
-function compare(one: string, other: string): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
 }

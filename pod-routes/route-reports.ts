@@ -1,5 +1,5 @@
 import type { CloudError } from '../cloud/cloud-error.ts';
-import { Contests } from '../kube/contest.ts';
+import { Contests, contestText } from '../kube/contest.ts';
 import type { EventInput } from '../kube/events/event-object.ts';
 import { involvedNode } from '../kube/involved-node.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -26,9 +26,6 @@ type ReportDeps = {
 export type RouteEvents = {
   record(event: Omit<EventInput, 'reason'> & { readonly reason: 'FailedToCreateRoute' | 'FieldContested' }): void;
 };
-
-const CONTESTED =
-  'another client keeps changing the condition NetworkUnavailable back: it is written at most once a minute from now on. Find the other client by metadata.managedFields, and stop it or let it leave the condition alone';
 
 /** Reports on routes: conditions and events of Nodes, and the log. Each event and line is written once per change. */
 export class RouteReports {
@@ -120,8 +117,10 @@ export class RouteReports {
     if (body === undefined) return true;
     const isUndone = this.#contests.valueOf(uid) !== networkCondition?.status;
     const { waitMs, isNew } = this.#contests.ask(uid, isUndone, { uid, resourceVersion }, clock.monotonicMs());
-    if (isNew)
-      events.record({ involved: involvedNode(node), type: 'Warning', reason: 'FieldContested', message: CONTESTED });
+    if (isNew) {
+      const message = contestText('the condition NetworkUnavailable');
+      events.record({ involved: involvedNode(node), type: 'Warning', reason: 'FieldContested', message });
+    }
     // The next pass looks again.
     if (waitMs > 0) return true;
     try {

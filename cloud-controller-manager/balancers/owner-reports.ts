@@ -1,5 +1,5 @@
+import { contestText } from '../../kube/contest.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { contestText } from '../events/contest-text.ts';
 import type { CcmEvents } from '../events/event-reasons.ts';
 import type { BalancerOwner, OwnerProblem, OwnerProgress, OwnerReports } from './balancer-owner.ts';
 

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import type { Notice } from '../balancers/notice.ts';
 import { decideIngress } from './decide-ingress.ts';
 import { decideMembership, type Membership } from './decide-membership.ts';
@@ -46,6 +47,5 @@ export function namespaceOfGroup(objects: readonly KubeObject[]): string {
 }
 
 function compareAges({ head: one }: Pick<Member, 'head'>, { head: other }: Pick<Member, 'head'>): number {
-  if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? -1 : 1;
-  return one.uid < other.uid ? -1 : 1;
+  return compareTexts(one.createdAt, other.createdAt) || compareTexts(one.uid, other.uid);
 }

@@ -2,6 +2,7 @@ import type { Certificate } from '../../cloud/certificates.ts';
 import type { CallContext } from '../../cloud/cloud.ts';
 import { CloudError, isCloudError } from '../../cloud/cloud-error.ts';
 import { CLUSTER_TAG, NAMESPACE_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import { describeValue } from '../../runtime/decode.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import { type Notice, remark } from '../balancers/notice.ts';
@@ -145,7 +146,7 @@ export class CertificateKeeper {
 
   /** Takes over what the cloud has: all certificates of this cluster, in any order. Of one chain the oldest counts. */
   learn(certificates: readonly Certificate[]): void {
-    const oldest = certificates.toSorted((a, b) => a.createdAtMs - b.createdAtMs || compare(a.certId, b.certId));
+    const oldest = certificates.toSorted((a, b) => a.createdAtMs - b.createdAtMs || compareTexts(a.certId, b.certId));
     this.#ids = new Map();
     this.#own = new Set();
     for (const one of oldest) {
@@ -338,7 +339,7 @@ export class CertificateKeeper {
     const { cloud, config } = this.#deps;
     const query = { tag: { key: OWNER_TAG, value: certificateOwnerOf(config.clusterId, hash) } };
     const { certificates, isConsistent } = await cloud.certificates.find(query, context);
-    const [first] = certificates.toSorted((a, b) => a.createdAtMs - b.createdAtMs || compare(a.certId, b.certId));
+    const [first] = certificates.toSorted((a, b) => a.createdAtMs - b.createdAtMs || compareTexts(a.certId, b.certId));
     if (first !== undefined || isConsistent) return first?.certId;
     const text = 'the certificates changed while they were listed';
     throw new CloudError({
@@ -382,8 +383,4 @@ function describe({ name, expiresAt }: OwnCertificate, { text, isRefused }: Fail
   return isRefused
     ? remark('CertificateRefused', `the cloud does not take ${what}: ${end}`)
     : remark('SyncLoadBalancerFailed', `it is not known whether the account has ${what}: ${end}`);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
 }

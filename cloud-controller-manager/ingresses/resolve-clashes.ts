@@ -1,3 +1,4 @@
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import { describeValue } from '../../runtime/decode.ts';
 import type { DesiredCertificate, DesiredRule, DesiredRuleListener } from '../balancers/desired-rules.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
@@ -96,11 +97,6 @@ function tooMany(what: 'rules' | 'targets', count: number): Notice {
 
 function compare({ ingress: one }: RuleClaim, { ingress: other }: RuleClaim): number {
   return compareTexts(one.createdAt, other.createdAt) || compareTexts(one.uid, other.uid);
-}
-
-function compareTexts(one: string, other: string): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
 }
 
 function shutOut({ ingress: { key } }: RuleClaim): Granted {

@@ -1,4 +1,5 @@
 import type { Instance } from '../../cloud/cloud.ts';
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import type { CloudNode } from './cloud-node.ts';
 import { trustedIpOf } from './trusted-ip.ts';
 
@@ -24,8 +25,4 @@ function rankOf({ node, instance }: Claim) {
   const isContradicted = ip !== undefined && !said.includes(ip);
   const rank = (instance === undefined ? 4 : 0) + (isContradicted ? 2 : 0) + (node.isSilent || node.isLeaving ? 1 : 0);
   return { rank, createdAt: node.createdAt, name: node.name };
-}
-
-function compareTexts(one: string, other: string): number {
-  return one < other ? -1 : Number(one > other);
 }

@@ -1,3 +1,5 @@
+import { compareTexts } from '../../runtime/compare-texts.ts';
+
 /** The VPC of an instance of a Node, and when the Node was created, RFC 3339. */
 type VpcVote = { readonly vpcId: string; readonly createdAt: string };
 
@@ -13,10 +15,6 @@ export function findVpc(configured: string, votes: Iterable<VpcVote>): string | 
       count: its.length,
       createdAt: its.map(({ createdAt }) => createdAt).toSorted()[0] ?? '',
     }))
-    .toSorted((a, b) => b.count - a.count || compare(a.createdAt, b.createdAt) || compare(a.vpcId, b.vpcId));
+    .toSorted((a, b) => b.count - a.count || compareTexts(a.createdAt, b.createdAt) || compareTexts(a.vpcId, b.vpcId));
   return first?.vpcId;
-}
-
-function compare(one: string, other: string): number {
-  return one < other ? -1 : Number(one > other);
 }

@@ -1,9 +1,8 @@
 import type { CallContext, Instance, Zone } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import { Contests } from '../../kube/contest.ts';
+import { Contests, contestText } from '../../kube/contest.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
-import { contestText } from '../events/contest-text.ts';
 import { chooseNode } from './choose-node.ts';
 import { type CloudNode, readCloudNode } from './cloud-node.ts';
 import { type FoundInstance, findInstances } from './find-instances.ts';

@@ -1,11 +1,10 @@
 import { BACKEND_READY_GATE } from '../../crd/names.ts';
-import type { Contests } from '../../kube/contest.ts';
+import { type Contests, contestText } from '../../kube/contest.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { PODS } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { BackendPod } from '../backends/backend-pod.ts';
-import { contestText } from '../events/contest-text.ts';
 import type { CcmEvents } from '../events/event-reasons.ts';
 import type { GateDecision } from './decide-gate.ts';
 

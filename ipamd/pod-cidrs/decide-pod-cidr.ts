@@ -1,4 +1,5 @@
 import type { PodRoutes } from '../../pod-routes/route-cache.ts';
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import type { BlockState, CidrNode } from './block-state.ts';
 import type { CidrBlocks } from './cidr-blocks.ts';
 
@@ -89,11 +90,9 @@ export function countBlocks(
 
 function waitingOf(nodes: readonly CidrNode[]): readonly CidrNode[] {
   const waiting = nodes.filter(({ isServed, podCidrs }) => isServed && podCidrs.length === 0);
-  return waiting.sort((one, other) => compare(one.createdAt, other.createdAt) || compare(one.name, other.name));
-}
-
-function compare(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
+  return waiting.sort(
+    (one, other) => compareTexts(one.createdAt, other.createdAt) || compareTexts(one.name, other.name),
+  );
 }
 
 function isHeld(block: number, freedMs: number, { blocks, routes, monotonicMs, holdMs }: PodCidrFacts): boolean {
