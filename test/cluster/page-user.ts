@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { childEnv } from '../../sim/support/child-env.ts';
 import { run } from '../../sim/support/run.ts';
@@ -13,6 +13,16 @@ export const HELM = process.env['HELM'] ?? 'helm';
 export const OVERLAY = 'conf/kubernetes/overlays/mine';
 /** How long one command of a page may take, milliseconds. */
 export const COMMAND_MS = 240_000;
+
+/**
+ * Copies what commands of the pages copy and change, `conf/` of a checkout and the chart, as a new checkout has it: without the
+ * overlay that its user may have made.
+ */
+export function copyRepository(place: string, checkout = ROOT): void {
+  cpSync(join(checkout, 'conf'), join(place, 'conf'), { recursive: true });
+  rmSync(join(place, OVERLAY), { recursive: true, force: true });
+  makeChart(join(place, 'dist/helm/tke-eni'));
+}
 
 /** Reads a page of `docs/`. */
 export function readPage(name: string): string {
@@ -29,9 +39,7 @@ export class PageUser {
     this.#cluster = cluster;
     this.place = join(cluster.dir, 'user');
     mkdirSync(this.place, { recursive: true });
-    // The pages copy and change files of the repository.
-    cpSync(join(ROOT, 'conf'), join(this.place, 'conf'), { recursive: true });
-    makeChart(join(this.place, 'dist/helm/tke-eni'));
+    copyRepository(this.place);
   }
 
   /** Runs commands of a page in one shell that ends at the first failure; its placeholders are filled in. @throws RunError */

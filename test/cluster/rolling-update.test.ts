@@ -16,6 +16,7 @@ import { loadWebServer, WEB_SERVER_IMAGE } from './web-server-image.ts';
 import { awaitBalanced, balancedService, DIRECT, INTERNAL, targetsOf } from './workloads/balanced.ts';
 import { hasHelm, installChart, LOAD_BALANCER_VALUES } from './workloads/chart.ts';
 import { CCM, CCM_LOCK, ccmPods, holderOf } from './workloads/cloud-nodes.ts';
+import { ROLLOUT_MS, rollDeployment } from './workloads/roll.ts';
 
 // Deployments behind load balancers are rolled under load: direct, by node ports with the policies Cluster and Local, all at
 // once; connections of TCP that are kept and used once, the same of UDP. (UDP with Local is refused.) The gate of the Pods and
@@ -34,7 +35,6 @@ type Name = keyof typeof DEPLOYMENTS;
 const ALL = { serves: 'web' } as const;
 const PODS = 20;
 const REQUESTS = 20_000;
-const ROLLOUT_MS = 300_000;
 const BOTH = ['TCP', 'UDP'].map((protocol) => ({ name: protocol.toLowerCase(), protocol, port: 80 }));
 const LEASE = ['leader-elect-lease-duration=8s', 'leader-elect-retry-period=1s'];
 
@@ -118,20 +118,8 @@ if (!hasHelm) {
   const explained = async (): Promise<string> => `${targetsOf(running()).join('\n')}\n${await tellOurPods(running())}`;
 
   /** Rolls a Deployment under load; its former Pods are gone at the end. */
-  const roll = async (name: Name, meanwhile = async (): Promise<void> => undefined): Promise<LoadReport> => {
-    const cluster = running();
-    const { count } = DEPLOYMENTS[name];
-    const before = (await awaitPods(cluster, `app=${name}`, count)).map(({ uid }) => uid);
-    const isRolled = async () => {
-      const pods = await podsOf(cluster, `app=${name}`);
-      return pods.length === count && pods.every(({ uid, isReady }) => isReady && !before.includes(uid));
-    };
-    return underLoad(async () => {
-      await cluster.kubectl('rollout', 'restart', `deployment/${name}`);
-      const rolled = waitUntil(isRolled, { what: `other Pods of ${name}`, timeoutMs: ROLLOUT_MS, everyMs: 500 });
-      await Promise.all([rolled, meanwhile()]);
-    });
-  };
+  const roll = (name: Name, meanwhile = async (): Promise<void> => undefined): Promise<LoadReport> =>
+    underLoad(() => Promise.all([rollDeployment(running(), name, DEPLOYMENTS[name].count), meanwhile()]));
 
   const assertNoneFailed = async (t: ExecutionContext, report: LoadReport): Promise<void> => {
     t.log(`figure: ${report.requests} requests by ${report.connections} connections, ${report.failed} failed`);

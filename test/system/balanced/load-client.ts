@@ -1,5 +1,5 @@
 // Asks pages all the time until a line comes on standard input; a child process in the client's namespace (see load.ts). Arguments: a
-// JSON list of `{"host", "port", "protocol", "isKept", "count"}`, so many askers each, the least number of requests and the first source port of UDP. Each asker has one connection, or one source
+// JSON list of `{"host", "port", "protocol", "name", "isKept", "count"}`, so many askers each, the least number of requests and the first source port of UDP. Each asker has one connection, or one source
 // port, at a time; a kept one is used for LIFE_MS, another one once. Nothing is tried again. Prints its report as JSON.
 import { createSocket } from 'node:dgram';
 import { Agent, request } from 'node:http';
@@ -46,12 +46,14 @@ async function useOnce(target: LoadTarget): Promise<void> {
 
 type Connection = { ask(): Promise<string>; close(): void };
 
-function openHttp({ host, port, isKept }: LoadTarget): Connection {
+function openHttp({ host, port, isKept, name }: LoadTarget): Connection {
+  const headers = name === undefined ? {} : { host: name };
   const agent = new Agent({ keepAlive: isKept, maxSockets: 1 });
   const ask = (): Promise<string> =>
     new Promise((resolve, reject) => {
       const signal = AbortSignal.timeout(LIMIT_MS);
-      const asked = request({ host, port, agent, signal, path: '/' }, (answer) => {
+      const asked = request({ host, port, agent, signal, headers, path: '/' }, (answer) => {
+        if (answer.statusCode !== 200) return reject(new Error(`answered ${answer.statusCode}`));
         let text = '';
         answer.setEncoding('utf8').on('data', (part: string) => {
           text += part;

@@ -6,6 +6,8 @@ export type LoadTarget = {
   readonly host: string;
   readonly port: number;
   readonly protocol: 'TCP' | 'UDP';
+  /** Host that requests of HTTP name; default the address. */
+  readonly name?: string;
   /** A connection, or a source port, is used for a second; else once. */
   readonly isKept: boolean;
   readonly count: number;
