@@ -6,10 +6,21 @@ export function noAgent(why: string, cause?: unknown): UserError {
   return new UserError('NO_AGENT', `the agent does not answer: ${why}`, next, { cause });
 }
 
-/** The error of an agent that was asked, and was silent for so long. */
-export function silentAgent(socket: string, timeoutMs: number, cause?: unknown): UserError {
-  return noAgent(`the agent on ${socket} did not answer within ${timeoutMs / 1000} s`, new SilenceError({ cause }));
+/**
+ * The error of an agent that was asked, and was silent for so long.
+ * @param longer Names the flag that sets the wait; '' where none does.
+ */
+export function silentAgent(
+  socket: string,
+  timeoutMs: number,
+  { cause, longer = '' }: { readonly cause?: unknown; readonly longer?: string } = {},
+): UserError {
+  const waited = `the agent on ${socket} did not answer within ${timeoutMs / 1000} s`;
+  return noAgent(`${waited}${longer === '' ? '' : `; ${longer}`}`, new SilenceError({ cause }));
 }
+
+/** The flag that sets how long the calls that only read wait. */
+export const LONGER_WAIT = '--agent-timeout=SECONDS waits longer';
 
 /** The cause of the error of an agent that listens and is silent: it may be stopped, or slow. */
 export class SilenceError extends Error {

@@ -3,7 +3,7 @@ import type { MethodTable } from '../../agent/api/service.ts';
 import { CallError } from '../../cni-plugins/client/call-error.ts';
 import { callUnary } from '../../cni-plugins/client/unary.ts';
 import { release } from '../../runtime/release.ts';
-import { silentAgent, unreachable } from './agent-errors.ts';
+import { LONGER_WAIT, silentAgent, unreachable } from './agent-errors.ts';
 
 /**
  * Calls the agent once over the small client, which takes a third of the CPU time of the gRPC library. Returns undefined when
@@ -25,7 +25,7 @@ export async function callOnce<R>(
     return reply as R;
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
-    if (error.code === 'DEADLINE') throw silentAgent(socket, timeoutMs, error);
+    if (error.code === 'DEADLINE') throw silentAgent(socket, timeoutMs, { cause: error, longer: LONGER_WAIT });
     if (error.code === 'UNREACHABLE') throw unreachable(socket, error.message, error);
     return undefined;
   }

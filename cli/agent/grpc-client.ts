@@ -98,7 +98,7 @@ function asUserError(error: ServiceError, path: string, { timeoutMs, socket }: C
       return new UserError('NO_AGENT', `the agent on ${socket} is too old for ${path}`, next, { cause: error });
     }
     case DEADLINE_EXCEEDED:
-      return silentAgent(socket, timeoutMs, error);
+      return silentAgent(socket, timeoutMs, { cause: error });
     case UNAVAILABLE:
     case CANCELLED:
       return unreachable(socket, error.details, error);

@@ -33,18 +33,30 @@ export type OpsClient = {
   [Symbol.dispose](): void;
 };
 
-/** Timeout of a call. The agent answers from memory: one that needs longer is stuck, and a user waits. */
+/**
+ * Timeout of a call, or what `--agent-timeout` says above it. The agent answers from memory, but its node may be busy, and
+ * a user waits.
+ */
 const CALL_MS = 5_000;
 /** Timeout of a repair pass, which compares the whole node, possibly under load. */
 const REPAIR_MS = 60_000;
+/** Timeout of the second try of a call for which there is another source, milliseconds. */
+const PATIENCE_MS = 3_000;
+
+/** The agent's socket, and what `--agent-timeout` says, milliseconds. */
+export type AgentPlace = { readonly socket: string; readonly agentTimeoutMs: number };
+
 /**
  * Opens a client of the agent on its socket. Reads go over a small client: the gRPC library takes 60 ms of CPU time to
  * start, and is loaded only for the other calls, and to learn why a call got no message. Each call throws UserError:
  * NO_AGENT when no agent answers or it is too old, FORBIDDEN, REFUSED.
- * @param readMs limit of each call that reads
+ * @param readMs limit of each call that reads, milliseconds
  * @throws UserError NO_AGENT when there is no socket; FORBIDDEN when permission to open it is missing
  */
-export async function openOpsClient(socket: string, readMs: number = CALL_MS): Promise<OpsClient> {
+export async function openOpsClient(
+  { socket, agentTimeoutMs }: AgentPlace,
+  readMs: number = Math.max(CALL_MS, agentTimeoutMs),
+): Promise<OpsClient> {
   checkSocket(socket);
   let library: GrpcClient | undefined;
   const load = async (): Promise<GrpcClient> => {
@@ -55,7 +67,7 @@ export async function openOpsClient(socket: string, readMs: number = CALL_MS): P
     await (await load()).unary(method, { clientVersion: release, ...request }, timeoutMs);
   const read = async <R>(method: MethodTable, request: object): Promise<R> => {
     const answer = await callOnce<R>(socket, method, request, readMs);
-    return answer ?? (await call(method, request, CALL_MS));
+    return answer ?? (await call(method, request, Math.max(CALL_MS, readMs)));
   };
   const close = () => library?.close();
   return {
@@ -70,6 +82,25 @@ export async function openOpsClient(socket: string, readMs: number = CALL_MS): P
     close,
     [Symbol.dispose]: close,
   };
+}
+
+/**
+ * Reads from the agent within `--agent-timeout`, for a command that has another source. An agent that is silent for so
+ * long gets more time once: a node that is busy, or an agent amid a repair pass, is not one without an agent.
+ * @throws UserError NO_AGENT, FORBIDDEN, REFUSED; what `read` throws
+ */
+export async function readPatiently<T>(place: AgentPlace, read: (client: OpsClient) => Promise<T>): Promise<T> {
+  const within = async (limitMs: number): Promise<T> => {
+    using client = await openOpsClient(place, limitMs);
+    return await read(client);
+  };
+  const { agentTimeoutMs } = place;
+  try {
+    return await within(agentTimeoutMs);
+  } catch (error) {
+    if (!isNoAgent(error) || !isSilent(error) || agentTimeoutMs >= PATIENCE_MS) throw error;
+    return await within(PATIENCE_MS);
+  }
 }
 
 /**

@@ -29,7 +29,7 @@ export async function run(args: BenchArgs, context: CommandContext): Promise<Exi
   if (!context.isRoot)
     throw new UserError('FORBIDDEN', 'bench makes network namespaces, which is for root only', 'run as root');
   await warmThreadPool();
-  using client = await openOpsClient(context.global.socket);
+  using client = await openOpsClient(context.global);
   const swept = await sweepLeftovers(client, context);
   const progress = openProgress(context);
   if (swept > 0) progress.show(`removed ${swept} leftovers of a run that was killed`);

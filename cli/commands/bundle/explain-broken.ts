@@ -23,7 +23,7 @@ export async function explainBroken(
   context: Pick<CommandContext, 'global' | 'clock'>,
   signal: AbortSignal,
 ): Promise<PartContent> {
-  const facts = await readNodeFacts(context, { handlers: () => askHandlers(context.global.socket) });
+  const facts = await readNodeFacts(context, { handlers: () => askHandlers(context.global) });
   using kernel = openKernelLookup(context, facts);
   const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel);
   const endMs = context.clock.monotonicMs() + EXPLAIN_MS;

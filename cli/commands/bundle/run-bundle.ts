@@ -188,7 +188,7 @@ export function agentParts({ global }: Pick<CommandContext, 'global'>): readonly
   const query = (path: string, call: 'pool' | 'summary' | 'recorder'): BundlePart => ({
     path,
     collect: async () => {
-      using client = await openOpsClient(global.socket);
+      using client = await openOpsClient(global);
       return valuePart(call === 'recorder' ? await client.recorder('') : await client[call]());
     },
   });

@@ -77,7 +77,7 @@ async function observeOnce(context: Pick<CommandContext, 'global'>): Promise<Nod
   const facts = await readNodeFacts(context, {
     nft: false,
     sysctls: false,
-    handlers: () => askHandlers(context.global.socket),
+    handlers: () => askHandlers(context.global),
   });
   if (facts.agent.kind === 'unknown') {
     const { why, next } = facts.agent;

@@ -10,7 +10,7 @@ import { netnsPathOf, withNodeNetns } from '../../../inspection/node/with-node-n
 import { withNetns } from '../../../netlink/netns.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import { askHandlers } from '../../agent/ask-handlers.ts';
-import { isTooOld, openOpsClient } from '../../agent/ops-client.ts';
+import { type AgentPlace, isTooOld, openOpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext, GlobalArgs } from '../../command/command.ts';
 import { compareNode } from '../diff/compare-node.ts';
 import { findingOf, isDifferent } from '../diff/difference.ts';
@@ -38,10 +38,10 @@ export async function readDoctorFacts(
 ): Promise<DoctorFacts> {
   const tree = openHostTree(global.hostRoot);
   const hostLocal = knownFrom(() => readHostLocal(tree));
-  const node = await readNodeFacts({ global }, { handlers: () => askHandlers(global.socket) });
+  const node = await readNodeFacts({ global }, { handlers: () => askHandlers(global) });
   const proc = knownFrom(() => withNodeNetns(global, (netns) => (netns ? withNetns(netns, readProc) : readProc())));
   const netnsPath = global.netns === undefined ? undefined : netnsPathOf(global);
-  const agent = await readAgent(global.socket);
+  const agent = await readAgent(global);
   return {
     node,
     networkd: knownFrom(() => readNetworkd(tree)),
@@ -63,11 +63,12 @@ export async function readDoctorFacts(
   };
 }
 
-async function readAgent(path: string): Promise<Pick<DoctorFacts, 'socket' | 'status'>> {
+async function readAgent(global: AgentPlace): Promise<Pick<DoctorFacts, 'socket' | 'status'>> {
+  const { socket: path } = global;
   const socket = await readSocket(path);
   const silent = unknown('no agent answers', 'see agent-dead');
   if (socket.kind === 'unknown' || socket.value.problem !== undefined) return { socket, status: silent };
-  const answer = await readStatus(path);
+  const answer = await readStatus(global);
   return answer.problem === undefined
     ? { socket, status: answer.status }
     : { socket: known({ path, problem: answer.problem }), status: silent };
@@ -88,9 +89,9 @@ type StatusAnswer =
  * Reads the status from the agent. Never rejects with UserError. An agent that accepts connections and does not answer
  * has a problem.
  */
-async function readStatus(socket: string): Promise<StatusAnswer> {
+async function readStatus(place: AgentPlace): Promise<StatusAnswer> {
   try {
-    using client = await openOpsClient(socket);
+    using client = await openOpsClient(place);
     const { status, held, lastPassError, bridge, fastPath } = await client.summary();
     if (status === undefined) return { status: unknown('the agent did not report it', 'tke-eni status') };
     const { code, msg: message, details } = status;
@@ -103,7 +104,7 @@ async function readStatus(socket: string): Promise<StatusAnswer> {
     };
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    if (error.code === 'NO_AGENT' && !isTooOld(error)) return { problem: withoutPreface(error.message, socket) };
+    if (error.code === 'NO_AGENT' && !isTooOld(error)) return { problem: withoutPreface(error.message, place.socket) };
     return { status: unknown(error.message, error.next) };
   }
 }

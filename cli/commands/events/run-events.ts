@@ -48,7 +48,7 @@ export async function run({ output, pod, last, follow }: EventsArgs, context: Co
 }
 
 async function recordedRows({ global }: CommandContext, pod: string): Promise<readonly EventRow[]> {
-  using client = await openOpsClient(global.socket);
+  using client = await openOpsClient(global);
   return buildRecordedRows(await client.recorder(pod));
 }
 

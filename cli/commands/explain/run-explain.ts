@@ -49,7 +49,7 @@ async function followConnection(
 async function explainHere(context: CommandContext, question: Question): Promise<Explained> {
   const { explainNode } = await import('../../../inspection/explain/explain-node.ts');
   const { explanation, facts } = await explainNode(context, question, {
-    handlers: () => askHandlers(context.global.socket),
+    handlers: () => askHandlers(context.global),
   });
   const { agent } = facts;
   return agent.kind === 'unknown' ? { explanation, warning: `from the kernel alone: ${agent.why}` } : { explanation };

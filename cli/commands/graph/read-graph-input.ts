@@ -35,7 +35,7 @@ export async function readGraphInput(
   context: Pick<CommandContext, 'global'>,
   { subject, to }: GraphQuestion,
 ): Promise<GraphInput> {
-  const facts = await readNodeFacts(context, { handlers: () => askHandlers(context.global.socket) });
+  const facts = await readNodeFacts(context, { handlers: () => askHandlers(context.global) });
   using kernel = openKernelLookup(context, facts);
   const explainContext = buildExplainContext(facts, await readPlannedNft(facts), kernel);
   const named = subject === undefined ? undefined : buildExplanation(explainContext, { subject, to, from: undefined });

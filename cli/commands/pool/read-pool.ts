@@ -1,6 +1,6 @@
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { UserError } from '../../../runtime/user-error.ts';
-import { isNoAgent, isSilent, isTooOld, openOpsClient } from '../../agent/ops-client.ts';
+import { isNoAgent, isSilent, isTooOld, type OpsClient, readPatiently } from '../../agent/ops-client.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { buildAgentPool } from './build-agent-pool.ts';
 import type { PoolReading } from './pool-view.ts';
@@ -13,10 +13,9 @@ const NO_ANSWER = /^the agent does not answer: /;
  * @throws UserError NO_AGENT when there is neither; FORBIDDEN
  */
 export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>): Promise<PoolReading> {
-  const { socket, agentTimeoutMs } = context.global;
   try {
-    using client = await openOpsClient(socket, agentTimeoutMs);
-    const [pool, summary] = await Promise.all([client.pool(), client.summary()]);
+    const ask = (client: OpsClient) => Promise.all([client.pool(), client.summary()]);
+    const [pool, summary] = await readPatiently(context.global, ask);
     const { nodeName, supplySource, bridge, role } = summary;
     return { view: buildAgentPool(pool, nodeName, bridge, role), supplySource, summary };
   } catch (error) {

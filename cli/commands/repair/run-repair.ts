@@ -89,7 +89,7 @@ type AgentAnswer =
 /** Requests one repair pass from the running agent. @throws UserError FORBIDDEN, REFUSED */
 async function requestRepair({ global }: CommandContext): Promise<AgentAnswer> {
   try {
-    using client = await openOpsClient(global.socket);
+    using client = await openOpsClient(global);
     // A blocked agent does not answer this call either, and its timeout is shorter: a repair may take a minute.
     await client.summary();
     const reply = await client.repair({ dryRun: false });

@@ -33,7 +33,7 @@ export async function run({ interval, once }: TopArgs, context: CommandContext):
 }
 
 async function printOnce({ global, stdout, clock }: CommandContext): Promise<ExitCode> {
-  using client = await openOpsClient(global.socket);
+  using client = await openOpsClient(global);
   const sample = await takeSample(client, clock.monotonicMs());
   const lines = renderTop(buildTopView(sample, undefined), {
     columns: stdout.columns(),
@@ -62,7 +62,7 @@ type State = {
 async function follow(context: CommandContext, intervalMs: number): Promise<void> {
   const { stdout, clock, signal, global } = context;
   // Connect before the alternate screen opens: an error then stays visible on the normal screen.
-  const first = await openOpsClient(global.socket);
+  const first = await openOpsClient(global);
   let client: OpsClient | undefined = first;
   const sample = await takeSample(first, clock.monotonicMs());
   const state: State = {
@@ -111,7 +111,7 @@ function onKey(state: State, key: string): void {
 async function refresh(state: State, client: OpsClient | undefined, context: CommandContext) {
   let current = client;
   try {
-    current ??= await openOpsClient(context.global.socket);
+    current ??= await openOpsClient(context.global);
     const sample = await takeSample(current, context.clock.monotonicMs());
     state.samples = withSample(state.samples, sample, WINDOW_MS);
     state.shownUnixMs = context.clock.nowMs();

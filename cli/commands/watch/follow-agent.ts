@@ -28,7 +28,7 @@ export async function followAgent(
   };
   while (!signal.aborted) {
     try {
-      using client = await openOpsClient(global.socket);
+      using client = await openOpsClient(global);
       for await (const event of client.watch(kindNumbers, signal, onOpen)) {
         for (const line of describeAgentEvent(event, names)) print(line);
       }

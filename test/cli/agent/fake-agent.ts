@@ -15,6 +15,8 @@ import { OPS_SERVICE } from '../../../agent/api/ops-service.ts';
 type FakeAnswers = {
   pool?: PoolReplyInit;
   summary?: SummaryReplyInit;
+  /** Milliseconds after which pool and summary are answered; default at once. */
+  delayMs?: number;
   repair?: RepairReplyInit;
   recorder?: (request: RecorderRequest) => RecorderReplyInit;
   /** Undefined: never answers. */
@@ -39,9 +41,11 @@ export async function startFakeAgent(socket: string, answers: FakeAnswers): Prom
     value === undefined
       ? callback({ code: status.UNIMPLEMENTED, details: 'not in this release' })
       : callback(null, value);
+  const later = (reply: () => void): unknown =>
+    answers.delayMs === undefined ? reply() : setTimeout(reply, answers.delayMs);
   server.addService(OPS_SERVICE, {
-    pool: (_call: unknown, callback: Reply) => answer(callback, answers.pool),
-    summary: (_call: unknown, callback: Reply) => answer(callback, answers.summary),
+    pool: (_call: unknown, callback: Reply) => later(() => answer(callback, answers.pool)),
+    summary: (_call: unknown, callback: Reply) => later(() => answer(callback, answers.summary)),
     repair: (_call: unknown, callback: Reply) => answer(callback, answers.repair),
     recorder: (call: { request: RecorderRequest }, callback: Reply) =>
       answer(callback, answers.recorder?.(call.request)),

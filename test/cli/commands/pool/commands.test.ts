@@ -18,6 +18,8 @@ const COMMANDS = [['pool'], ['enis'], ['status', '--all-addresses']] as const;
 let dir: TempDir;
 let agent: FakeAgent;
 
+const at = (name: string) => ({ socket: dir.join(name), agentTimeoutMs: 200 });
+
 test.before(async () => {
   dir = createTempDir('views');
   agent = await startFakeAgent(dir.join('agent.sock'), { pool: POOL_SAMPLE, summary: SUMMARY_SAMPLE });
@@ -91,7 +93,7 @@ test('pool: exits 2 and names both when there is neither an agent nor a journal'
 test('openOpsClient: calls an agent without the service too old', async (t) => {
   const old = await startFakeAgent(dir.join('old.sock'), {});
   t.teardown(old.close);
-  using client = await openOpsClient(dir.join('old.sock'));
+  using client = await openOpsClient(at('old.sock'));
   const error = await cliErrorOf(client.pool());
   t.is(error.code, 'NO_AGENT');
   t.regex(error.message, /too old/);
@@ -106,10 +108,10 @@ test('openOpsClient: tells a socket that nobody listens on from one that is not 
   const { renameSync } = await import('node:fs');
   renameSync(path, dir.join('left.sock'));
   await new Promise((resolve) => server.close(resolve));
-  using client = await openOpsClient(dir.join('left.sock'));
+  using client = await openOpsClient(at('left.sock'));
   const dead = await cliErrorOf(client.summary());
   t.is(dead.code, 'NO_AGENT');
-  const missing = await cliErrorOf(openOpsClient(dir.join('missing.sock')));
+  const missing = await cliErrorOf(openOpsClient(at('missing.sock')));
   t.regex(missing.message, /there is no/);
 });
 
@@ -122,7 +124,10 @@ test('pool, status: read the journal when an agent listens and does not answer',
   const places = ['--agent-timeout', '0.05', '--socket', path, '--state-dir', openStateDir('state-silent')];
   const pool = await runCaptured(['pool', ...places], { columns: 200 });
   t.is(pool.code, 0);
-  t.regex(pool.stdout, /^from the journal, no answer of the agent: the agent on .* did not answer within 0\.05 s$/m);
+  t.regex(
+    pool.stdout,
+    /^from the journal, no answer of the agent: the agent on .* did not answer within 3 s; --agent-timeout=SECONDS waits longer$/m,
+  );
   const { code, stdout } = await runCaptured(['status', ...places]);
   t.is(code, 1);
   t.regex(stdout, /^agent +NO ANSWER$/m);
@@ -130,8 +135,40 @@ test('pool, status: read the journal when an agent listens and does not answer',
   t.like(JSON.parse(enis.stdout), { pool: { source: 'journal', isAgentSilent: true } });
 });
 
+test('pool, status: wait for an agent that is busy, and do not call it silent', async (t) => {
+  const busy = await startFakeAgent(dir.join('busy.sock'), {
+    pool: { ...POOL_SAMPLE, enis: POOL_SAMPLE.enis?.slice(0, 1) ?? [] },
+    summary: { ...SUMMARY_SAMPLE, status: { code: 0 }, conflicts: [], held: [] },
+    delayMs: 400,
+  });
+  t.teardown(busy.close);
+  const places = [
+    '--agent-timeout',
+    '0.2',
+    '--socket',
+    dir.join('busy.sock'),
+    '--state-dir',
+    openStateDir('state-busy'),
+  ];
+  const status = await runCaptured(['status', ...places]);
+  t.is(status.code, 0, status.stdout);
+  t.notRegex(status.stdout, /NO ANSWER/);
+  t.is(JSON.parse((await runCaptured(['pool', '-o', 'json', ...places])).stdout).source, 'agent');
+});
+
+test('openOpsClient: --agent-timeout sets the wait of all calls that read', async (t) => {
+  const slow = await startFakeAgent(dir.join('slow.sock'), { summary: SUMMARY_SAMPLE, delayMs: 5_400 });
+  t.teardown(slow.close);
+  const place = { socket: dir.join('slow.sock'), agentTimeoutMs: 200 };
+  using hasty = await openOpsClient(place);
+  using patient = await openOpsClient({ ...place, agentTimeoutMs: 20_000 });
+  const [late, summary] = await Promise.all([cliErrorOf(hasty.summary()), patient.summary()]);
+  t.regex(late.message, /did not answer within 5 s; --agent-timeout=SECONDS waits longer/);
+  t.is(summary.nodeName, SUMMARY_SAMPLE.nodeName ?? '');
+});
+
 test('openOpsClient: watch gives events as they come and ends with its signal', async (t) => {
-  using client = await openOpsClient(dir.join('agent.sock'));
+  using client = await openOpsClient(at('agent.sock'));
   const stop = new AbortController();
   const opened = Promise.withResolvers<void>();
   const seen: string[] = [];
