@@ -1,6 +1,7 @@
 /**
  * Checks that the product uses the words of docs/glossary.md: none of the words below stands in the name of a file, in an
- * identifier or in a comment. Prints every violation and exits 1; prints one line and exits 0 when there is none.
+ * identifier or in a comment; and that no comment of the repository has a path where a full stop was. Prints every
+ * violation and exits 1; prints one line and exits 0 when there is none.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -42,6 +43,9 @@ const PRODUCT = [
   ...['agent', 'cli', 'cloud', 'cni-plugins', 'crd', 'dataplane', 'ipamd', 'kube', 'netlink', 'runtime', 'scheduler'],
   ...['sysctl', 'webhook', 'observability', 'cloud-controller-manager', 'pod-routes', 'inspection'],
 ];
+const OTHERS = ['bench', 'sim', 'test', 'tools'];
+/** A relative path, or two full stops, right after a quotation mark: a rewrite of import specifiers took a full stop for one. */
+const PATH_FOR_STOP = /[`'"](\.\.(?:\/[\w.-]+)*)(?=\s|$)/g;
 const COMMENT = /\/\*[\s\S]*?\*\/|(?<![:'"`\w])\/\/.*$/gm;
 const STRING = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g;
 
@@ -72,6 +76,15 @@ export function checkWords(path: string, text: string): readonly string[] {
   return [...new Set([...inName, ...inCode, ...inComments])];
 }
 
+/** Lists the comments of one file in which a path stands for a full stop, as `line: PATH …`. */
+export function findPathsForStops(text: string): readonly string[] {
+  return [...text.matchAll(COMMENT)].flatMap(({ 0: comment, index }) =>
+    [...comment.matchAll(PATH_FOR_STOP)].map(
+      ({ 1: path, index: at }) => `${lineOf(text, index + at)}: ${path} after a quotation mark; write a full stop`,
+    ),
+  );
+}
+
 function found(line: number, word: string, where: string, words: Readonly<Record<string, string>>): readonly string[] {
   const stems = [word, ...[/s$/, /es$/, /d$/, /ed$/, /ing$/].map((ending) => word.replace(ending, ''))];
   const base = [...stems, word.replace(/ing$/, 'e')].find((stem) => Object.hasOwn(words, stem));
@@ -93,10 +106,15 @@ function lineOf(text: string, at: number): number {
 }
 
 if (import.meta.main) {
-  const paths = PRODUCT.flatMap((folder) => globSync(`${folder}/**/*.ts`)).sort();
-  const violations = paths.flatMap((path) =>
-    checkWords(path, readFileSync(path, 'utf8')).map((violation) => `${path}:${violation}`),
-  );
+  const filesOf = (folders: readonly string[]): string[] =>
+    folders.flatMap((folder) => globSync(`${folder}/**/*.ts`)).sort();
+  const product = filesOf(PRODUCT);
+  const paths = [...product, ...filesOf(OTHERS)];
+  const violations = paths.flatMap((path, index) => {
+    const text = readFileSync(path, 'utf8');
+    const found = [...(index < product.length ? checkWords(path, text) : []), ...findPathsForStops(text)];
+    return found.map((violation) => `${path}:${violation}`);
+  });
   for (const violation of violations) console.error(violation);
   console.error(`words: ${paths.length} files, ${violations.length} violations`);
   process.exitCode = violations.length === 0 ? 0 : 1;

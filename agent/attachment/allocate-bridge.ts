@@ -12,7 +12,7 @@ import type { TimedAttachCommand } from './attach-command.ts';
 /** An address of a block that is leased to a GlobalRoute Pod. */
 export type BridgeAllocation = {
   readonly address: PoolAddress;
-  /** The block, `address/length`../pod-cidr */
+  /** The block, `address/length`. */
   readonly cidr: string;
   readonly bridge: BridgeNetwork;
 };

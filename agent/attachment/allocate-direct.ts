@@ -14,7 +14,7 @@ type DirectAllocation = { readonly eni: DirectEni; readonly link: HostLink };
 
 /**
  * Takes a whole ENI of the pool, or the one with a claim of the Pod, and waits for it until the caller's deadline or
- * `addWaitMs`../direct Under pressure a cooling one is taken early, and its connection tracking entries are flushed.
+ * `addWaitMs`. Under pressure a cooling one is taken early, and its connection tracking entries are flushed.
  * @throws CniFailureError 101 with the reason, 102 when interfaces are missing, 103 when another program
  * keeps undoing what every Pod needs, 11 when the caller gave up.
  */

@@ -18,7 +18,7 @@ export type Allocation = {
 };
 
 /**
- * Takes an address per family, waiting when there is none, until the caller's deadline or `addWaitMs`.. A Pod with a
+ * Takes an address per family, waiting when there is none, until the caller's deadline or `addWaitMs`. A Pod with a
  * static IP gets that address and no other; every other Pod gets addresses of the pool.
  * @throws CniFailureError 101 with numbers or the reason, 102, 103 when ENIs are the problem, 11 when the caller gave
  * up or it cannot be determined whether the Pod has a static IP, 105 when connections of a static IP's last owner are

@@ -8,7 +8,7 @@ type AddWait = { readonly startMs: number; readonly untilMs: number };
 
 /** What an ADD may wait for: addresses of the pool, a static IP, a whole ENI. */
 export type LeaseSource<T> = {
-  /** Names what the ADD waits for: `an address`.. */
+  /** Names what the ADD waits for: `an address`. */
   readonly what: string;
   /**
    * Leases what the ADD needs; `mayForce` allows what is still cooling. Returns undefined when there is none, else a

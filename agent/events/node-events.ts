@@ -13,7 +13,7 @@ export const NO_EVENTS: NodeEvents = { report: () => {} };
 /** Longest message of an event, characters; below the API server's own limit. */
 const MAX_MESSAGE_CHARS = 1000;
 
-/** Records events about the Node named `nodeName`../cluster As in kubelet's events, the Node's uid is its name. */
+/** Records events about the Node named `nodeName`. As in kubelet's events, the Node's uid is its name. */
 export function openNodeEvents(recorder: EventRecorder, nodeName: string, log: Logger): NodeEvents {
   const involved = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: nodeName };
   return {

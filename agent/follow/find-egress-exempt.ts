@@ -1,7 +1,7 @@
 import type { Lease } from '../journal/lease.ts';
 import type { PodRecord } from '../pods/pod-record.ts';
 
-/** Inputs of `findEgressExempt`../eip */
+/** Inputs of `findEgressExempt`. */
 type EgressFacts = {
   readonly leases: Iterable<Pick<Lease, 'podNamespace' | 'podName' | 'podUid' | 'addresses' | 'state'>>;
   /** The Pod as the API server has it; undefined when it is not known. */

@@ -1,4 +1,4 @@
-/** Descriptors that the ports may take: 128 of metrics and health, 64 of `--listen-address`.. */
+/** Descriptors that the ports may take: 128 of metrics and health, 64 of `--listen-address`. */
 const PORTS = 192;
 /** The reserve for the agent's own files, ADD, DEL and repair. With full ports, 223 were open during an ADD. */
 const RESERVE = 832;
@@ -6,7 +6,7 @@ const RESERVE = 832;
 /**
  * Says what is wrong when so few descriptors are allowed that connections to the ports could leave none for ADD, DEL
  * and repair; undefined when enough are allowed.
- * @param limits Content of `/proc/self/limits`.. Node.js has raised the soft limit to the hard one. @see getrlimit(2)
+ * @param limits Content of `/proc/self/limits`. Node.js has raised the soft limit to the hard one. @see getrlimit(2)
  */
 export function checkDescriptors(limits: string): string | undefined {
   const allowed = /^Max open files +(\S+)/m.exec(limits)?.[1];

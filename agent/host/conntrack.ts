@@ -3,7 +3,7 @@ import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Conntrack } from '../state/ports.ts';
 
-/** Options of `openConntrack`../node */
+/** Options of `openConntrack`. */
 type ConntrackOptions = {
   /** Path of the network namespace to work in; absent: that of the process. */
   readonly netnsPath?: string;

@@ -7,7 +7,7 @@ type Mapping = { readonly address: number; readonly bytes: number };
 const MADV_DONTNEED = 4;
 
 /**
- * Returns unused memory to the kernel: free memory of malloc, and the pages of `dropStartPages`../node Takes a few
+ * Returns unused memory to the kernel: free memory of malloc, and the pages of `dropStartPages`. Takes a few
  * milliseconds.
  * @throws LibcError, and what reading /proc throws
  */
@@ -19,7 +19,7 @@ export function releaseMemory(): void {
 /**
  * Drops the pages of our own executable that the start has touched: 50 to 70 MiB of Node's code and tables, of which a
  * running agent uses a third. The kernel keeps them in its page cache and maps those that are used again, some hundred
- * faults of a few microseconds. Safe at any moment, from any thread, and idempotent: see `cleanMappings`../node
+ * faults of a few microseconds. Safe at any moment, from any thread, and idempotent: see `cleanMappings`.
  * @returns how many bytes were resident. @throws LibcError, and what reading /proc throws. @see madvise(2)
  * MADV_DONTNEED
  */

@@ -40,7 +40,7 @@ export function withPublished(
 }
 
 /**
- * Notes which of the published addresses have no Pod now, and ends the wait of those that waited for `limitMs`..
+ * Notes which of the published addresses have no Pod now, and ends the wait of those that waited for `limitMs`.
  * @param idle Idle addresses, with the time at which their last Pod released them where that is known.
  * @returns the new state, and what became overdue
  */

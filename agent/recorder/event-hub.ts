@@ -4,7 +4,7 @@ import type { EventMessage } from './event-message.ts';
 export type Watcher = {
   /** Numbers of EVENT_KIND; empty for all. */
   readonly kinds: ReadonlySet<number>;
-  /** Writes an event; returns false when the next ones should wait for `ready`../ops */
+  /** Writes an event; returns false when the next ones should wait for `ready`. */
   write(event: EventMessage): boolean;
   /** Called once, when the hub closes. */
   end(): void;

@@ -1,6 +1,6 @@
 import type { RuleMode } from '../../dataplane/network.ts';
 
-/** The facts that decide the rule mode of `auto`.. */
+/** The facts that decide the rule mode of `auto`. */
 type RuleModeEvidence = {
   readonly role: 'full' | 'uplinks';
   readonly hasNftables: boolean;

@@ -6,7 +6,7 @@ import { isReturned, planIdleNics } from './plan-idle-nics.ts';
 
 /** The functions of the host's kernel that whole ENIs need. */
 export type NicKernel = {
-  /** Addresses on a link of the host's namespace, as `address/length`../direct */
+  /** Addresses on a link of the host's namespace, as `address/length`. */
   addressesOn(ifindex: number): readonly string[];
   /**
    * Resets an interface that returned to the host's namespace by itself: down, without addresses, under its former

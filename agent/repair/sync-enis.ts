@@ -9,7 +9,7 @@ import type { NodeState } from '../state/node-state.ts';
 type SyncDeps = { readonly state: NodeState; readonly journal: Journal; readonly log: Logger };
 
 /**
- * Finds the supply's ENIs among the links and updates `state`../eni Journals the records of new ENIs before the kernel is
+ * Finds the supply's ENIs among the links and updates `state`. Journals the records of new ENIs before the kernel is
  * changed, and erases records that are not needed any more. Returns the ENIs that the plan should contain. Idempotent.
  */
 export function syncEnis({ state, journal, log }: SyncDeps, links: readonly HostLink[]): readonly EniNetwork[] {
@@ -33,7 +33,7 @@ export function syncEnis({ state, journal, log }: SyncDeps, links: readonly Host
   return withUplinks(state, [...present, ...missing.flatMap((eni) => absentButUsed(state, used, eni))]);
 }
 
-/** Returns the ENIs that the plan should contain, as `syncEnis` does, without a change of journal or `state`../eni */
+/** Returns the ENIs that the plan should contain, as `syncEnis` does, without a change of journal or `state`. */
 export function listPlannedEnis(state: NodeState, links: readonly HostLink[]): readonly EniNetwork[] {
   const { present, missing } = locateEnis(suppliedEnis(state), links, state.eniRecords, isPodLink);
   const used = usedEnis(state);

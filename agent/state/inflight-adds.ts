@@ -10,7 +10,7 @@ type Add = { readonly receivedMs: number; readonly ended: AbortController };
 export class InflightAdds {
   readonly #adds = new Map<LeaseKey, Set<Add>>();
 
-  /** Runs `work` with a signal that aborts when `signal` does, or when a later DEL cancels the ADDs of `key`.. */
+  /** Runs `work` with a signal that aborts when `signal` does, or when a later DEL cancels the ADDs of `key`. */
   async run<T>(
     key: LeaseKey,
     { receivedMs, signal }: { readonly receivedMs: number; readonly signal: AbortSignal },
@@ -27,7 +27,7 @@ export class InflightAdds {
     }
   }
 
-  /** Aborts the ADDs of `key` that had been received at `untilMs`.. */
+  /** Aborts the ADDs of `key` that had been received at `untilMs`. */
   cancel(key: LeaseKey, untilMs: number, reason: string): void {
     for (const { receivedMs, ended } of this.#adds.get(key) ?? []) if (receivedMs <= untilMs) ended.abort(reason);
   }

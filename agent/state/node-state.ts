@@ -44,7 +44,7 @@ export class NodeState {
   readonly pool = new IpPool();
   /** Addresses of the node's podCIDR, for GlobalRoute Pods. Each block stands in the place of an ENI. */
   readonly bridgePool = new IpPool();
-  /** Blocks of the node as its Node object, or `--pod-cidr`, has them now, `address/length`.. */
+  /** Blocks of the node as its Node object, or `--pod-cidr`, has them now, `address/length`. */
   podCidrs: readonly string[] = [];
   /** Addresses of type InternalIP of the Node object; empty while it was not read. */
   nodeIps: readonly string[] = [];
@@ -262,7 +262,7 @@ export class NodeState {
 
   /**
    * Families that a new Pod gets: those of the ENIs that serve. An ENI that is only retained for its Pods may have a
-   * family that the others lack, and then no Pod could be served. Without an ENI that serves, as `families`..
+   * family that the others lack, and then no Pod could be served. Without an ENI that serves, as `families`.
    */
   podFamilies(): readonly Family[] {
     const serving = familiesOf((this.supply?.enis ?? []).filter(({ attached, draining }) => attached && !draining));

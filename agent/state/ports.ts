@@ -14,7 +14,7 @@ import type { NodeState } from './node-state.ts';
 /** Writes one Pod's links, addresses, routes and rules to the kernel, and removes them again. */
 export type PodWiring = {
   /**
-   * Writes everything or nothing. `netns` is absent for kind `ipam`.. The host link gets another name than the requested
+   * Writes everything or nothing. `netns` is absent for kind `ipam`. The host link gets another name than the requested
    * one when a live sandbox has that. @throws WireError, after undoing.
    */
   wire(pod: PodNetwork, netns: Netns | undefined): WiredLink | undefined;
@@ -80,7 +80,7 @@ export type Strangers = {
 export type Conntrack = {
   /** Resolves when no entry with any of these addresses is left. A tool that is missing or fails is logged. */
   flush(ips: readonly string[]): Promise<void>;
-  /** As `flush`.. @throws Error with the tool's output when entries may be left. */
+  /** As `flush`. @throws Error with the tool's output when entries may be left. */
   flushOrThrow(ips: readonly string[]): Promise<void>;
 };
 

@@ -67,14 +67,14 @@ export function renderCommandHelp(command: Command, { width, isColored }: HelpOp
   return `${lines.join('\n')}\n`;
 }
 
-/** Renders the usage line of a command: `tke-eni explain <pod> [OPTION]...`../program */
+/** Renders the usage line of a command: `tke-eni explain <pod> [OPTION]...`. */
 export function usageLine(command: Pick<Command, 'name' | 'positionals' | 'options'>): string {
   const words = Object.entries<PositionalSpec>(command.positionals).map(([name, spec]) => positionalText(name, spec));
   const options = Object.keys(command.options).length === 0 ? [] : ['[OPTION]...'];
   return ['tke-eni', command.name, ...words, ...options].join(' ');
 }
 
-/** Renders an option as it is typed, with its letter and its value: `-o, --output=FORMAT`../program */
+/** Renders an option as it is typed, with its letter and its value: `-o, --output=FORMAT`. */
 export function optionText(name: string, spec: OptionSpec): string {
   const letter = spec.alias === undefined ? '' : `-${spec.alias}, `;
   const value =

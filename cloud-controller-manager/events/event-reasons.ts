@@ -85,7 +85,7 @@ export const CCM_EVENTS = {
     type: 'Warning',
     objects: LOCK,
     cause:
-      'another program keeps the routes of podCIDRs, as the Endpoints `tke-eni-pod-routes` says: ipamd with `--gr-routes=ipamd`.. The route controller writes none, whatever `--routes` says',
+      'another program keeps the routes of podCIDRs, as the Endpoints `tke-eni-pod-routes` says: ipamd with `--gr-routes=ipamd`. The route controller writes none, whatever `--routes` says',
     cure: 'set `--gr-routes=ccm` of ipamd, or `--routes=none` here; the other one begins within half a minute',
   },
   DeletingNode: {

@@ -2,7 +2,7 @@
  * Id of one element of a node, the same in explain, graph and findings: 'link:5' (host), 'link:<containerId>/eth0:2'
  * (in a Pod), 'table:4003', 'rule:4:1536:<selector>', 'route:4003:10.0.0.1/32', 'eni:eni-abc',
  * 'pod:<containerId>/<ifName>', 'address:10.0.0.5', 'nft:tke_eni', 'sysctl:net.ipv4.ip_forward', 'cloud:<address>',
- * 'listener:lbl-abc', 'target:<address>:<port>'../node
+ * 'listener:lbl-abc', 'target:<address>:<port>'.
  */
 export type ElementId = string;
 
@@ -31,7 +31,7 @@ export function eniId(id: string): ElementId {
   return `eni:${id}`;
 }
 
-/** Returns the id of a Pod's interface, by its lease key `<containerId>/<ifName>`../node */
+/** Returns the id of a Pod's interface, by its lease key `<containerId>/<ifName>`. */
 export function podId(leaseKey: string): ElementId {
   return `pod:${leaseKey}`;
 }

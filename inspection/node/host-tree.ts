@@ -23,7 +23,7 @@ export type HostTree = {
   linkName(path: string): string | undefined;
 };
 
-/** Opens the files below `root`../commands/doctor Absolute symbolic links are resolved below it. */
+/** Opens the files below `root`. Absolute symbolic links are resolved below it. */
 export function openHostTree(root: string): HostTree {
   const at = (path: string) => resolveHostPath(root, path);
   return {

@@ -131,7 +131,7 @@ export function networkRequestOf({ annotations }: Pick<PodFacts, 'annotations'>)
   return read;
 }
 
-/** Returns the key of a Pod in caches: `namespace/name`../records */
+/** Returns the key of a Pod in caches: `namespace/name`. */
 export function podKeyOf(pod: { readonly namespace: string; readonly name: string }): string {
   return `${pod.namespace}/${pod.name}`;
 }

@@ -20,7 +20,7 @@ export type VipFacts = {
   readonly ip: string;
   readonly eniId: string;
   readonly assignmentId: string;
-  /** Of objects that are no records: the whole object, without `metadata.managedFields`../records */
+  /** Of objects that are no records: the whole object, without `metadata.managedFields`. */
   readonly staticObject?: StaticObject<VpcIp>;
 };
 
@@ -39,7 +39,7 @@ export type ClaimFacts = {
   readonly podUid: string;
   readonly ips: readonly string[];
   readonly eniId: string;
-  /** Of objects that are no records: the whole object, without `metadata.managedFields`../records */
+  /** Of objects that are no records: the whole object, without `metadata.managedFields`. */
   readonly staticObject?: StaticObject<VpcIpClaim>;
 };
 

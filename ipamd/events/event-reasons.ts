@@ -405,7 +405,7 @@ export const IPAMD_EVENTS = {
     type: 'Warning',
     objects: ['ConfigMap'],
     cause:
-      'another program keeps the routes of podCIDRs, as the Endpoints `tke-eni-pod-routes` says: a cloud controller manager with `--routes`.. ipamd writes none, whatever `--gr-routes` says',
+      'another program keeps the routes of podCIDRs, as the Endpoints `tke-eni-pod-routes` says: a cloud controller manager with `--routes`. ipamd writes none, whatever `--gr-routes` says',
     cure: 'set `--gr-routes=ccm` of ipamd, or `--routes=none` of the cloud controller manager; the other one begins within half a minute',
   },
   CIDRNotAvailable: {

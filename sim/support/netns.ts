@@ -20,7 +20,7 @@ type PingOptions = {
  */
 export class NetnsView {
   readonly name: string;
-  /** A path that nsenter opens: `/run/netns/<name>` or `/proc/<pid>/ns/net`../../test/support */
+  /** A path that nsenter opens: `/run/netns/<name>` or `/proc/<pid>/ns/net`. */
   readonly path: string;
 
   constructor(name: string, path = `/run/netns/${name}`) {
@@ -49,12 +49,12 @@ export class NetnsView {
     return new Child(this.argv(argv), options);
   }
 
-  /** Runs one `ip` command: `ip('route', 'flush', 'table', '4007')`../../test/support @throws RunError */
+  /** Runs one `ip` command: `ip('route', 'flush', 'table', '4007')`. @throws RunError */
   ip(...args: readonly string[]): Promise<string> {
     return this.run(['ip', ...args]);
   }
 
-  /** Runs `ip -j <args>`: `ipJson('-d', 'link')`../../test/support A table that does not exist is an empty list. @throws RunError */
+  /** Runs `ip -j <args>`: `ipJson('-d', 'link')`. A table that does not exist is an empty list. @throws RunError */
   async ipJson(...args: readonly string[]): Promise<readonly JsonObject[]> {
     const result = await this.tryRun(['ip', '-j', ...args]);
     // iproute2 answers an empty table with this error.
@@ -85,7 +85,7 @@ export class NetnsView {
     return isObject(answer) && Array.isArray(answer['nftables']) ? answer['nftables'].filter(isObject) : undefined;
   }
 
-  /** Sets sysctls: `{'net/ipv4/ip_forward': '1'}`../../test/support Slashes part the name, so interface names may hold dots. */
+  /** Sets sysctls: `{'net/ipv4/ip_forward': '1'}`. Slashes part the name, so interface names may hold dots. */
   async sysctl(values: Readonly<Record<string, string | number>>): Promise<void> {
     const lines = Object.entries(values).map(([key, value]) => `echo ${value} > /proc/sys/${key}\n`);
     if (lines.length > 0) await this.run(['sh', '-e'], { input: lines.join('') });

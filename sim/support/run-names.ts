@@ -7,7 +7,7 @@ import { run } from './run.ts';
 /** Where each run leaves a note of its name prefix and its pid, so that a later run can sweep up after a crash. */
 const NOTES_DIR = join(tmpdir(), 'tke-test-runs');
 
-/** A prefix that no other run uses, recorded until `release`../../test/support */
+/** A prefix that no other run uses, recorded until `release`. */
 export type RunPrefix = { readonly prefix: string; release(): void };
 
 /** Reserves a name prefix such as `tke-test-3f9a1c-` for this process. */

@@ -79,7 +79,7 @@ export function tryRun(argv: readonly string[], options: RunOptions = {}): Promi
 
 /**
  * Runs a command that must succeed and returns its standard output.
- * @throws RunError COMMAND_FAILED when it ends with anything but 0, COMMAND_TIMED_OUT after `timeoutMs`../../test/support
+ * @throws RunError COMMAND_FAILED when it ends with anything but 0, COMMAND_TIMED_OUT after `timeoutMs`.
  */
 export async function run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
   const result = await tryRun(argv, options);

@@ -47,7 +47,7 @@ export function seedOf(label: string, seed: number = SEED): number {
 
 /**
  * Lists different seeds for tests that have theirs in the title: 1, 2, 3 … under the default seed, drawn ones under any
- * other; RUNS times as many as `count`../../test/support
+ * other; RUNS times as many as `count`.
  */
 export function seedList(count: number, seed: number = SEED, runs: number = RUNS): readonly number[] {
   const seeds = new Set<number>();

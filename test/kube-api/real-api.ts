@@ -22,7 +22,7 @@ export type RealApi = {
 const TOKEN = 'administrator';
 
 /**
- * Starts etcd (from `assets` or the path) and the kube-apiserver in `assets`../../sim/kube-api Owns both until `close`../../sim/kube-api
+ * Starts etcd (from `assets` or the path) and the kube-apiserver in `assets`. Owns both until `close`.
  * @throws Error with the last lines of the server's log when it does not become ready
  */
 export async function startRealApi(assets: string): Promise<RealApi> {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { checkWords } from '../../tools/check-words.ts';
+import { checkWords, findPathsForStops } from '../../tools/check-words.ts';
 
 const finds = test.macro((t, text: string, wanted: readonly RegExp[], path: string = 'agent/pool.ts') => {
   const found = checkWords(path, text);
@@ -27,3 +27,16 @@ test('checkWords: finds constants that name a limit by another word', finds, 'MO
 test('checkWords: finds persons in a comment', finds, 'x;\n/**\n * Nothing, nobody.\n */', [/^3: nobody in a comment/]);
 test('checkWords: leaves texts alone, which may be public', finds, "say('told in a text', `by nobody`);", []);
 test('checkWords: takes no word for a part of another', finds, 'bookmark; mushroom; recommend; // already', []);
+
+test('findPathsForStops: finds a path, or two full stops, where a comment has a full stop', (t) => {
+  const text = 'x;\n/** Until `waitMs`../direct Then one more. */\n// as `flush`..\n// `root`../../sim/kube-api\n';
+  t.deepEqual(
+    findPathsForStops(text).map((line) => line.slice(0, line.indexOf(' after'))),
+    ['2: ../direct', '3: ..', '4: ../../sim/kube-api'],
+  );
+});
+test('findPathsForStops: leaves imports, ranges and ellipses alone', (t) => {
+  const text =
+    "import x from '../direct/x.ts';\n// `1`..`3`, see '../direct/x.ts'; `explain [OPTION]...`\nnew URL('..', here);\n";
+  t.deepEqual(findPathsForStops(text), []);
+});
