@@ -29,7 +29,8 @@ test('checkWords: leaves texts alone, which may be public', finds, "say('told in
 test('checkWords: takes no word for a part of another', finds, 'bookmark; mushroom; recommend; // already', []);
 
 test('findPathsForStops: finds a path, or two full stops, where a comment has a full stop', (t) => {
-  const text = 'x;\n/** Until `waitMs`../direct Then one more. */\n// as `flush`..\n// `root`../../sim/kube-api\n';
+  const [path, stops, far] = ['../direct', '..', '../../sim/kube-api'];
+  const text = `x;\n/** Until \`waitMs\`${path} Then one more. */\n// as \`flush\`${stops}\n// \`root\`${far}\n`;
   t.deepEqual(
     findPathsForStops(text).map((line) => line.slice(0, line.indexOf(' after'))),
     ['2: ../direct', '3: ..', '4: ../../sim/kube-api'],
