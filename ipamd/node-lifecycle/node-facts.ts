@@ -455,7 +455,7 @@ function checkedEni(eni: NodeEniInfo): CheckedEni {
 }
 
 function unusableSubnets(
-  { unknown: unknownIds, elsewhere }: Choices,
+  { subnets, unknown: unknownIds, elsewhere }: Choices,
   invalid: readonly string[],
   instance: NodeInstance | undefined,
 ): string {
@@ -463,7 +463,9 @@ function unusableSubnets(
   const missing = ids.length === 0 ? [] : [`named for this node, and not known to the cloud: ${joinLimited(ids)}`];
   // Without a known instance it is not known which subnets are elsewhere.
   const misplaced = instance === undefined ? [] : elsewhere.map((subnet) => misplacedSubnet(subnet, instance));
-  return joinLimited([...missing, ...misplaced], '; ');
+  const text = joinLimited([...missing, ...misplaced], '; ');
+  const isNothingLeft = text !== '' && subnets.length === 0 && instance !== undefined;
+  return isNothingLeft ? `${text}; no subnet is left: name subnets of zone ${instance.zone}, or none` : text;
 }
 
 function misplacedSubnet({ subnetId, vpcId, zone }: Choices['elsewhere'][number], instance: NodeInstance): string {

@@ -102,17 +102,17 @@ export function readSubnetLabel(label: string | undefined): {
 }
 
 /**
- * Renders the problems of a ConfigMap for people; `inForce` are the subnets that stay in force because of them, `vpcIds`
- * the VPCs that were searched for the others.
+ * Renders the problems of a ConfigMap for people; `inForce` are the subnets that ENIs are made in despite them, those of the
+ * last good ConfigMap where it is kept, `vpcIds` the VPCs that were searched for the others.
  */
 export function renderConfigProblems(
   faults: readonly Fault[],
   unknown: readonly string[],
-  inForce: readonly string[] | undefined,
+  inForce: { readonly subnetIds: readonly string[]; readonly isKept: boolean },
   vpcIds: readonly string[] = [],
 ): readonly { readonly reason: 'ConfigInvalid' | 'SubnetUnknown'; readonly message: string }[] {
-  const effect = inForce === undefined ? 'the rest is used' : `${joinLimited(inForce)} stay in force`;
   const where = vpcIds.length === 0 ? 'the cloud' : joinLimited(vpcIds);
+  const effect = effectOf(inForce, where);
   const detail = joinLimited(
     faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`),
     '; ',
@@ -123,4 +123,12 @@ export function renderConfigProblems(
       ? []
       : [{ reason: 'SubnetUnknown', message: `${where} has no ${joinLimited(unknown)}; ${effect}` } as const]),
   ];
+}
+
+function effectOf(
+  { subnetIds, isKept }: { readonly subnetIds: readonly string[]; readonly isKept: boolean },
+  where: string,
+): string {
+  if (subnetIds.length > 0) return isKept ? `${joinLimited(subnetIds)} stay in force` : 'the rest is used';
+  return `no subnet is left, and nodes that name none get no addresses: set data.${CONFIG_KEY.subnets} to ids of subnets of ${where}`;
 }

@@ -287,7 +287,7 @@ class ConfiguredSubnets implements Subnets {
     const facts = { candidate: read.config, hasFaults: faults.length > 0, lastGood: this.#config, isKnown };
     const adoption = decideAdoption(facts);
     if (adoption.kind === 'adopt') this.#setConfig(adoption.config, map);
-    const inForce = adoption.kind === 'keep' ? this.#config?.subnetIds : undefined;
+    const inForce = { subnetIds: this.#config?.subnetIds ?? [], isKept: adoption.kind === 'keep' };
     const { vpcIds } = this.#scopeOf(read.config);
     this.#report(map, renderConfigProblems(faults, adoption.unknown, inForce, vpcIds), read.notes);
     this.#reportZones(map, read.config);

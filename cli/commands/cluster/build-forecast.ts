@@ -30,6 +30,7 @@ export type Forecast =
 /** How long the free addresses last when as many records are created as in the window, and none is deleted. */
 type WindowForecast = CreationWindow & { readonly soonestMs: number };
 
+const FREE_UNKNOWN = 'ipamd has not published how many are free; --cloud asks the cloud';
 const HOUR_MS = 3_600_000;
 /** Windows in which created records are counted: the last hour, day and week. */
 const CREATION_WINDOWS_MS: readonly number[] = [HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS];
@@ -54,7 +55,7 @@ export function buildForecast(free: number | undefined, growth: Growth): Forecas
   if (growth.kind === 'sample') return fromSample(free, growth);
   const ground = `living ${growth.of} by their age`;
   if (growth.windows.every(({ count }) => count === 0)) return { kind: 'not-growing', ground };
-  if (free === undefined) return { kind: 'unknown', why: 'how many are free is known with --cloud only' };
+  if (free === undefined) return { kind: 'unknown', why: FREE_UNKNOWN };
   const byWindow = growth.windows
     .filter(({ count }) => count > 0)
     .map(({ windowMs, count }) => ({ windowMs, count, soonestMs: Math.round((free / count) * windowMs) }));
@@ -71,7 +72,7 @@ function fromSample(
   const spread = SPREAD * Math.sqrt(added + removed);
   const maxGrowth = net + spread;
   if (maxGrowth <= 0 || spanMs <= 0) return { kind: 'not-growing', ground };
-  if (free === undefined) return { kind: 'unknown', why: 'how many are free is known with --cloud only' };
+  if (free === undefined) return { kind: 'unknown', why: FREE_UNKNOWN };
   const minGrowth = net - spread;
   return {
     kind: 'range',

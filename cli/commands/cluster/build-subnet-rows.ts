@@ -1,8 +1,11 @@
+import type { SubnetSupply } from '../../../crd/subnet-supply.ts';
 import { prefixLength } from '../../../dataplane/ip-prefix.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { type NecAddress, necAddresses } from './build-address-index.ts';
 import { buildForecast, countCreations, type Forecast, type Growth } from './build-forecast.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
+import { countFree } from './grow-nodes.ts';
+import type { SubnetSupplies } from './read-subnet-supplies.ts';
 
 /** One subnet from which nodes get IPv4 addresses. */
 export type SubnetRow = {
@@ -11,9 +14,9 @@ export type SubnetRow = {
   readonly zone: string;
   /** Usable addresses of the subnet; undefined when not known. */
   readonly total: number | undefined;
-  /** Addresses in use by anyone in the VPC, from the cloud; undefined without the cloud. */
+  /** Addresses in use by anyone in the VPC; undefined where `free` is. */
   readonly used: number | undefined;
-  /** Free addresses; undefined without the cloud, because others may use the subnet too. */
+  /** Free addresses as the cloud has them, else as ipamd publishes them; undefined without both. */
   readonly free: number | undefined;
   /** Addresses in this cluster's NodeENIConfigs, primary addresses of ENIs included. */
   readonly ours: number;
@@ -29,11 +32,17 @@ export type SubnetRow = {
 const RESERVED = 3;
 
 /**
- * Returns a row for every subnet of an ENI, the fullest first. With `before`, an earlier read, the growth is computed
- * from the addresses added and removed between the two reads.
+ * Returns a row for every subnet of an ENI and every one that ipamd publishes, the fullest first. With `before`, an earlier
+ * read, the growth is computed from the addresses added and removed between the two reads.
  */
-export function buildSubnetRows(facts: ClusterFacts, before?: ClusterFacts): readonly SubnetRow[] {
-  const usages = usageBySubnet(facts);
+export function buildSubnetRows(
+  facts: ClusterFacts,
+  before?: ClusterFacts,
+  supplies?: SubnetSupplies,
+): readonly SubnetRow[] {
+  const published = supplies?.bySubnet ?? new Map<string, SubnetSupply>();
+  const freeOf = supplies === undefined ? undefined : countFree(supplies, facts.necs);
+  const usages = usageBySubnet(facts, published);
   const earlier = before === undefined ? undefined : usageBySubnet(before);
   const cloudSubnets = new Map(
     (facts.cloud === undefined ? [] : (ifKnown(facts.cloud)?.subnets ?? [])).map((one) => [one.subnetId, one]),
@@ -41,8 +50,10 @@ export function buildSubnetRows(facts: ClusterFacts, before?: ClusterFacts): rea
   const creations = before === undefined ? creationsOf(facts) : undefined;
   const rows = [...usages].map(([subnetId, drawn]): SubnetRow => {
     const subnet = cloudSubnets.get(subnetId);
-    const cidr = subnet?.cidr ?? drawn.cidr;
-    const free = subnet?.freeIps;
+    const supply = published.get(subnetId);
+    const cidr = subnet?.cidr ?? supply?.cidr ?? drawn.cidr;
+    const total = subnet?.totalIps ?? supply?.total ?? sizeOf(cidr);
+    const free = subnet?.freeIps ?? freeOf?.get(subnetId);
     const growth =
       before === undefined || earlier === undefined
         ? creationGrowth(creations, subnetId, facts.takenAtMs)
@@ -50,9 +61,9 @@ export function buildSubnetRows(facts: ClusterFacts, before?: ClusterFacts): rea
     return {
       subnetId,
       cidr,
-      zone: subnet?.zone ?? '',
-      total: subnet?.totalIps ?? sizeOf(cidr),
-      used: subnet === undefined ? undefined : subnet.totalIps - subnet.freeIps,
+      zone: subnet?.zone ?? supply?.zone ?? '',
+      total,
+      used: total === undefined || free === undefined ? undefined : total - free,
       free,
       ours: drawn.ips.size,
       nodes: [...drawn.nodes].sort(),
@@ -71,12 +82,16 @@ type SubnetUsage = {
 };
 
 /** Returns the use of IPv4 subnets. IPv6 subnets are left out, as their addresses are never used up. */
-function usageBySubnet(facts: Pick<ClusterFacts, 'necs'>): ReadonlyMap<string, SubnetUsage> {
-  const usages = new Map<string, SubnetUsage>();
+function usageBySubnet(
+  facts: Pick<ClusterFacts, 'necs'>,
+  published: ReadonlyMap<string, SubnetSupply> = new Map(),
+): ReadonlyMap<string, SubnetUsage> {
+  const unused = (): SubnetUsage => ({ cidr: '', ips: new Set(), nodes: new Set(), enis: new Set() });
+  const usages = new Map([...published.keys()].map((id) => [id, unused()]));
   for (const nec of facts.necs) {
     for (const eni of nec.status.eniInfos ?? []) {
       if (eni.subnetID === undefined) continue;
-      const one = usages.get(eni.subnetID) ?? { cidr: '', ips: new Set(), nodes: new Set(), enis: new Set() };
+      const one = usages.get(eni.subnetID) ?? unused();
       usages.set(eni.subnetID, one);
       one.cidr = eni.subnetCIDR ?? one.cidr;
       one.nodes.add(nec.key);

@@ -13,9 +13,9 @@ are addresses that no Pod has: those that cool down after their last Pod are amo
 the admission policy agent-own-node-only and an agent without privileged, and one of them is missing. Where ipamd gives nodes
 their podCIDRs, it counts the blocks that are used, held for their last node, and free, and names nodes without one.
 
-subnets: how many addresses are taken, which nodes use them, and when they run out. That needs a
-measurement: the creation times of the present records of addresses give the earliest time (records deleted meanwhile are not
-seen); --sample compares two readings and gives a range.
+subnets: how many addresses are taken and free, which nodes use them, and when they run out: by what ipamd publishes, with
+--cloud by the cloud. The time needs a measurement: the creation times of the present records of addresses give the earliest
+time (records deleted meanwhile are not seen); --sample compares two readings and gives a range.
 
 capacity: how many more Pods and nodes each zone has addresses for, from the free addresses that ipamd publishes. What nodes
 still lack goes first. A new node takes an ENI with the warm addresses of a new node, and more with its Pods: FULL ONES are the
@@ -36,7 +36,7 @@ readings have and what is older than --grace.`,
   options: OPTIONS,
   examples: [
     { line: 'tke-eni cluster', does: 'lists the nodes, those with problems first' },
-    { line: 'tke-eni cluster subnets --cloud', does: 'shows how many addresses are left, and how long they last' },
+    { line: 'tke-eni cluster subnets', does: 'shows how many addresses are left, and how long they last' },
     {
       line: 'tke-eni cluster capacity --zone ap-guangzhou-6 --nodes 3 --type S5.LARGE8',
       does: 'says whether three more nodes can have addresses there',

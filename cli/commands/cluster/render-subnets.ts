@@ -29,7 +29,9 @@ const COLUMNS: readonly Column<SubnetRow>[] = [
 
 /** Renders a table row for each subnet. */
 export function renderSubnets(rows: readonly SubnetRow[], layout: ClusterLayout): string {
-  return rows.length === 0 ? 'no ENI of the cluster names its subnet\n' : renderTable(rows, COLUMNS, layout);
+  return rows.length === 0
+    ? 'no ENI of the cluster names its subnet, and ipamd has published none\n'
+    : renderTable(rows, COLUMNS, layout);
 }
 
 /**

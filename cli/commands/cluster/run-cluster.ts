@@ -1,4 +1,5 @@
 import type { PodCidrRecord } from '../../../crd/pod-cidr-record.ts';
+import { ifKnown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
@@ -126,8 +127,9 @@ const showNodes: View = async ({ output, grace }, context) => {
 const showSubnets: View = async ({ output, sample }, context) => {
   const before = sample === undefined ? undefined : await readAndWait(context, sample, []);
   const facts = await context.readFacts(before === undefined ? ['vips', 'pods'] : []);
-  const rows = buildSubnetRows(facts, before);
-  warn(context, [facts.cloud, ...(before === undefined ? [facts.vips] : [])]);
+  const { supplies, isCurrent } = await context.followSupplies();
+  const rows = buildSubnetRows(facts, before, ifKnown(supplies));
+  warn(context, [facts.cloud, supplies, isCurrent, ...(before === undefined ? [facts.vips] : [])]);
   await printView(output, context, { subnets: rows }, (layout) => renderSubnets(rows, layout));
   return rows.some(({ free }) => free === 0) ? EXIT.wrong : EXIT.ok;
 };

@@ -176,9 +176,18 @@ test(
 
 test('renderConfigProblems: says what stays in force', (t) => {
   const fault = { path: 'data.X', expected: 'a', got: '"b"' };
-  t.deepEqual(renderConfigProblems([fault], ['subnet-zz'], ['subnet-aaaa']), [
+  t.deepEqual(renderConfigProblems([fault], ['subnet-zz'], { subnetIds: ['subnet-aaaa'], isKept: true }), [
     { reason: 'ConfigInvalid', message: 'data.X: expected a, got "b"; subnet-aaaa stay in force' },
     { reason: 'SubnetUnknown', message: 'the cloud has no subnet-zz; subnet-aaaa stay in force' },
   ]);
-  t.deepEqual(renderConfigProblems([], [], undefined), []);
+  t.deepEqual(renderConfigProblems([], [], { subnetIds: [], isKept: false }), []);
+});
+
+test('renderConfigProblems: says that the rest is used only where there is a rest, else what to set', (t) => {
+  const textOf = (subnetIds: readonly string[], vpcIds?: readonly string[]) =>
+    renderConfigProblems([], ['subnet-zz'], { subnetIds, isKept: false }, vpcIds).map(({ message }) => message);
+  t.deepEqual(textOf(['subnet-aaaa']), ['the cloud has no subnet-zz; the rest is used']);
+  t.deepEqual(textOf([], ['vpc-a']), [
+    'vpc-a has no subnet-zz; no subnet is left, and nodes that name none get no addresses: set data.TKE_ENI_IPAMD_SUBNET_ID to ids of subnets of vpc-a',
+  ]);
 });

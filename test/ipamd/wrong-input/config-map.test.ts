@@ -68,6 +68,17 @@ for (const [what, data, reason, says] of WRONG) {
   });
 }
 
+test('ConfigMap with no subnet that the cloud has, the first one: the message says that nothing is left, and what to set', async (t) => {
+  await inScene({ ...GOOD, [KEY]: 'subnet-nowhere1:subnet-nowhere2' }, async (scene) => {
+    await scene.join('n1');
+    const says = new RegExp(`no subnet is left, .*set data\\.${KEY} to ids of subnets of ${VPC}`);
+    await scene.assertNamed(t, { reason: 'SubnetUnknown', says, name: NAME, on: 'n1' });
+    await scene.configure(GOOD);
+    await scene.awaitWarm('n1');
+    await scene.assertOver(t, 'n1');
+  });
+});
+
 /** In the words of the product, with its code. */
 const NO_SUBNET =
   /no subnet .*ap-guangzhou-3: DashboardError,Code : -1100000 , Msg : Network scale error\[IP for pods in Zone ap-guangzhou-3 is not enough to scale out 1 nodes\.\]/;

@@ -4,11 +4,24 @@ import { FOREIGN_SUBNET, GOOD, inScene, PODS_SUBNET, ZONE4_SUBNET } from './wron
 const PREFIX = 'tke.cloud.tencent.com/';
 const LABEL = `${PREFIX}route-eni-subnet-ids`;
 
+/** What the message says, as none of them can be used. */
+const NOTHING = 'no subnet is left: name subnets of zone ap-guangzhou-3, or none';
+
 /** Subnets named for one node. */
 const SUBNETS: readonly (readonly [string, readonly string[], string, RegExp])[] = [
-  ['that is not', ['subnet-nowhere1'], 'SubnetUnknown', /not known to the cloud: subnet-nowhere1/],
-  ['of another VPC', [FOREIGN_SUBNET], 'SubnetUnknown', new RegExp(FOREIGN_SUBNET)],
-  ['of another zone', [ZONE4_SUBNET], 'SubnetUnknown', new RegExp(`${ZONE4_SUBNET} is in zone ap-guangzhou-4`)],
+  [
+    'that is not',
+    ['subnet-nowhere1'],
+    'SubnetUnknown',
+    new RegExp(`not known to the cloud: subnet-nowhere1; ${NOTHING}`),
+  ],
+  ['of another VPC', [FOREIGN_SUBNET], 'SubnetUnknown', new RegExp(`${FOREIGN_SUBNET}.*; ${NOTHING}`)],
+  [
+    'of another zone',
+    [ZONE4_SUBNET],
+    'SubnetUnknown',
+    new RegExp(`${ZONE4_SUBNET} is in zone ap-guangzhou-4.*; ${NOTHING}`),
+  ],
 ];
 
 for (const [what, ids, reason, says] of SUBNETS) {
