@@ -11,7 +11,7 @@ each broken Pod, the node drawn as a page (graph.html), dumps of routes, rules, 
 nftables rule set, settings, CNI configuration, kernel and versions, and the end of our logs.
 
 Every part is bounded in size and time. A part that cannot be read becomes an entry with the reason, and so does what this
-machine does not have, such as a tool that a container image lacks; manifest.json lists them all. Passwords, keys, tokens, certificates, TENCENTCLOUD_* variables, credentials in URLs and long random words are
+machine does not have, such as nft; manifest.json lists them all. Passwords, keys, tokens, certificates, TENCENTCLOUD_* variables, credentials in URLs and long random words are
 taken out of every part; of CNI configuration only fields that are known to be no secret stay. The file is readable by
 its owner only, and is there as a whole or not at all. With -o - the archive is written to standard output, unless that is a
 terminal: in the agent's container no file can be kept.

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import { arch, cpus, freemem, hostname, release as kernelRelease, loadavg, totalmem, uptime, version } from 'node:os';
 import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
-import { netnsPathOf } from '../../../inspection/node/with-node-netns.ts';
+import { netnsPathOf, withNodeNetns } from '../../../inspection/node/with-node-netns.ts';
+import { withNetns } from '../../../netlink/netns.ts';
 import { resolveHostPath } from '../../../runtime/host-path.ts';
 import { readRegularText } from '../../../runtime/read-regular-file.ts';
 import { release } from '../../../runtime/release.ts';
@@ -13,7 +14,15 @@ const TOOL_MS = 20_000;
 const PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
 const ENV = { PATH, LC_ALL: 'C' };
 
-/** Returns the parts about kernel and machine: sysctls, versions, and the output of other tools of the node. */
+/** Counters of the kernel by part: what `ip -s link` and `ss -s` count, which our container image does not have. */
+const COUNTERS = {
+  'kernel/link-statistics.txt': ['dev'],
+  'kernel/sockets.txt': ['sockstat', 'sockstat6'],
+} as const;
+/** A line has about 120 bytes, and a node some thousand links at most. */
+const MAX_COUNTER_BYTES = 4 << 20;
+
+/** Returns the parts about kernel and machine: sysctls, counters, versions, and the rule set as nft lists it. */
 export function toolParts(global: GlobalArgs): readonly BundlePart[] {
   const inNetns = (argv: readonly string[]) =>
     global.netns === undefined ? argv : ['nsenter', `--net=${netnsPathOf(global)}`, '--', ...argv];
@@ -25,11 +34,18 @@ export function toolParts(global: GlobalArgs): readonly BundlePart[] {
     { path: 'node/machine.json', collect: async () => valuePart(machine(global.hostRoot)) },
     { path: 'node/sysctls.json', collect: async () => valuePart(await sysctls(global)) },
     tool('kernel/nft-ruleset.txt', ['nft', 'list', 'ruleset']),
-    tool('kernel/link-statistics.txt', ['ip', '-s', '-d', 'link']),
-    tool('kernel/sockets.txt', ['ss', '-s']),
+    ...Object.entries(COUNTERS).map(
+      ([path, names]): BundlePart => ({ path, collect: async () => textPart(readCounters(global, names)) }),
+    ),
     tool('node/nft-version.txt', ['nft', '--version']),
-    tool('node/ip-version.txt', ['ip', '-V']),
   ];
+}
+
+/** Reads files of /proc/net of the node's namespace. A kernel without IPv6 lacks some. @throws UserError */
+function readCounters(global: GlobalArgs, names: readonly string[]): string {
+  const read = (): readonly string[] =>
+    names.map((name) => `# /proc/net/${name}\n${readOrEmpty(`/proc/thread-self/net/${name}`, MAX_COUNTER_BYTES)}`);
+  return withNodeNetns(global, (netns) => (netns === undefined ? read() : withNetns(netns, read))).join('');
 }
 
 function machine(hostRoot: string): Readonly<Record<string, unknown>> {
@@ -58,9 +74,9 @@ async function sysctls(global: GlobalArgs): Promise<unknown> {
 /** Largest file of the host that is read, bytes. */
 const MAX_FILE_BYTES = 64 * 1024;
 
-function readOrEmpty(path: string): string {
+function readOrEmpty(path: string, maxBytes = MAX_FILE_BYTES): string {
   try {
-    return readRegularText(path, MAX_FILE_BYTES);
+    return readRegularText(path, maxBytes);
   } catch {
     // A container image may lack this file.
     return '';

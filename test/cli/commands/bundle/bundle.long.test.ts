@@ -145,6 +145,9 @@ test('bundle: has what helps, says what is missing, and holds none of the plante
   has('node/sysctls.json', /net\.ipv4\.ip_forward/);
   has('node/machine.json', /NAME=Test/);
   has('kernel/nft-ruleset.txt', /table inet other/);
+  // Of the node's namespace, which has lo alone, not of the test's.
+  has('kernel/link-statistics.txt', /^# \/proc\/net\/dev\n.*\n.*\n +lo: .*\n$/);
+  has('kernel/sockets.txt', /^# \/proc\/net\/sockstat\nsockets: used \d+\nTCP: inuse 0 /);
   has('kernel/fast-path.json', /"flowCount": 0/);
   has('kernel/fast-path.json', /"flowtable": \[\s+"table inet tke_eni_flows \{",[^\]]*hook forward priority 10/);
   has('logs/00-kube-system_tke-eni-agent-abcde_0b3f5a77-agent-0.log', /kernel changed: ip route add 10\.0\.2\.10\/32/);
