@@ -9,16 +9,35 @@ const LAYERS: {
   >;
   readonly free: readonly string[];
 } = JSON.parse(readFileSync(join(ROOT, 'tools/layers.json'), 'utf8'));
-const ROWS = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
-  .split('\n')
+/** Folders with a README of their own, by the rows that lead to it. */
+const ROOMS = [...read('docs/architecture.md').matchAll(/^\| \[`([\w-]+)\/`\]\(\.\.\/\1\/README\.md\)/gm)].map(
+  ([, room = '']) => room,
+);
+const ROWS = ['docs/architecture.md', ...ROOMS.map((room) => `${room}/README.md`)]
+  .flatMap((page) => read(page).split('\n'))
   .flatMap((line) => {
-    if (!/^\| `[\w/-]+\/`/.test(line)) return [];
+    if (!/^\| \[?`[\w/-]+\/`/.test(line)) return [];
     const [first = '', , last = ''] = line.split(' | ');
     return [{ folders: spansOf(first).map((span) => span.replace(/\/$/, '')), mayImport: spansOf(last) }];
   });
 
+function read(page: string): string {
+  return readFileSync(join(ROOT, page), 'utf8');
+}
+
 function spansOf(cell: string): readonly string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, span = '']) => span);
+}
+
+/** Tells whether a folder has a file or folder of this name, in it or one level below. */
+function isThere(room: string, name: string): boolean {
+  const below = [
+    '',
+    ...readdirSync(join(ROOT, room), { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? [entry.name] : [],
+    ),
+  ];
+  return below.some((folder) => [name, `${name}.ts`].some((file) => existsSync(join(ROOT, room, folder, file))));
 }
 
 function foldersBelow(folder: string): readonly string[] {
@@ -27,10 +46,11 @@ function foldersBelow(folder: string): readonly string[] {
     .flatMap(({ name }) => [`${folder}/${name}`, ...foldersBelow(`${folder}/${name}`)]);
 }
 
-test('docs/architecture.md: has a row for every folder of the product, and for no other', (t) => {
+test('architecture: a row for every folder of the product, and for no other', (t) => {
   const named = ROWS.flatMap(({ folders }) => folders);
   const product = Object.keys(LAYERS.folders);
-  const wanted = new Set([...product, ...LAYERS.free, ...product.flatMap(foldersBelow)]);
+  const below = [...product.flatMap(foldersBelow), 'sim/kube-api', 'sim/support', 'sim/vpc'];
+  const wanted = new Set([...product, ...LAYERS.free, ...below]);
   t.deepEqual(
     [...wanted].filter((folder) => !named.includes(folder)),
     [],
@@ -41,6 +61,28 @@ test('docs/architecture.md: has a row for every folder of the product, and for n
     [],
     'rows of folders that are not there',
   );
+});
+
+test('architecture: each folder of the product has a README of at most 40 lines that begins with its algorithm', (t) => {
+  const wanted = [...new Set(Object.keys(LAYERS.folders).map((folder) => folder.replace(/\/.*/, ''))), 'sim'];
+  t.deepEqual(ROOMS.toSorted(), wanted.toSorted());
+  for (const room of ROOMS) {
+    const lines = read(`${room}/README.md`).trimEnd().split('\n');
+    t.true(lines.length <= 40, `${room}: ${lines.length} lines`);
+    const [begin, end] = [lines.indexOf('```'), lines.lastIndexOf('```')];
+    t.true(begin >= 0 && begin <= 4 && end - begin - 1 <= 10, `${room}: lines ${begin + 1} to ${end + 1}`);
+  }
+});
+
+test('architecture: every name in the algorithm of a README is a file or folder there', (t) => {
+  for (const room of ROOMS) {
+    const [, algorithm = ''] = read(`${room}/README.md`).split('```');
+    const named = [...algorithm.matchAll(/ {2,}([\w/-]+(?:, [\w/-]+)*)$/gm)].flatMap(([, names = '']) =>
+      names.split(', '),
+    );
+    const missing = named.filter((name) => !isThere(room, name));
+    t.deepEqual(missing, [], room);
+  }
 });
 
 test('docs/architecture.md: says who may import whom as tools/layers.json does', (t) => {
