@@ -8,6 +8,17 @@ export function compareVersions(one: ObjectVersion, other: ObjectVersion): numbe
 }
 
 /**
+ * Tells whether an object is an earlier one than `known`, whether or not it is the same one: the revisions of a server grow from object to
+ * object. False where that cannot be determined. @see KEP-5504
+ */
+export function isEarlier(
+  { metadata }: { readonly metadata: ObjectVersion },
+  known: { readonly metadata: ObjectVersion } | undefined,
+): boolean {
+  return (compareRevisions(metadata.resourceVersion ?? '', known?.metadata.resourceVersion ?? '') ?? 0) < 0;
+}
+
+/**
  * Compares two revisions of a server: below 0 when the first is older. Versions are opaque by contract and numbers in practice;
  * undefined where they are not numbers: then the API server is asked.
  */

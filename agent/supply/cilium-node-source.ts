@@ -1,5 +1,6 @@
 import { type CiliumNodeIpam, readCiliumNode } from '../../crd/cilium-node.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
+import { isEarlier } from '../../kube/compare-versions.ts';
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
@@ -146,7 +147,7 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
   }
 
   accept(object: KubeObject): void {
-    if (isOlder(object, this.#object)) return;
+    if (isEarlier(object, this.#object)) return;
     this.#object = object;
     this.#request();
   }
@@ -166,7 +167,7 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
       return;
     }
     // A list may be answered from a cache: an address that was given up would seem free again.
-    if (this.#isFirstChange || isOlder(after, this.#object)) this.#object = undefined;
+    if (this.#isFirstChange || isEarlier(after, this.#object)) this.#object = undefined;
     else this.#object = after;
     this.#isFirstChange = false;
     this.#request();
@@ -285,11 +286,4 @@ function enisOf(object: KubeObject | undefined): readonly SupplyEni[] | undefine
   if (object === undefined) return [];
   const read = readNodeEniConfig(object);
   return read === undefined || isSupplyDamaged(read.damaged) ? undefined : supplyOfConfig(read.config).enis;
-}
-
-/** Tells whether `object` is an earlier version than `known`. Versions compare as numbers. @see KEP-5504 */
-function isOlder(object: KubeObject, known: KubeObject | undefined): boolean {
-  const versions = [object, known].map((one) => one?.metadata.resourceVersion ?? '');
-  if (!versions.every((version) => /^\d+$/.test(version))) return false;
-  return BigInt(versions[0] ?? 0) < BigInt(versions[1] ?? 0);
 }

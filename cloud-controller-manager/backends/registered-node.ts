@@ -1,6 +1,7 @@
 import { isInCidr } from '../../crd/ip-text.ts';
 import { LOAD_BALANCERS } from '../../crd/node-eni-config-fields.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
+import { compareVersions } from '../../kube/compare-versions.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults } from '../../runtime/decode.ts';
 import { recordOf } from '../../runtime/json.ts';
@@ -46,9 +47,7 @@ export function hasAddress({ addresses }: Pick<RegisteredNode, 'addresses'>, ip:
 
 /** Tells whether an object is newer than another one of the same name; versions that are no numbers are not compared. */
 export function isNewer(one: RegisteredNode, other: RegisteredNode): boolean {
-  const versions = [one.resourceVersion, other.resourceVersion];
-  if (one.uid !== other.uid || !versions.every((version) => /^\d+$/.test(version))) return false;
-  return BigInt(one.resourceVersion) > BigInt(other.resourceVersion);
+  return (compareVersions(one, other) ?? 0) > 0;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type EipClaim, eipClaim } from '../../crd/eip-claim.ts';
+import { compareRevisions } from '../../kube/compare-versions.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { Faults } from '../../runtime/decode.ts';
@@ -87,16 +88,11 @@ export class EipClaimCache {
   *#each(): Iterable<EipClaimEntry> {
     for (const cached of this.#cache.values()) {
       const written = this.#written.get(cached.key);
-      const isBehind = written !== undefined && isOlder(cached, written);
+      const isBehind =
+        written !== undefined && (compareRevisions(cached.resourceVersion, written.resourceVersion) ?? 0) < 0;
       if (written !== undefined && !isBehind) this.#written.delete(cached.key);
       yield isBehind ? written : cached;
     }
     for (const [key, written] of this.#written) if (this.#cache.get(key) === undefined) yield written;
   }
-}
-
-function isOlder(cached: EipClaimEntry, written: EipClaimEntry): boolean {
-  const [first, second] = [cached.resourceVersion, written.resourceVersion];
-  // Versions are opaque by contract and numbers in practice; where they are not numbers, the watch counts.
-  return /^\d+$/.test(first) && /^\d+$/.test(second) && BigInt(first) < BigInt(second);
 }
