@@ -206,6 +206,7 @@ class Ccm implements RunningCcm {
       const instances = new DescribedInstances({
         ...{ config: this.#config, cloud, nodes: this.#nodes, clock, log },
         ...(term.notes === undefined ? {} : { notes: term.notes }),
+        onVpcFault: (fault) => this.#onVpcFault(fault),
       });
       const deps = { ...this.#controllerDeps(term), instances };
       const ended = new AbortController();
@@ -253,6 +254,19 @@ class Ccm implements RunningCcm {
     log.error('a controller does not run for want of rights', { controller, missing });
     const involved = lockObjectOf(this.#config);
     this.#events.record({ involved, type: 'Warning', reason: 'Forbidden', message });
+  }
+
+  /** Reports a --vpc-id that the instances contradict, as a log line, a metric and an event. */
+  #onVpcFault(message: string | undefined): void {
+    const { log } = this.#runtime;
+    this.metrics.problems.report('vpc', message === undefined ? [] : [{ kind: 'ConfigInvalid', name: '--vpc-id' }]);
+    if (message === undefined) {
+      log.info('--vpc-id is the VPC of instances now');
+      return;
+    }
+    log.error('--vpc-id contradicts the instances of Nodes; what is there stays as it is', { detail: message });
+    const involved = lockObjectOf(this.#config);
+    this.#events.record({ involved, type: 'Warning', reason: 'ConfigInvalid', message });
   }
 
   #healthFacts(): HealthFacts {

@@ -16,6 +16,10 @@ type NetworkFacts = {
   readonly isRefused: boolean;
   /** What was last said of a node that has no route. */
   readonly lastMessageOf: (node: string) => string | undefined;
+  /** Whether a node stays in service without this route, as it got none from this place before. */
+  readonly isServedElsewhere: (node: string, cidr: string) => boolean;
+  /** What to correct where a node is served from elsewhere, for people. */
+  readonly cure: string;
 };
 
 /** What is said of nodes. One that is in neither is left as it is: nothing is known of it. */
@@ -24,6 +28,8 @@ export type NodeNetworks = {
   readonly routed: ReadonlySet<string>;
   /** Nodes with a network without a route, and why. */
   readonly unrouted: ReadonlyMap<string, string>;
+  /** Nodes that are in service without a route that is kept here, and why. */
+  readonly notKept: ReadonlyMap<string, string>;
 };
 
 const REFUSED = 'the VPC has no route to its podCIDR yet: the cloud refuses new ones for a time';
@@ -33,9 +39,16 @@ const REFUSED = 'the VPC has no route to its podCIDR yet: the cloud refuses new 
  * so it may when the cloud described an earlier state and refuses a second route to the same network.
  */
 export function decideNodeNetworks(facts: NetworkFacts): NodeNetworks {
-  const { plan, tried, failed, attemptsOf, isRefused, lastMessageOf } = facts;
+  const { plan, tried, failed, attemptsOf, isRefused, lastMessageOf, isServedElsewhere, cure } = facts;
   const unrouted = new Map<string, string>(plan.faults.map(({ node, message }) => [node, message]));
+  const notKept = new Map<string, string>(plan.notKept.map(({ node, message }) => [node, message]));
   const unknown = new Set<string>();
+  const lacks = (node: string, cidr: string, message: string): void => {
+    if (isServedElsewhere(node, cidr))
+      notKept.set(node, `${message}. The node was in service before, and stays so: ${cure}`);
+    else unrouted.set(node, message);
+  };
+  for (const { node, cidr, message } of plan.full) lacks(node, cidr, message);
   const isTried = new Set([...tried.create, ...tried.move].map(({ cidr }) => cidr));
   const missing = [...plan.create, ...plan.move];
   for (const { node, cidr } of missing) {
@@ -45,10 +58,11 @@ export function decideNodeNetworks(facts: NetworkFacts): NodeNetworks {
     const message = error === undefined ? undefined : `the VPC got no route to ${cidr}: ${error.message}`;
     const said = isOpen ? lastMessageOf(node) : (message ?? lastMessageOf(node) ?? REFUSED);
     if (said === undefined) unknown.add(node);
-    else unrouted.set(node, said);
+    else lacks(node, cidr, said);
   }
-  const names = [...plan.right, ...missing].map(({ node }) => node);
-  return { routed: new Set(names.filter((node) => !unrouted.has(node) && !unknown.has(node))), unrouted };
+  const names = [...[...plan.right, ...missing].map(({ node }) => node), ...notKept.keys()];
+  const routed = new Set(names.filter((node) => !unrouted.has(node) && !unknown.has(node)));
+  return { routed, unrouted, notKept };
 }
 
 /** Puts together what is said by the routes of two places: a node has a route where both lead to it. */
@@ -56,6 +70,7 @@ export function mergeNetworks(one: NodeNetworks, other: NodeNetworks): NodeNetwo
   return {
     routed: new Set([...one.routed].filter((node) => other.routed.has(node))),
     unrouted: new Map([...one.unrouted, ...other.unrouted]),
+    notKept: new Map([...one.notKept, ...other.notKept]),
   };
 }
 
@@ -63,10 +78,10 @@ export function mergeNetworks(one: NodeNetworks, other: NodeNetworks): NodeNetwo
  * Adds the nodes without a podCIDR whose Pods have addresses of the VPC: they need no route. Only one whose
  * condition is True gets False; its kubelet, or who initialised it, expected a route.
  */
-export function withEniNodes({ routed, unrouted }: NodeNetworks, nodes: readonly RoutedNode[]): NodeNetworks {
+export function withEniNodes(networks: NodeNetworks, nodes: readonly RoutedNode[]): NodeNetworks {
   const waiting = nodes.filter(
     ({ podCidrs, hasEniPods, networkCondition }) =>
       hasEniPods === true && podCidrs.length === 0 && networkCondition?.status === 'True',
   );
-  return { routed: new Set([...routed, ...waiting.map(({ name }) => name)]), unrouted };
+  return { ...networks, routed: new Set([...networks.routed, ...waiting.map(({ name }) => name)]) };
 }

@@ -45,7 +45,7 @@ type RemovalReason = 'surplus' | 'moved' | 'gone';
 /** A route that is not needed. */
 export type RouteRemoval = { readonly route: VpcRoute; readonly why: RemovalReason };
 
-/** A Node whose routes cannot be made, and why, for people. */
+/** Why a route of a Node is not made or not kept, for people. */
 type RouteFault = { readonly node: string; readonly message: string };
 
 /** What makes every network of Pods lead to its node by exactly one route. */
@@ -56,7 +56,12 @@ export type RoutePlan = {
   readonly remove: readonly RouteRemoval[];
   /** Networks that lead to their nodes already. */
   readonly right: readonly WantedRoute[];
+  /** Nodes whose routes cannot be made. */
   readonly faults: readonly RouteFault[];
+  /** Nodes to which a route leads that is not kept here, as by a setting that is wrong: they work as they are. */
+  readonly notKept: readonly RouteFault[];
+  /** Networks for which the place has no room. */
+  readonly full: readonly (WantedRoute & RouteFault)[];
 };
 
 /** Start of the description of every route that is created here; the cluster's id follows. */
@@ -71,7 +76,7 @@ export function routeDescription(clusterId: string): string {
 export function decideRoutes(facts: RouteFacts): RoutePlan {
   const inCluster = routesWithin(facts.clusterCidrs, facts.routes);
   const byCidr = Map.groupBy(inCluster, ({ cidr }) => cidr);
-  const { wanted, faults } = wantedRoutes(facts, byCidr);
+  const { wanted, faults, notKept } = wantedRoutes(facts, byCidr);
   const create: WantedRoute[] = [];
   const move: (WantedRoute & { readonly route: VpcRoute })[] = [];
   const remove: RouteRemoval[] = [];
@@ -84,7 +89,9 @@ export function decideRoutes(facts: RouteFacts): RoutePlan {
       if (isLedByOthers(other, one)) {
         right.push(one);
         remove.push(...own.map((route) => ({ route, why: 'surplus' as const })));
-      } else faults.push({ node: one.node, message: foreignMessage(one.cidr, other) });
+      } else if (other.gatewayIp === one.gatewayIp)
+        notKept.push({ node: one.node, message: otherClusterMessage(one.cidr, other) });
+      else faults.push({ node: one.node, message: foreignMessage(one.cidr, other) });
       continue;
     }
     const kept = own.find(({ gatewayIp }) => gatewayIp === one.gatewayIp) ?? own[0];
@@ -96,7 +103,7 @@ export function decideRoutes(facts: RouteFacts): RoutePlan {
   const unwanted = ownRoutes(inCluster, facts).filter(({ cidr }) => !wanted.has(cidr));
   const byIp = Map.groupBy(facts.nodes, ({ internalIp = '' }) => internalIp);
   remove.push(...unwanted.flatMap((route) => removalOf(route, byIp.get(route.gatewayIp) ?? [])));
-  return { create, move, remove, right, faults };
+  return { create, move, remove, right, faults, notKept, full: [] };
 }
 
 /** Selects the routes to networks of the cluster. */
@@ -136,10 +143,27 @@ function foreignMessage(cidr: string, { gatewayIp, routeId, description }: VpcRo
   return `${start} for cluster ${of} (route ${routeId}); two clusters must not share a network of Pods`;
 }
 
-type Wanted = { readonly wanted: ReadonlyMap<string, WantedRoute>; readonly faults: RouteFault[] };
+/** The route leads to the node. */
+function otherClusterMessage(cidr: string, { routeId, description }: VpcRoute): string {
+  const of = description.slice(OWNER.length);
+  return `the VPC leads ${cidr} to the node by route ${routeId} of cluster ${of}. ${IN_SERVICE}: set --clusterid=${of} if that is this cluster; two clusters must not share a network of Pods`;
+}
 
-function wantedRoutes({ nodes, clusterCidrs }: RouteFacts, byCidr: ReadonlyMap<string, readonly VpcRoute[]>): Wanted {
+const IN_SERVICE = 'The node stays in service, but nothing keeps that route';
+
+type Wanted = {
+  readonly wanted: ReadonlyMap<string, WantedRoute>;
+  readonly faults: RouteFault[];
+  readonly notKept: RouteFault[];
+};
+
+function wantedRoutes(
+  { nodes, clusterCidrs, routes: present }: RouteFacts,
+  byCidr: ReadonlyMap<string, readonly VpcRoute[]>,
+): Wanted {
   const faults: RouteFault[] = [];
+  const notKept: RouteFault[] = [];
+  const allByCidr = Map.groupBy(present, ({ cidr }) => cidr);
   const networks = clusterCidrs.flatMap((cidr) => ipv4RangeOf(cidr) ?? []);
   const claims = nodes.flatMap((node) =>
     node.podCidrs.flatMap((text) => {
@@ -147,7 +171,13 @@ function wantedRoutes({ nodes, clusterCidrs }: RouteFacts, byCidr: ReadonlyMap<s
       if (text.includes(':') && parseCidr(text) !== undefined) return [];
       const range = ipv4RangeOf(text);
       const isInside = range !== undefined && isWithinAny(range, networks);
-      const message = faultOf(node, text, range?.cidr, isInside ? undefined : clusterCidrs);
+      const outside = isInside ? undefined : clusterCidrs;
+      if (range !== undefined && outside !== undefined && isLedTo(node, allByCidr.get(range.cidr))) {
+        const message = `${outsideMessage(range.cidr, outside)}. Its route leads to the node. ${IN_SERVICE}: add the network to --cluster-cidr`;
+        notKept.push({ node: node.name, message });
+        return [];
+      }
+      const message = faultOf(node, text, range?.cidr, outside);
       if (message !== undefined) faults.push({ node: node.name, message });
       if (message !== undefined || range === undefined || node.internalIp === undefined) return [];
       return [{ node: node.name, cidr: range.cidr, gatewayIp: node.internalIp, createdAt: node.createdAt }];
@@ -171,7 +201,11 @@ function wantedRoutes({ nodes, clusterCidrs }: RouteFacts, byCidr: ReadonlyMap<s
     faults.push({ node: loser.node, message });
   }
   const routes = [...wanted].map(([cidr, { node, gatewayIp }]) => [cidr, { node, cidr, gatewayIp }] as const);
-  return { wanted: new Map(routes), faults };
+  return { wanted: new Map(routes), faults, notKept };
+}
+
+function isLedTo({ internalIp }: RouteNode, routes: readonly VpcRoute[] = []): boolean {
+  return routes.length > 0 && routes.every(({ gatewayIp }) => gatewayIp === internalIp);
 }
 
 type Claim = WantedRoute & { readonly createdAt: string };
@@ -229,7 +263,7 @@ function faultOf(
 ): string | undefined {
   if (cidr === undefined) return `podCIDR ${JSON.stringify(text.slice(0, SHOWN_CHARS))} is no network`;
   if (outside !== undefined) {
-    return `podCIDR ${cidr} is in no network of --cluster-cidr, ${outside.join(', ')}; add it there, or delete the Node so that it gets another`;
+    return `${outsideMessage(cidr, outside)}; add it there, or delete the Node so that it gets another`;
   }
   return internalIp === undefined
     ? `podCIDR ${cidr} leads nowhere: the Node has no IPv4 address of type InternalIP`
@@ -237,6 +271,10 @@ function faultOf(
 }
 
 const SHOWN_CHARS = 40;
+
+function outsideMessage(cidr: string, clusterCidrs: readonly string[]): string {
+  return `podCIDR ${cidr} is in no network of --cluster-cidr, ${clusterCidrs.join(', ')}`;
+}
 
 /** `nodes` have the address that the route leads to. */
 function removalOf(route: VpcRoute, nodes: readonly RouteNode[]): readonly RouteRemoval[] {

@@ -21,7 +21,9 @@ export type RouteKeeperDeps = {
   /** Returns the VPC of the cluster; undefined while it is not known. */
   readonly vpcId: () => string | undefined;
   /** Where the VPC is set, for people. */
-  readonly vpcCure: string;
+  readonly vpcCure: () => string;
+  /** The setting that names what routes are kept in: `--route-tables`. */
+  readonly placeSetting: string;
   /** Route tables, by id or name, that each get all routes; absent: the VPC itself has them. */
   readonly tables?: readonly string[];
   /** What is known of the routes of a place. Default: a new cache. */

@@ -19,6 +19,8 @@ type PlaceDeps = RemovalCheckDeps & {
   readonly routes: RoutePort;
   /** What routes are kept in: id of a VPC or of a route table, name of a cluster's route table. */
   readonly place: string;
+  /** The setting that names it. */
+  readonly placeSetting: string;
   readonly cache: RouteCache;
   readonly clusterCidrs: readonly string[];
   readonly clusterId: string;
@@ -53,6 +55,9 @@ export class PlaceRoutes {
   readonly #quota: PlaceQuota;
   /** Node by network, also of Nodes that went. */
   readonly #lastNodes = new Map<string, string>();
+  /** Networks that were seen to lead to their nodes; undefined: the first list had routes of the cluster. */
+  #served: Set<string> | undefined;
+  #isRead = false;
 
   constructor(deps: PlaceDeps) {
     this.#deps = deps;
@@ -85,8 +90,9 @@ export class PlaceRoutes {
     const decided = decideRoutes({ clusterCidrs, clusterId, ownership, nodes: entries, routes });
     const count = routes.filter(({ isSystem }) => isSystem !== true).length;
     const plan = limitByQuota(decided, count, await this.#quota.read(count, decided.create.length, context));
+    this.#noteServed(decided);
     for (const { cidr, node } of [...plan.right, ...plan.create, ...plan.move]) this.#lastNodes.set(cidr, node);
-    this.#forgetNodes(new Set([...routes.map(({ cidr }) => cidr), ...plan.create.map(({ cidr }) => cidr)]));
+    this.#forgetNodes(new Set([...routes, ...decided.create].map(({ cidr }) => cidr)));
     return await this.#carryOut(plan, entries, vpcId, limit, context);
   }
 
@@ -123,8 +129,9 @@ export class PlaceRoutes {
       wrong: plan.move.length,
       unneeded: plan.remove.length - verdict.held.length,
       held: verdict.held.length,
-      faulty: plan.faults.length,
+      faulty: plan.faults.length + plan.notKept.length + plan.full.length,
     };
+    const open = new Set(entries.flatMap((one) => (one.networkCondition?.status === 'False' ? [one.name] : [])));
     const networks = decideNodeNetworks({
       plan,
       tried: due,
@@ -132,6 +139,8 @@ export class PlaceRoutes {
       attemptsOf: (cidr) => this.#retries.attemptsOf(cidr),
       isRefused: this.#retries.isProbing,
       lastMessageOf: (node) => reports.lastMessageOf(node),
+      isServedElsewhere: (node, cidr) => this.#served?.has(cidr) === false && open.has(node),
+      cure: `${place} never had a route to it; correct ${this.#deps.placeSetting} if its routes are elsewhere`,
     });
     const isAllTried = due.create.length + due.move.length === plan.create.length + plan.move.length;
     const isDone = isAllTried && applied.failed.size === 0 && !cache.isDue(Number.POSITIVE_INFINITY);
@@ -164,8 +173,19 @@ export class PlaceRoutes {
     }
   }
 
+  /**
+   * A place without any route of the cluster when it is first read is a new one, or the wrong one: a Node in service has its
+   * route elsewhere until one was seen here.
+   */
+  #noteServed({ right, move, remove, notKept }: RoutePlan): void {
+    if (!this.#isRead && [right, move, remove, notKept].every(({ length }) => length === 0)) this.#served = new Set();
+    this.#isRead = true;
+    for (const { cidr } of right) this.#served?.add(cidr);
+  }
+
   #forgetNodes(known: ReadonlySet<string>): void {
     for (const cidr of this.#lastNodes.keys()) if (!known.has(cidr)) this.#lastNodes.delete(cidr);
     this.#retries.forgetOthers(known);
+    for (const cidr of this.#served ?? []) if (!known.has(cidr)) this.#served?.delete(cidr);
   }
 }

@@ -18,20 +18,26 @@ type ReportDeps = {
   readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>;
   readonly log: Logger;
   /** What to do while the VPC is not known, for people. */
-  readonly vpcCure: string;
+  readonly vpcCure: () => string;
   readonly events: RouteEvents;
 };
 
-/** Records the events of Nodes: without a route, with upstream's reason, or with a condition that another client writes too. */
+/**
+ * Records the events of Nodes: without a route, with upstream's reason; with one that is not kept; or with a condition that
+ * another client writes too.
+ */
 export type RouteEvents = {
-  record(event: Omit<EventInput, 'reason'> & { readonly reason: 'FailedToCreateRoute' | 'FieldContested' }): void;
+  record(event: Omit<EventInput, 'reason'> & { readonly reason: SaidOfNode['reason'] | 'FieldContested' }): void;
 };
+
+/** What the last event of a Node said. */
+type SaidOfNode = { readonly reason: 'FailedToCreateRoute' | 'RouteNotKept'; readonly message: string };
 
 /** Reports on routes: conditions and events of Nodes, and the log. Each event and line is written once per change. */
 export class RouteReports {
   readonly #deps: ReportDeps;
   /** The last event by node. */
-  readonly #messages = new Map<string, string>();
+  readonly #said = new Map<string, SaidOfNode>();
   /** By place. */
   readonly #list = new Map<string, string>();
   readonly #held = new Map<string, string>();
@@ -49,7 +55,7 @@ export class RouteReports {
     this.#hasVpc = hasVpc;
     const { log } = this.#deps;
     if (hasVpc) log.info('routes of the VPC lead to networks of Pods', { vpcId });
-    else log.warn(`no routes to networks of Pods: the VPC is not known; ${this.#deps.vpcCure}`);
+    else log.warn(`no routes to networks of Pods: the VPC is not known; ${this.#deps.vpcCure()}`);
   }
 
   reportList(place: string, error: CloudError | undefined): void {
@@ -75,13 +81,14 @@ export class RouteReports {
 
   /** Returns the last message about a node without a route. */
   lastMessageOf(node: string): string | undefined {
-    return this.#messages.get(node);
+    const said = this.#said.get(node);
+    return said?.reason === 'FailedToCreateRoute' ? said.message : undefined;
   }
 
   /** Writes the conditions of Nodes that differ, and an event where the reason is another. False when a write failed. */
   async writeNodes(
     entries: readonly RoutedNode[],
-    { routed, unrouted }: NodeNetworks,
+    { routed, unrouted, notKept }: NodeNetworks,
     limit: number,
     signal: AbortSignal,
   ): Promise<boolean> {
@@ -89,24 +96,23 @@ export class RouteReports {
     let isDone = true;
     const work = async (): Promise<void> => {
       for (const node of waiting) {
-        this.#recordEvent(node, unrouted.get(node.name));
+        this.#recordEvent(node, saidOf(unrouted.get(node.name), notKept.get(node.name)));
         isDone = (await this.#writeCondition(node, !unrouted.has(node.name), signal)) && isDone;
       }
     };
     const ends = await Promise.allSettled(Array.from({ length: limit }, work));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     const names = new Set(entries.map(({ name }) => name));
-    for (const name of this.#messages.keys()) if (!names.has(name)) this.#messages.delete(name);
+    for (const name of this.#said.keys()) if (!names.has(name)) this.#said.delete(name);
     return isDone;
   }
 
-  #recordEvent(node: RoutedNode, message: string | undefined): void {
+  #recordEvent(node: RoutedNode, said: SaidOfNode | undefined): void {
     const { name } = node;
-    if (message === undefined) this.#messages.delete(name);
-    if (message === undefined || this.#messages.get(name) === message) return;
-    this.#messages.set(name, message);
-    const involved = involvedNode(node);
-    this.#deps.events.record({ involved, type: 'Warning', reason: 'FailedToCreateRoute', message });
+    if (said === undefined) this.#said.delete(name);
+    if (said === undefined || this.#said.get(name)?.message === said.message) return;
+    this.#said.set(name, said);
+    this.#deps.events.record({ involved: involvedNode(node), type: 'Warning', ...said });
   }
 
   async #writeCondition(node: RoutedNode, isRouted: boolean, signal: AbortSignal): Promise<boolean> {
@@ -135,4 +141,9 @@ export class RouteReports {
       return error.code === 'NOT_FOUND';
     }
   }
+}
+
+function saidOf(unrouted: string | undefined, notKept: string | undefined): SaidOfNode | undefined {
+  if (unrouted !== undefined) return { reason: 'FailedToCreateRoute', message: unrouted };
+  return notKept === undefined ? undefined : { reason: 'RouteNotKept', message: notKept };
 }

@@ -3,8 +3,10 @@ import type { ProviderId } from '../../cloud/provider-id.ts';
 
 /** The instances behind Nodes, as the cloud described them. */
 export type NodeInstances = {
-  /** The VPC of the cluster; undefined while it is not known. */
+  /** The VPC of the cluster; undefined while it is not known, or --vpc-id contradicts the instances. */
   readonly vpcId: string | undefined;
+  /** What is wrong with --vpc-id, for people; undefined: nothing that is known. */
+  readonly vpcFault: string | undefined;
   /** Returns the instance that a Node names, as it was described last; undefined: it was not, or the Node names none. */
   of(node: { readonly providerId: ProviderId }): Instance | undefined;
   /** Takes over what another part of this program was answered. */

@@ -39,8 +39,9 @@ export const CCM_EVENTS = {
   ConfigInvalid: {
     type: 'Warning',
     objects: LOCK,
-    cause: 'the cloud has no such region',
-    cure: 'set `--region` to the region of the VPC, such as ap-guangzhou',
+    cause:
+      'the cloud has no such region, or no instance of a Node is in the VPC of `--vpc-id`; then routes and load balancers stay as they are',
+    cure: 'set `--region` to the region of the VPC, such as ap-guangzhou; correct `--vpc-id`, or leave it out',
   },
   Synced: {
     type: 'Normal',
@@ -80,6 +81,13 @@ export const CCM_EVENTS = {
     cause:
       'there is no route to the podCIDR of the Node, with `--routes`; the message has the reason. Its Pods are not reached from other nodes',
     cure: 'do what the message says: raise the quota of routes, correct `--cluster-cidr`, or delete the Node whose podCIDR is the same or overlaps; it is tried again',
+  },
+  RouteNotKept: {
+    type: 'Warning',
+    objects: NODE,
+    cause:
+      'the Node is in service by a route that is not kept, as `--cluster-cidr`, `--clusterid`, `--route-tables` or `--cluster-route-table` is wrong; the route and its condition stay as they are',
+    cure: 'correct the setting that the message names',
   },
   RoutesKeptByOther: {
     type: 'Warning',

@@ -1,7 +1,7 @@
 import { findVpc } from './find-vpc.ts';
 
 /** What is known of the VPC of a Node that names an instance. */
-type VpcWitness = {
+export type VpcWitness = {
   /** When the Node was created, RFC 3339. */
   readonly createdAt: string;
   /** The VPC of its instance as the cloud described it; undefined: it did not. */
@@ -41,6 +41,18 @@ export function decideVpc(before: string | undefined, witnesses: readonly VpcWit
   if (!isCertain && (start !== undefined || missing.some(({ isUnanswered }) => isUnanswered)))
     return { vpcId: start, isCertain: false };
   return { vpcId: first, isCertain: isCertain && first !== undefined };
+}
+
+/**
+ * Returns the VPC of most instances where a configured one is none of theirs: more than half of the Nodes' instances are
+ * described, and not one is in it. Undefined: nothing contradicts it.
+ */
+export function findContradiction(configured: string, witnesses: readonly VpcWitness[]): string | undefined {
+  const votes = witnesses.flatMap(({ describedIn: vpcId, createdAt }) =>
+    vpcId === undefined ? [] : [{ vpcId, createdAt }],
+  );
+  const isKnown = votes.length > witnesses.length / 2;
+  return isKnown && !votes.some(({ vpcId }) => vpcId === configured) ? findVpc('', votes) : undefined;
 }
 
 /** A majority of those that have the annotation would be one kubelet's where no other Node has it. */

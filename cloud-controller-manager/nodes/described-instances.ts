@@ -6,7 +6,7 @@ import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { NodeInstances } from '../controller/node-instances.ts';
 import { type CloudNode, readCloudNode } from './cloud-node.ts';
-import { decideVpc } from './decide-vpc.ts';
+import { decideVpc, findContradiction, type VpcWitness } from './decide-vpc.ts';
 import { readSeen } from './seen-instance.ts';
 
 type InstanceDeps = Pick<ControllerDeps, 'nodes' | 'clock' | 'log'> & {
@@ -14,6 +14,8 @@ type InstanceDeps = Pick<ControllerDeps, 'nodes' | 'clock' | 'log'> & {
   readonly config: Pick<ControllerDeps['config'], 'vpcId' | 'cloudTimeoutMs'>;
   /** Of the lock, which no kubelet writes; absent where there is none. */
   readonly notes?: TermNotes;
+  /** Called when `vpcFault` has changed. */
+  readonly onVpcFault: (fault: string | undefined) => void;
 };
 
 /** What was answered about an instance last. */
@@ -46,6 +48,8 @@ export class DescribedInstances implements NodeInstances {
   #foundVpcId: string | undefined;
   /** As it is on the lock. */
   #notedVpcId: string | undefined;
+  /** What was wrong with --vpc-id when it was told last. */
+  #toldFault: string | undefined;
   #isReady = false;
 
   constructor(deps: InstanceDeps) {
@@ -56,11 +60,28 @@ export class DescribedInstances implements NodeInstances {
     this.#notedVpcId = noted;
   }
 
-  /** The VPC of the cluster: the configured one, or what is decided of the instances; undefined while none is known. */
+  /**
+   * The VPC of the cluster: the configured one, or what is decided of the instances; undefined while none is known. One that
+   * the instances contradict is not known: all that is in the other one would be taken out of service.
+   */
   get vpcId(): string | undefined {
-    const { config, nodes } = this.#deps;
-    if (config.vpcId !== '') return config.vpcId;
-    const witnesses = [...nodes.values()].map(readCloudNode).flatMap((node) => {
+    const { config } = this.#deps;
+    if (config.vpcId !== '') return this.vpcFault === undefined ? config.vpcId : undefined;
+    const { vpcId, isCertain } = decideVpc(this.#foundVpcId, this.#witnesses());
+    if (isCertain) this.#foundVpcId = vpcId;
+    return vpcId;
+  }
+
+  get vpcFault(): string | undefined {
+    const { config } = this.#deps;
+    const other = config.vpcId === '' ? undefined : findContradiction(config.vpcId, this.#witnesses());
+    return other === undefined
+      ? undefined
+      : `--vpc-id is ${config.vpcId}, and no instance of a Node is in it: most are in ${other}. Correct it, or leave it out`;
+  }
+
+  #witnesses(): readonly VpcWitness[] {
+    return [...this.#deps.nodes.values()].map(readCloudNode).flatMap((node) => {
       const id = instanceIdOf(node);
       const answer = this.#answers.get(id ?? '');
       if (id === undefined || (answer?.instance === undefined && !node.isOurs)) return [];
@@ -73,9 +94,6 @@ export class DescribedInstances implements NodeInstances {
         seenIn: seen?.instanceId === id ? seen.vpcId : undefined,
       };
     });
-    const { vpcId, isCertain } = decideVpc(this.#foundVpcId, witnesses);
-    if (isCertain) this.#foundVpcId = vpcId;
-    return vpcId;
   }
 
   /** Returns the instance that a Node names, as it was described last; undefined: it was not, or the Node names none. */
@@ -151,6 +169,9 @@ export class DescribedInstances implements NodeInstances {
         }
       }),
     );
+    const fault = this.vpcFault;
+    if (fault !== this.#toldFault) this.#deps.onVpcFault(fault);
+    this.#toldFault = fault;
     if (failure !== undefined) log.warn('instances of Nodes were not described, will try again', { error: failure });
     if (isNew || this.vpcId !== vpcIdBefore) this.#notify();
   }

@@ -7,6 +7,7 @@ import type { CcmNode } from '../controller/ccm-node.ts';
 import type { ControllerDeps, ReportWaiting } from '../controller/controller-deps.ts';
 import { lockObjectOf } from '../controller/lock-object.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
+import { vpcCureOf } from '../nodes/vpc-cure.ts';
 import { readRoutedNode } from './read-routed-node.ts';
 
 /**
@@ -53,7 +54,7 @@ function keeperOf(deps: ControllerDeps): RouteKeeperDeps {
     kube,
     nodes: routedNodesOf(deps),
     vpcId: () => instances.vpcId,
-    vpcCure: 'set --vpc-id, or let cloud-node-controller find the instances of Nodes',
+    vpcCure: () => vpcCureOf(instances),
     ...(config.routeQuota === 0 ? {} : { quota: config.routeQuota }),
     clusterCidrs: config.clusterCidrs,
     clusterId: config.clusterId,
@@ -66,7 +67,7 @@ function keeperOf(deps: ControllerDeps): RouteKeeperDeps {
   };
 }
 
-type Places = Pick<RouteKeeperDeps, 'routes' | 'tables' | 'ownership'>;
+type Places = Pick<RouteKeeperDeps, 'routes' | 'tables' | 'ownership' | 'placeSetting'>;
 
 /** Where routes are kept by --routes. A route table of the cluster service is the cluster's own, and has no descriptions. */
 function placesOf(config: CcmConfig, ports: Cloud['routes']): Places {
@@ -74,12 +75,17 @@ function placesOf(config: CcmConfig, ports: Cloud['routes']): Places {
   switch (kind) {
     case 'none':
     case 'global':
-      return { routes: ports.global, ownership: 'mark' };
+      return { routes: ports.global, ownership: 'mark', placeSetting: '--vpc-id' };
     case 'table':
-      return { routes: ports.table, tables: [...new Set(routeTables)], ownership: 'mark' };
+      return {
+        routes: ports.table,
+        tables: [...new Set(routeTables)],
+        ownership: 'mark',
+        placeSetting: '--route-tables',
+      };
     case 'cluster': {
       const table = clusterRouteTable === '' ? clusterId : clusterRouteTable;
-      return { routes: ports.cluster, tables: [table], ownership: 'network' };
+      return { routes: ports.cluster, tables: [table], ownership: 'network', placeSetting: '--cluster-route-table' };
     }
   }
 }

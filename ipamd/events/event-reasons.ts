@@ -401,6 +401,13 @@ export const IPAMD_EVENTS = {
       'the VPC has no route to the podCIDR of a Node, with `--gr-routes=ipamd`; the message has the reason. Its Pods of the bridge network are not reached from other nodes',
     cure: 'do what the message says: raise the quota of routes, correct `--cluster-cidr`, or delete the Node that has the same podCIDR; it is tried again',
   },
+  RouteNotKept: {
+    type: 'Warning',
+    objects: ['Node'],
+    cause:
+      'the Node is in service by a route that is not kept, as `--cluster-cidr`, `--clusterid` or the VPC is wrong; the route and its condition stay as they are',
+    cure: 'correct the setting that the message names',
+  },
   RoutesKeptByOther: {
     type: 'Warning',
     objects: ['ConfigMap'],

@@ -3,7 +3,7 @@ import { classifyError } from '../../cloud/classify-error.ts';
 import { decideNodeNetworks } from '../../pod-routes/decide-node-networks.ts';
 
 const ONE = { node: 'n1', cidr: '172.16.1.0/24', gatewayIp: '10.0.0.1' };
-const PLAN = { create: [ONE], move: [], remove: [], right: [], faults: [] };
+const PLAN = { create: [ONE], move: [], remove: [], right: [], faults: [], notKept: [], full: [] };
 const NOTHING = { create: [], move: [] };
 const QUOTA = 'the VPC got no route to 172.16.1.0/24: CreateGlobalRoutes: Code=LimitExceeded, Message=full';
 
@@ -22,6 +22,8 @@ function saidOf(
     attemptsOf: () => attempts,
     isRefused: false,
     lastMessageOf: () => last,
+    isServedElsewhere: () => false,
+    cure: 'correct it',
     ...facts,
   });
   return routed.has('n1') ? 'routed' : unrouted.get('n1');
@@ -52,4 +54,23 @@ test('decideNodeNetworks: what is not tried yet stays as it was said, and is tol
 test('decideNodeNetworks: a node with one of two networks has no route', (t) => {
   const other = { ...ONE, cidr: '172.16.2.0/24' };
   t.is(saidOf({ plan: { ...PLAN, right: [other] }, code: 'LimitExceeded' }), QUOTA);
+});
+
+test('decideNodeNetworks: a node that is served from elsewhere is not closed, and is told what to correct', (t) => {
+  const decided = (plan: Facts['plan'], code?: string) =>
+    decideNodeNetworks({
+      plan,
+      tried: plan,
+      failed: new Map(code === undefined ? [] : [[ONE.cidr, errorOf(code)]]),
+      attemptsOf: () => 1,
+      isRefused: false,
+      lastMessageOf: () => undefined,
+      isServedElsewhere: () => true,
+      cure: 'correct it',
+    });
+  const refused = decided(PLAN, 'LimitExceeded');
+  t.deepEqual([...refused.routed], ['n1']);
+  t.is(refused.notKept.get('n1'), `${QUOTA}. The node was in service before, and stays so: correct it`);
+  const noRoom = decided({ ...PLAN, create: [], full: [{ ...ONE, message: 'no room' }] });
+  t.deepEqual([[...noRoom.routed], [...noRoom.unrouted.keys()]], [['n1'], []]);
 });

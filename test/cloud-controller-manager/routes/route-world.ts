@@ -50,9 +50,10 @@ export class RouteWorld {
     return one;
   }
 
-  /** Another process in the place of this one, which ends without a word. */
-  async replace(): Promise<void> {
-    await this.world.lead(...this.#flags);
+  /** Another process in the place of this one, which ends without a word; flags may take the place of those of the start. */
+  async replace(...flags: readonly string[]): Promise<void> {
+    const all = [...this.#flags, ...flags].map((flag) => [flag.split('=')[0], flag] as const);
+    await this.world.lead(...new Map(all).values());
   }
 
   /** Starts a machine and registers its Node as a kubelet does that waits for its cloud provider. */
