@@ -3,7 +3,7 @@ import type { ProblemRegistry } from './problem-registry.ts';
 
 /** A refusal of the cloud that concerns all callers: its kind, its name in the metric, and what to do about it. */
 type CloudRefusal = {
-  readonly kind: 'Forbidden' | 'ConfigInvalid' | 'CredentialsRefused';
+  readonly kind: 'Forbidden' | 'ConfigInvalid' | 'CredentialsRefused' | 'CredentialsMissing';
   readonly name: string;
   readonly message: string;
 };
@@ -13,31 +13,44 @@ export type CloudRefusalListener = (refusal: CloudRefusal) => void;
 
 const NOT_GRANTED: readonly string[] = ['UnauthorizedOperation', 'AuthFailure.UnauthorizedOperation'];
 const UNSUPPORTED_REGION = 'UnsupportedRegion';
-const NO_KEY = 'CREDENTIALS';
 
 /**
  * Tracks which calls the cloud forbids, from the results of their attempts: a missing right of the role, a key that is
- * not accepted, a wrong region. Each caller reports it for its own node; here it is reported once for all.
+ * not accepted, a wrong region; and whether there is a key at all. Each caller reports it for its own node; here it is reported once for all.
  */
 export class CloudRights implements CallObserver {
   readonly #problems: ProblemRegistry;
   /** The name of this program in messages. */
   readonly #program: string;
-  readonly #refused = new Set<string>();
-  listener: CloudRefusalListener = () => {};
+  readonly #refused = new Map<string, CloudRefusal>();
+  #listener: CloudRefusalListener = () => {};
 
   constructor(problems: ProblemRegistry, program: string) {
     this.#program = program;
     this.#problems = problems;
   }
 
+  /** Sets who hears of refusals, those before included. */
+  set listener(listener: CloudRefusalListener) {
+    this.#listener = listener;
+    for (const refusal of this.#refused.values()) listener(refusal);
+  }
+
+  onNoKey(text: string): void {
+    this.#note({ kind: 'CredentialsMissing', name: KEY, message: `${this.#program} has no key to the cloud: ${text}` });
+  }
+
   onAttempt({ action, code }: Pick<Parameters<CallObserver['onAttempt']>[0], 'action' | 'code'>): void {
     if (code === undefined) this.#granted(action);
     const refusal = code === undefined ? undefined : refusalOf(this.#program, action, code);
-    if (refusal === undefined || this.#refused.has(refusal.name)) return;
-    this.#refused.add(refusal.name);
+    if (refusal !== undefined) this.#note(refusal);
+  }
+
+  #note(refusal: CloudRefusal): void {
+    if (this.#refused.get(refusal.name)?.kind === refusal.kind) return;
+    this.#refused.set(refusal.name, refusal);
     this.#problems.report(reporterOf(refusal.name), [refusal]);
-    this.listener(refusal);
+    this.#listener(refusal);
   }
 
   /** Ends the refusals that a successful call disproves: key and region are good, and this call is granted. */
@@ -68,7 +81,7 @@ function refusalOf(program: string, action: string, code: string): CloudRefusal 
     const message = `the cloud knows no such region: ${detail}; set --region to the region of the VPC, such as ap-guangzhou`;
     return { kind: 'ConfigInvalid', name: REGION, message };
   }
-  if (!code.startsWith('AuthFailure') && code !== NO_KEY) return undefined;
+  if (!code.startsWith('AuthFailure')) return undefined;
   const message = `the cloud does not accept the key: ${detail}; check --credentials, and this machine's clock`;
   return { kind: 'CredentialsRefused', name: KEY, message };
 }

@@ -21,7 +21,7 @@ type RightsEvents = {
   record(event: Omit<EventInput, 'reason'> & { readonly reason: RightsReason }): void;
 };
 
-type RightsReason = 'Forbidden' | 'Unauthorized' | 'ConfigInvalid' | 'CredentialsRefused';
+type RightsReason = 'Forbidden' | 'Unauthorized' | 'ConfigInvalid' | 'CredentialsRefused' | 'CredentialsMissing';
 
 /**
  * Makes the reporter of calls that the cloud refuses to all callers: a log line and an event; the metric exists

@@ -104,10 +104,13 @@ function endpointOf(endpoint: string | undefined): Partial<TencentEndpoint> {
 }
 
 function noCloud(error: unknown): UserError {
-  const isRefused = isCloudError(error, 'credentials');
-  const next = isRefused
-    ? 'set TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY, or run where the instance has a role; or leave --cloud out'
-    : 'try again, or leave --cloud out';
   const reason = messageOf(error);
-  return new UserError('NO_CLOUD', `the cloud did not answer: ${reason}`, next, { cause: error });
+  return new UserError('NO_CLOUD', `the cloud did not answer: ${reason}`, nextAfter(error), { cause: error });
+}
+
+function nextAfter(error: unknown): string {
+  if (!isCloudError(error, 'credentials')) return 'try again, or leave --cloud out';
+  return error.code === 'CREDENTIALS'
+    ? 'set TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY, or run where the instance has a role; or leave --cloud out'
+    : "look at the key in TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY or of the instance's role, and at the clock of this machine; or leave --cloud out";
 }

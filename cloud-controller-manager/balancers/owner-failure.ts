@@ -53,8 +53,10 @@ function cureOf(error: CloudError, work: OwnerWork, kind: OwnerKind): string | u
   const { retry, scope } = error;
   const { object, mode, existing, securityGroups, listeners } = NAMES[kind];
   if (namesNothing(error)) return 'name what exists in the VPC of the cluster';
+  // Without a key the error says itself what to do.
+  if (error.code === 'CREDENTIALS') return undefined;
   if (retry === 'credentials')
-    return 'grant the key of the cloud what docs/cloud-controller-manager.md names under "Rights in the cloud"';
+    return 'the cloud does not accept the key of tke-cloud-controller-manager: look at --credentials, its Secret, and the clock of the machine';
   if (error.action === 'DeleteSecurityGroup' && retry === 'never')
     return 'take the security group off what else has it, and out of the rules of others';
   if (retry === 'never' && work === 'release')

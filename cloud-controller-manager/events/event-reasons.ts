@@ -30,6 +30,12 @@ export const CCM_EVENTS = {
     cause: 'the API server does not accept the token',
     cure: 'look at the ServiceAccount or the kubeconfig',
   },
+  CredentialsMissing: {
+    type: 'Warning',
+    objects: LOCK,
+    cause: 'there is no key to the cloud: the message names the sources that were asked',
+    cure: 'do what the message says: mostly the Secret `tke-eni-ipamd-credentials` with the entries `secretId` and `secretKey`, and a restart',
+  },
   CredentialsRefused: {
     type: 'Warning',
     objects: LOCK,

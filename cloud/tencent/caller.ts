@@ -23,6 +23,8 @@ export type CallObserver = {
     readonly tookMs: number;
     readonly code: string | undefined;
   }): void;
+  /** Called when no source gives a key to sign with; `text` says which were asked, and what to do. */
+  onNoKey?(text: string): void;
   /**
    * Called when a call has ended; `tookMs` includes its attempts and waits; `attempts` is 0 when it never left the
    * queue. `code` of the error that its caller gets, ABORTED when the caller gave up, undefined when it succeeded.

@@ -6,6 +6,7 @@ import type { CloudSettings } from './cloud-options.ts';
 import { credentialSourceOf } from './credentials/choose-source.ts';
 import type { CredentialSource } from './credentials/credential.ts';
 import { type HttpGet, systemHttpGet } from './credentials/fetch-sources.ts';
+import { noKeyCure } from './credentials/no-key-cure.ts';
 import { RegionError } from './region-error.ts';
 import type { Product } from './requests.ts';
 import { openSdkApi, type TencentEndpoint } from './sdk-api.ts';
@@ -18,7 +19,7 @@ type OpenCloudDeps = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly get: HttpGet;
   readonly observer?: CallObserver;
-  /** Name of the role session in the cloud's audit log. */
+  /** Name of the program: of its Deployment, and of the role session in the cloud's audit log. */
   readonly sessionName: string;
   /** @see TencentCloudSettings */
   readonly blindEvery?: number;
@@ -37,7 +38,7 @@ export async function connectCloud(
 ): Promise<TencentCloud> {
   const region = await findRegion(config, systemHttpGet);
   const { cloud, credentials } = openCloud(config, region, { ...deps, get: systemHttpGet });
-  // Calls without a key are repeated until they time out, and report only that. The reason is logged here once.
+  // Before the first call, which may be minutes away.
   credentials
     .get()
     .catch((error: unknown) =>
@@ -50,7 +51,10 @@ export async function connectCloud(
 export function openCloud(config: CloudSettings, region: string, deps: OpenCloudDeps): OpenCloud {
   const endpoint = endpointOf(config, region);
   const { clock, random, env, get, observer, blindEvery } = deps;
-  const credentials = credentialSourceOf({ ...config, sessionName: deps.sessionName }, { clock, env, get, endpoint });
+  const { sessionName } = deps;
+  const cure = noKeyCure(config, sessionName);
+  const onNoKey = observer?.onNoKey?.bind(observer);
+  const credentials = credentialSourceOf({ ...config, sessionName }, { clock, env, get, endpoint, cure, onNoKey });
   const api = openSdkApi(endpoint, credentials);
   const settings = { productPerSecond: config.productQps, ...(blindEvery === undefined ? {} : { blindEvery }) };
   const cloud = createTencentCloud({ api, clock, random, ...(observer && { observer }) }, settings);

@@ -202,6 +202,12 @@ export const IPAMD_EVENTS = {
     cause: 'a replica began or ended to lead; the message names it',
     cure: '',
   },
+  CredentialsMissing: {
+    type: 'Warning',
+    objects: ['ConfigMap'],
+    cause: 'there is no key to the cloud: the message names the sources that were asked',
+    cure: 'do what the message says: mostly the Secret `tke-eni-ipamd-credentials` with the entries `secretId` and `secretKey`, and a restart',
+  },
   CredentialsRefused: {
     type: 'Warning',
     objects: ['ConfigMap'],

@@ -129,7 +129,10 @@ export function forbiddenCalls(
   const all = [...refusalsOf(deps, name, keysOf(name, status, facts)), described];
   return all.flatMap(([key, refusal]) => {
     if (!key.startsWith('call/') || refusal === undefined || !FORBIDDEN.test(refusal.message)) return [];
-    const message = `the cloud forbids ${key.slice('call/'.length)}: ${refusal.message}`;
+    const call = key.slice('call/'.length);
+    const message = refusal.message.startsWith('CREDENTIALS')
+      ? `there is no key to the cloud for ${call}: ${refusal.message}`
+      : `the cloud forbids ${call}: ${refusal.message}`;
     const { requestId, afterMs } = refusal;
     return [{ problem: { reason: 'Forbidden', message, ...(requestId === undefined ? {} : { requestId }) }, afterMs }];
   });

@@ -39,16 +39,24 @@ export type CredentialDeps = {
   readonly get: HttpGet;
   /** The endpoint of STS; the same as that of the other products. */
   readonly endpoint: TencentEndpoint;
+  /** What to do where there is no key, for people; absent: the caller says it. */
+  readonly cure?: string;
+  /** Called when there is no key, and why. */
+  readonly onNoKey?: ((text: string) => void) | undefined;
 };
 
 /**
  * Creates the source that the settings name. It fetches nothing before its first use, and renews credentials by itself.
  */
 export function credentialSourceOf(settings: CredentialSettings, deps: CredentialDeps): CredentialSource {
-  const source = createRotatingSource(deps.clock, fetcherOf(settings, deps));
+  const { clock, cure, onNoKey: onNone } = deps;
+  const source = createRotatingSource(clock, fetcherOf(settings, deps), {
+    onNone,
+    ...(cure !== undefined && { cure }),
+  });
   if (settings.stsRoleArn === '') return source;
   const role = { roleArn: settings.stsRoleArn, sessionName: settings.sessionName };
-  return createRotatingSource(deps.clock, fromRoleOf(source, role, deps.endpoint));
+  return createRotatingSource(clock, fromRoleOf(source, role, deps.endpoint), { onNone });
 }
 
 /** Assumes a role with a key that may be rotated at any time: after one refusal the key is fetched again. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../runtime/clock.ts';
 import { messageOf } from '../../../runtime/error-text.ts';
 import { classifyError } from '../../classify-error.ts';
+import { isCloudError } from '../../cloud-error.ts';
 import type { Credential, CredentialSource, FetchCredential, FetchedCredential } from './credential.ts';
 
 /** When a credential is fetched again. */
@@ -12,6 +13,10 @@ type RotationSettings = {
    * seconds.
    */
   readonly rereadMs?: number;
+  /** What to do where there is no credential, for people. */
+  readonly cure?: string;
+  /** Called when there is none, and why. A credential that is refused is there. */
+  readonly onNone?: ((text: string) => void) | undefined;
 };
 
 const RENEW_BEFORE_MS = 300_000;
@@ -102,7 +107,11 @@ export function createRotatingSource(
       try {
         return await startRenewal();
       } catch (error) {
-        const text = messageOf(error);
+        // The key that this one is got with is missing, or refused.
+        if (isCloudError(error, 'credentials')) throw error;
+        const { cure, onNone } = settings;
+        const text = isCloudError(error) || cure === undefined ? messageOf(error) : `${messageOf(error)}. ${cure}`;
+        onNone?.(text);
         throw classifyError({ code: 'CREDENTIALS', action: 'GetCredential', text }, error);
       }
     },
