@@ -60,7 +60,7 @@ export type RoutePlan = {
   readonly faults: readonly RouteFault[];
   /** Nodes to which a route leads that is not kept here, as by a setting that is wrong: they work as they are. */
   readonly notKept: readonly RouteFault[];
-  /** Networks for which the place has no room. */
+  /** Networks for which the place has no capacity. */
   readonly full: readonly (WantedRoute & RouteFault)[];
 };
 

@@ -48,8 +48,8 @@ export class DescribedInstances implements NodeInstances {
   #foundVpcId: string | undefined;
   /** As it is on the lock. */
   #notedVpcId: string | undefined;
-  /** What was wrong with --vpc-id when it was told last. */
-  #toldFault: string | undefined;
+  /** What was wrong with --vpc-id when it was reported last. */
+  #reportedFault: string | undefined;
   #isReady = false;
 
   constructor(deps: InstanceDeps) {
@@ -170,8 +170,8 @@ export class DescribedInstances implements NodeInstances {
       }),
     );
     const fault = this.vpcFault;
-    if (fault !== this.#toldFault) this.#deps.onVpcFault(fault);
-    this.#toldFault = fault;
+    if (fault !== this.#reportedFault) this.#deps.onVpcFault(fault);
+    this.#reportedFault = fault;
     if (failure !== undefined) log.warn('instances of Nodes were not described, will try again', { error: failure });
     if (isNew || this.vpcId !== vpcIdBefore) this.#notify();
   }
