@@ -101,7 +101,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const readiness: Readiness = { notReady: 'the agent is starting' };
   const endpoints = await openEndpoints(config, components, readiness);
 
-  const cluster = joinCluster(config, components, runtime);
+  const cluster = joinCluster(config, components, runtime, readiness);
   restoreState(config, state, journal.load());
   const inForce = () => state.supply;
   const supply = cluster?.supply ?? openSupplyFile(config.supplyFile, { clock, log, inForce });
@@ -392,7 +392,8 @@ async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: 
   const status = () => statusOf(state, notReadyReason(readiness));
   return await serveHttpEndpoints(config.metricsAddress, {
     liveness: () => livenessOf(readiness.passStartedMs, useCases.clock.monotonicMs()),
-    readiness: () => status()?.msg,
+    // Of these two STATUS has the first alone: kubelet would take the node away from Pods that can be served.
+    readiness: () => status()?.msg ?? readiness.whyApiUnready?.(),
     registry: {
       contentType: metrics.registry.contentType,
       metrics: () => {

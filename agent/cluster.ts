@@ -1,6 +1,8 @@
 import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../crd/names.ts';
+import { type CallFailure, CallFailures, describeCallFailure } from '../kube/call-failures.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { describeMissingRight, trackRights } from '../kube/track-rights.ts';
+import { runInBackground } from '../runtime/background.ts';
 import type { Fault } from '../runtime/decode.ts';
 import { invariant } from '../runtime/invariant.ts';
 import { acceptPodCidrs } from './bridge/accept-pod-cidr.ts';
@@ -9,6 +11,7 @@ import type { AgentConfig } from './config/options.ts';
 import { countDirectWaiting } from './direct/count-direct-waiting.ts';
 import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
 import { followNode } from './follow/follow-node.ts';
+import { keepRefusedCondition, type ShownCondition } from './follow/refused-condition.ts';
 import type { Journal } from './journal/journal-content.ts';
 import type { WarmTargets } from './journal/supply.ts';
 import type { Metrics } from './observability/metrics.ts';
@@ -21,6 +24,7 @@ import { openStaticIpLookup } from './pods/static-ip-lookup.ts';
 import type { OutsideDemand } from './pool/demand.ts';
 import type { Occurrence, OperationLog } from './recorder/operation-log.ts';
 import type { NodeState } from './state/node-state.ts';
+import { AGENT_ROLE, isNeededByPods, whyApiUnready } from './supply/api-failures.ts';
 import { type CiliumNodeSource, openCiliumNodeSource } from './supply/cilium-node-source.ts';
 import { NODE_OWNERS } from './supply/cilium-supply.ts';
 import { decideReadiness } from './supply/decide-readiness.ts';
@@ -46,7 +50,7 @@ type ClusterDeps = {
  * rest of the agent never waits for it.
  */
 export type ClusterConnection = {
-  readonly supply: Omit<NecSource, 'publish'>;
+  readonly supply: Omit<NecSource, 'publish' | 'asked'>;
   /** Undefined where another program wires the Pods. */
   readonly pods: PodView | undefined;
   readonly events: NodeEvents;
@@ -60,6 +64,12 @@ export type ClusterConnection = {
   publish(isReady: () => boolean, signal: AbortSignal): Promise<void>;
   /** Milliseconds since the API server last answered, monotonic; infinite when it never did. */
   silenceMs(): number;
+  /** What the API server refuses now, or has not answered well for long; empty when all is well. */
+  apiFailures(): readonly CallFailure[];
+  /** Why `/readyz` is not ready as far as the API server is concerned. */
+  whyUnready(): string | undefined;
+  /** Number of addresses that the NodeENIConfig says are wanted, undefined before the first write; absent where the agent writes none. */
+  asked?(): number | undefined;
   close(): void;
 };
 
@@ -73,15 +83,11 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   const { clock, log } = runtime;
   const random = runtime.random ?? (() => 0.5);
   const events = runtime.events ?? NO_EVENTS;
-  const missingRights = new Map<string, string>();
+  const { apiFailures = new CallFailures(clock) } = runtime;
   const kube = trackRights(deps.kube, (right, error) => {
     metrics.missingRight(right, error !== undefined);
-    if (error === undefined) {
-      missingRights.delete(right);
-      return log.info('a right is there again', { right });
-    }
-    const message = describeMissingRight(right, error, 'tke-eni-agent');
-    missingRights.set(right, message);
+    if (error === undefined) return log.info('a right is there again', { right });
+    const message = describeMissingRight(right, error, AGENT_ROLE);
     log.error('a right is missing', { right, detail: message });
     return events.report('Warning', 'Forbidden', message);
   });
@@ -96,14 +102,20 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   const supply = cilium ?? nec;
   invariant(supply !== undefined, 'there is one source of supply');
   const followed = config.role === 'uplinks' ? undefined : followPods(deps, kube, follow);
-  // While there is no supply, a missing right is the reason to report: only a person can grant it.
-  state.supplyWaitsFor = () =>
-    supply.waitsFor() === undefined ? supply.notReadyReason() : ([...missingRights.values()][0] ?? supply.waitsFor());
+  // A refusal comes first: only a person can end it, and ipamd does not know what it could not be asked for.
+  state.supplyWaitsFor = () => {
+    const waitsFor = supply.waitsFor();
+    const failure = apiFailures.list().find((one) => waitsFor !== undefined || isNeededByPods(one));
+    if (failure === undefined) return waitsFor ?? supply.notReadyReason();
+    return describeCallFailure(failure, clock.monotonicMs(), AGENT_ROLE);
+  };
   const hasBlocks = config.podCidrs.length === 0 && config.role !== 'uplinks' && cilium === undefined;
   const changed = (cause: string): void => state.kickPass(cause);
+  const refused = followRefusals(deps, kube, () => apiFailures.list());
   const endNode = followNode({
     ...follow,
-    accept: ({ podCidrs, internalIps }) => {
+    accept: ({ podCidrs, internalIps, refused: shown }) => {
+      refused.shown = shown;
       acceptNodeIps(state, internalIps, changed);
       if (hasBlocks) acceptPodCidrs({ ...deps, events, log, changed }, podCidrs);
     },
@@ -130,8 +142,15 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
       await publish(deps, { supply: nec, life, random, isReady, warm, outside, direct }, signal);
     },
     silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
+    apiFailures: () => apiFailures.list(),
+    whyUnready: () => {
+      const isHeard = Number.isFinite(supply.lastContactMs);
+      return whyApiUnready({ isHeard, failures: apiFailures }, clock.monotonicMs());
+    },
+    ...(nec === undefined || config.role === 'uplinks' ? {} : { asked: () => nec.asked() }),
     close: () => {
       endNode();
+      refused.close();
       followed?.close();
       supply.close();
     },
@@ -146,6 +165,19 @@ function acceptNodeIps(state: NodeState, ips: readonly string[], changed: (cause
   if (ips.length === 0 || ips.join() === state.nodeIps.join()) return;
   state.nodeIps = ips;
   changed('addresses of the Node');
+}
+
+/** Keeps the Node's condition about refusals until `close`; `shown` is what the Node says now. */
+function followRefusals(
+  { config: { nodeName }, runtime: { clock, log } }: ClusterDeps,
+  kube: KubeClient,
+  failures: () => readonly CallFailure[],
+): { shown: ShownCondition | undefined | 'unknown'; close(): void } {
+  const closing = new AbortController();
+  const known: ReturnType<typeof followRefusals> = { shown: 'unknown', close: () => closing.abort('closed') };
+  const kept = keepRefusedCondition({ kube, nodeName, clock, log, failures, shown: () => known.shown }, closing.signal);
+  runInBackground('keeping the condition of the Node', kept);
+  return known;
 }
 
 function openNec(state: NodeState, follow: Follow, onFaults: OnFaults): NecSource {

@@ -3,6 +3,7 @@ import { networkPrefix } from '../dataplane/ip-prefix.ts';
 import type { Kernel } from '../dataplane/kernel.ts';
 import { letGo } from '../dataplane/let-go.ts';
 import { BRIDGE_IFINDEX } from '../dataplane/numbers.ts';
+import type { CallFailures } from '../kube/call-failures.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { LinkMessage } from '../netlink/link-message.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -70,6 +71,8 @@ export type AgentRuntime = {
   readonly random?: () => number;
   /** The API server; required when supply comes from the cluster. */
   readonly kube?: KubeClient;
+  /** What the API server answered badly to `kube`, and to who writes `events`. */
+  readonly apiFailures?: CallFailures;
   /** Records events for people. */
   readonly events?: NodeEvents;
   /** Returns how the API server was used so far. */

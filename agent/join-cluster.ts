@@ -10,19 +10,24 @@ import { readEips } from './device-plugin/count-eips.ts';
 import { type DevicePlugin, startDevicePlugin } from './device-plugin/device-plugin.ts';
 import { NO_EVENTS } from './events/node-events.ts';
 import { readServers } from './node/read-servers.ts';
+import type { Readiness } from './ops/readiness.ts';
 import type { AcceptSupplyDeps } from './supply/accept-supply.ts';
 import { refuseSupply } from './supply/refuse-supply.ts';
 import { enisInUse } from './supply/why-contradicted.ts';
 
-/** Follows the node's objects when supply comes from the cluster; undefined when it does not. */
+/** Follows the node's objects when supply comes from the cluster, and lets `/readyz` follow the API server; undefined when it does not. */
 export function joinCluster(
   config: AgentConfig,
   { state, metrics, useCases, operationLog }: AgentComponents,
   runtime: AgentRuntime,
+  readiness: Readiness,
 ): ClusterConnection | undefined {
   if (config.supplySource === 'file') return undefined;
   invariant(runtime.kube !== undefined, 'whoever starts an agent of a cluster gives it the API server');
-  return openCluster({ config, runtime, state, metrics, operationLog, kube: runtime.kube, journal: useCases.journal });
+  const { kube } = runtime;
+  const cluster = openCluster({ config, runtime, state, metrics, operationLog, kube, journal: useCases.journal });
+  readiness.whyApiUnready = cluster.whyUnready;
+  return cluster;
 }
 
 /** Starts to report to kubelet how many addresses the node may have; undefined without a cluster or without kubelet. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
+import { CallFailures } from '../kube/call-failures.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
 import { openConfiguredClient } from '../kube/open-configured-client.ts';
 import { warmThreadPool } from '../netlink/netns.ts';
@@ -24,6 +25,7 @@ import { checkDescriptors } from './host/check-descriptors.ts';
 import { withdrawConflist } from './install/conflist.ts';
 import { JournalError } from './journal/journal-error.ts';
 import { createKubeTally } from './ops/kube-tally.ts';
+import { trackAgentCalls } from './supply/api-failures.ts';
 import { uninstall } from './uninstall/uninstall.ts';
 import { readUninstallConfig, type UninstallConfig } from './uninstall/uninstall-config.ts';
 
@@ -76,13 +78,15 @@ async function start(config: AgentConfig, runtime: DaemonRuntime): Promise<Runni
 function createClusterRuntime(
   config: AgentConfig,
   runtime: DaemonRuntime,
-): Required<Pick<AgentRuntime, 'kube' | 'events' | 'kubeUse'>> {
+): Required<Pick<AgentRuntime, 'kube' | 'apiFailures' | 'events' | 'kubeUse'>> {
   const { nodeName } = config;
   const { clock, log } = runtime;
   const tally = createKubeTally({ qps: config.kubeClientQps, burst: config.kubeClientBurst }, clock);
-  const kube = openConfiguredClient(NAME, config, { ...runtime, env: process.env, observer: tally.observer });
+  const apiFailures = new CallFailures(clock);
+  const client = openConfiguredClient(NAME, config, { ...runtime, env: process.env, observer: tally.observer });
+  const kube = trackAgentCalls(client, apiFailures);
   const recorder = createEventRecorder({ ...runtime, client: kube, component: NAME, host: nodeName });
-  return { kube, kubeUse: tally.use, events: openNodeEvents(recorder, nodeName, log) };
+  return { kube, apiFailures, kubeUse: tally.use, events: openNodeEvents(recorder, nodeName, log) };
 }
 
 runProgram(process, main, (error) => error instanceof AgentError || error instanceof JournalError);

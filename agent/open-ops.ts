@@ -31,7 +31,7 @@ export type OpsDeps = {
   readonly readiness: Readiness;
   readonly loop: Pick<RepairLoop, 'pass' | 'runExclusive' | 'kick'>;
   /** Undefined without a cluster. */
-  readonly cluster: Pick<ClusterConnection, 'warm' | 'outside' | 'silenceMs'> | undefined;
+  readonly cluster: Pick<ClusterConnection, 'warm' | 'outside' | 'silenceMs' | 'apiFailures' | 'asked'> | undefined;
   /** When the agent started, monotonic milliseconds. */
   readonly startedMs: number;
 };
@@ -59,6 +59,7 @@ export function openOps(deps: OpsDeps): OpsUseCases {
         ...(runtimeHandlers ? { handlers: await listRuntimeHandlers(components.view) } : {}),
         bootMs: useCases.clock.bootMs(),
         cooldownMs: config.ipCooldownMs,
+        ...(cluster?.asked === undefined ? {} : { asked: cluster.asked }),
         warm: cluster?.warm() ?? state.supply?.warm ?? NO_WARM,
         outside: cluster?.outside() ?? { waiting: state.addsWaiting.size, floor: 0 },
       }),
@@ -90,6 +91,7 @@ async function summary({ config, runtime, components, readiness, cluster, starte
     ],
     lastPass: readiness.lastPass,
     kube: kube === undefined || cluster === undefined ? undefined : { ...kube, silenceMs: cluster.silenceMs() },
+    apiFailures: cluster?.apiFailures() ?? [],
     watchers: hub.watchers,
     programs: components.programs,
   });

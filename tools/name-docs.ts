@@ -1,5 +1,6 @@
 import {
   AGENT_LIFE_ANNOTATION,
+  AGENT_REFUSED_CONDITION,
   ALLOW_RELEASE_ANNOTATION,
   API_GROUP,
   APPLIED_POLICY_ANNOTATION,
@@ -311,6 +312,11 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
     DIRECT_ENI_CONDITION,
     'condition of a Node',
     'whether a node that is to serve exclusive ENIs serves none; with `--enable-node-condition`. Other nodes do not have it',
+  ],
+  [
+    AGENT_REFUSED_CONDITION,
+    'condition of a Node',
+    'whether the API server refuses its agent what Pods need, and the sentence of the API server; a node whose agent was never refused anything has none',
   ],
 ];
 

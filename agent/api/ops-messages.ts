@@ -88,6 +88,16 @@ export type WaitingAdd = MessageOf<typeof WAITING_ADD>;
 /** WAITING_ADD to encode: missing fields get their defaults. */
 export type WaitingAddInit = InitOf<typeof WAITING_ADD>;
 
+/** The demand that the node's object at the API server has. */
+export const ASKED_ADDRESSES = {
+  known: { number: 1, type: 'bool' },
+  addresses: { number: 2, type: 'uint32' },
+} as const satisfies MessageTable;
+/** ASKED_ADDRESSES, decoded. */
+export type AskedAddresses = MessageOf<typeof ASKED_ADDRESSES>;
+/** ASKED_ADDRESSES to encode: missing fields get their defaults. */
+export type AskedAddressesInit = InitOf<typeof ASKED_ADDRESSES>;
+
 /** Reply to PoolRequest. */
 export const POOL_REPLY = {
   addresses: { number: 1, type: 'message', message: POOL_ADDRESS, repeated: true },
@@ -103,6 +113,7 @@ export const POOL_REPLY = {
   hasSupply: { number: 11, type: 'bool' },
   cooldownMs: { number: 12, type: 'uint64' },
   agentVersion: { number: 13, type: 'string' },
+  asked: { number: 14, type: 'message', message: ASKED_ADDRESSES },
 } as const satisfies MessageTable;
 /** POOL_REPLY, decoded. */
 export type PoolReply = MessageOf<typeof POOL_REPLY>;
@@ -200,6 +211,25 @@ export type FastPath = MessageOf<typeof FAST_PATH>;
 /** FAST_PATH to encode: missing fields get their defaults. */
 export type FastPathInit = InitOf<typeof FAST_PATH>;
 
+/** A kind of call of the agent to the API server without a good answer. */
+export const API_FAILURE = {
+  call: { number: 1, type: 'string' },
+  kind: { number: 2, type: 'string' },
+  code: { number: 3, type: 'string' },
+  httpStatus: { number: 4, type: 'uint32' },
+  text: { number: 5, type: 'string' },
+  ageMs: { number: 6, type: 'uint64' },
+  lastAgeMs: { number: 7, type: 'uint64' },
+  count: { number: 8, type: 'uint32' },
+  next: { number: 9, type: 'string' },
+  summary: { number: 10, type: 'string' },
+  isNeededByPods: { number: 11, type: 'bool' },
+} as const satisfies MessageTable;
+/** API_FAILURE, decoded. */
+export type ApiFailure = MessageOf<typeof API_FAILURE>;
+/** API_FAILURE to encode: missing fields get their defaults. */
+export type ApiFailureInit = InitOf<typeof API_FAILURE>;
+
 /** Reply to SummaryRequest. */
 export const SUMMARY_REPLY = {
   agentVersion: { number: 1, type: 'string' },
@@ -230,6 +260,7 @@ export const SUMMARY_REPLY = {
   bridge: { number: 26, type: 'message', message: BRIDGE_PODS },
   role: { number: 27, type: 'string' },
   fastPath: { number: 28, type: 'message', message: FAST_PATH },
+  apiFailures: { number: 29, type: 'message', message: API_FAILURE, repeated: true },
 } as const satisfies MessageTable;
 /** SUMMARY_REPLY, decoded. */
 export type SummaryReply = MessageOf<typeof SUMMARY_REPLY>;

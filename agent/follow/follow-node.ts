@@ -1,16 +1,20 @@
 import { parseCidr } from '../../crd/ip-text.ts';
+import { AGENT_REFUSED_CONDITION } from '../../crd/names.ts';
 import { isAddress } from '../../dataplane/ip-prefix.ts';
 import { type InformerOptions, openInformer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
+import type { ShownCondition } from './refused-condition.ts';
 
 /** What the agent reads of its Node object. */
 type OwnNode = {
   readonly podCidrs: readonly string[];
   /** Its addresses of type InternalIP. */
   readonly internalIps: readonly string[];
+  /** What it says of refusals of the agent; undefined without that condition. */
+  readonly refused?: ShownCondition;
 };
 
 /** Dependencies of following the Node object. */
@@ -51,6 +55,19 @@ export function ownNodeOf({ spec, status }: KubeObject): OwnNode {
   return {
     podCidrs: [...new Set(cidrs)].slice(0, MAX_PER_NODE),
     internalIps: [...new Set(ips)].slice(0, MAX_PER_NODE),
+    ...refusedConditionOf(recordOf(status)['conditions']),
+  };
+}
+
+function refusedConditionOf(conditions: unknown): Pick<OwnNode, 'refused'> {
+  const found = listOf(conditions)
+    .map(recordOf)
+    .find(({ type }) => type === AGENT_REFUSED_CONDITION);
+  if (found === undefined) return {};
+  const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+  const { status, reason, lastTransitionTime } = found;
+  return {
+    refused: { status: textOf(status), reason: textOf(reason), lastTransitionTime: textOf(lastTransitionTime) },
   };
 }
 

@@ -12,6 +12,8 @@ type PoolView = {
   readonly cooldownMs: number;
   readonly warm: WarmTargets;
   readonly outside: OutsideDemand;
+  /** Returns the demand that the API server has; absent without a cluster. */
+  readonly asked?: () => number | undefined;
   /** Handlers of the runtime by container id; absent unless they were asked for. */
   readonly handlers?: ReadonlyMap<string, string>;
 };
@@ -30,6 +32,7 @@ export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
     enis: (state.supply?.enis ?? []).map((eni) => eniMessage(state, eni, byEni.get(eni.eniId) ?? [])),
     ...{ warmMin: warm.min, warmMax: warm.max, limit: warm.limit ?? 0 },
     demand: state.pool.demand(warm, view.outside).desired,
+    asked: askedOf(view),
     waiting: [...state.addsWaiting].map(([key, { podNamespace, podName }]) => ({
       ...splitKey(key),
       podNamespace,
@@ -41,6 +44,12 @@ export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
     hasSupply: state.supply !== undefined,
     cooldownMs: view.cooldownMs,
   };
+}
+
+function askedOf({ asked }: PoolView): PoolReplyInit['asked'] {
+  if (asked === undefined) return undefined;
+  const addresses = asked();
+  return addresses === undefined ? { known: false } : { known: true, addresses };
 }
 
 type Item<T extends readonly unknown[] | undefined> = NonNullable<T>[number];

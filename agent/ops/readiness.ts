@@ -9,6 +9,8 @@ export type Readiness = {
   filesProblem?: string | undefined;
   /** Files that other programs keep replacing. */
   contestedFiles?: readonly string[];
+  /** Why the API server lets no rollout go on; it keeps no ADD from being served. Absent without a cluster. */
+  whyApiUnready?: () => string | undefined;
   /** When the running pass began, monotonic milliseconds. */
   passStartedMs?: number | undefined;
   lastPass?: LastPass;

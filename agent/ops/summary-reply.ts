@@ -1,8 +1,10 @@
 import type { FlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
 import type { GrWiring } from '../../dataplane/network.ts';
+import { type CallFailure, describeCallFailure, nextStepOf } from '../../kube/call-failures.ts';
 import type { CniFailure } from '../api/cni-failure.ts';
 import type { SummaryReplyInit } from '../api/ops-messages.ts';
 import type { NodeState } from '../state/node-state.ts';
+import { AGENT_ROLE, isNeededByPods } from '../supply/api-failures.ts';
 import { computeCallStats, type MetricSamples, sumMetric } from './sum-metrics.ts';
 
 /** The result of the last repair pass. */
@@ -43,6 +45,8 @@ export type SummaryView = {
   readonly lastPass: LastPass | undefined;
   /** Undefined where supply does not come from the API server. */
   readonly kube: (KubeUse & { readonly silenceMs: number }) | undefined;
+  /** What the API server refuses now, or has not answered well for long. */
+  readonly apiFailures: readonly CallFailure[];
   readonly watchers: number;
   /** Undefined while the fast path is off. */
   readonly programs: Pick<FlowPrograms, 'flows' | 'epoch'> | undefined;
@@ -75,6 +79,7 @@ export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyI
     lastPassCause: lastPass?.cause ?? '',
     overruns: total('tke_eni_notification_overruns_total'),
     forcedReuse: total('tke_eni_forced_reuse_total'),
+    apiFailures: view.apiFailures.map((failure) => failureMessage(failure, monotonicMs)),
     watchers: view.watchers,
     supplyEpoch: Math.max(0, state.supply?.epoch ?? 0),
     bridge: state.isBridgeUsed ? bridgeMessage(state, view.grWiring) : undefined,
@@ -110,6 +115,18 @@ function fastPathMessage(
     ...{ wanted, mode, why, ageMs: Math.max(0, Math.round(monotonicMs - sinceMs)) },
     flows: programs?.flows().length ?? 0,
     epoch: programs?.epoch() ?? ended,
+  };
+}
+
+function failureMessage(failure: CallFailure, nowMs: number): NonNullable<SummaryReplyInit['apiFailures']>[number] {
+  const { call, kind, code, status = 0, text, sinceMs, lastMs, count } = failure;
+  return {
+    ...{ call, kind, code, text, count, httpStatus: status },
+    ageMs: Math.max(0, Math.round(nowMs - sinceMs)),
+    lastAgeMs: Math.max(0, Math.round(nowMs - lastMs)),
+    next: nextStepOf(failure, AGENT_ROLE),
+    summary: describeCallFailure(failure, nowMs, AGENT_ROLE),
+    isNeededByPods: isNeededByPods(failure),
   };
 }
 

@@ -58,6 +58,8 @@ export type NecSource = SupplySource & {
   waitsFor(): string | undefined;
   /** Returns what ipamd reports while supply does not meet demand: `NodeENIConfig n1: SubnetExhausted: no free …`. */
   notReadyReason(): string | undefined;
+  /** Number of addresses that the object says the node wants; undefined without an object, or before the first write. */
+  asked(): number | undefined;
   /** When the API server last answered, monotonic milliseconds. */
   readonly lastContactMs: number;
   /** The object's uid, for events about it. */
@@ -130,6 +132,11 @@ class KubeNecSource implements NecSource {
   notReadyReason(): string | undefined {
     const reason = this.#object === undefined ? undefined : notReadyReasonOf(this.#object);
     return reason === undefined ? undefined : `NodeENIConfig ${this.#options.nodeName}: ${reason}`;
+  }
+
+  asked(): number | undefined {
+    const read = this.#object === undefined ? undefined : readNodeEniConfig(this.#object);
+    return read === undefined ? undefined : observedNecOf(read.config, read.damaged).spec.desired;
   }
 
   subscribe(listener: (event: SupplyEvent) => void): () => void {

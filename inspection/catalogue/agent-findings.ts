@@ -16,6 +16,20 @@ export const AGENT_FINDINGS = {
     severity: 'error',
     isOurs: false,
   },
+  'api-refused': {
+    title: 'The API server refuses a call of the agent',
+    why: 'What the agent wants is not asked for: when the addresses that the node has are in use, the next Pod stays in ContainerCreating.',
+    cure: 'See the sentence of the API server: a right that the ClusterRole lacks, a token, an admission webhook or policy; runbook TkeEniMissingRight.',
+    severity: 'error',
+    isOurs: false,
+  },
+  'api-failing': {
+    title: 'The API server has not answered a call of the agent well for half a minute',
+    why: 'The node serves Pods from what it has, and asks for nothing more.',
+    cure: 'See whether the node reaches the API server by the address that the agent has, its clock, and the webhooks that the API server calls; runbook TkeEniApiServerSilent.',
+    severity: 'warning',
+    isOurs: false,
+  },
   'repair-fight': {
     title: 'Some program undoes what the agent repairs',
     why: 'The agent waits up to three seconds between two tries of such a repair, so that two programs do not use up the node: meanwhile the change of the other program stays.',

@@ -64,6 +64,7 @@ function opsOf(t: ExecutionContext, { config, cluster, readiness, runtime }: Cha
             warm: () => ({ min: 1, max: 1 }),
             outside: () => ({ waiting: 0, floor: 0 }),
             silenceMs: () => 0,
+            apiFailures: () => [],
             ...cluster,
           },
     startedMs: 1_000,

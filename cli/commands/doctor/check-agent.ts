@@ -1,3 +1,4 @@
+import type { ApiFailure } from '../../../agent/api/ops-messages.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
@@ -8,8 +9,16 @@ import type { DoctorFacts } from './doctor-facts.ts';
 /** Checks that the agent answers, can serve an ADD and can repair. */
 export const AGENT_CHECK: Check = {
   id: 'agent',
-  scope: 'the agent answers on its socket, could serve an ADD, and no program undoes its repairs',
-  finds: ['agent-dead', 'agent-not-ready', 'repair-fight', 'repair-failing', 'agent-privileged'],
+  scope: 'it answers, could serve an ADD, is refused nothing by the API server, and no program undoes its repairs',
+  finds: [
+    'agent-dead',
+    'agent-not-ready',
+    'api-refused',
+    'api-failing',
+    'repair-fight',
+    'repair-failing',
+    'agent-privileged',
+  ],
   evaluate: ({ node, socket, status, agentProcess }) =>
     whenKnown(socket, ({ path, problem }) => {
       if (problem !== undefined) {
@@ -20,7 +29,7 @@ export const AGENT_CHECK: Check = {
       }
       const privileged = privilegedOf(agentProcess);
       if (status.kind === 'unknown') return done(privileged, [`it answers; its status is not known: ${status.why}`]);
-      const { code, message, details, held, lastPassError } = status.value;
+      const { code, message, details, held, lastPassError, apiFailures = [] } = status.value;
       const reason = [message, details].filter((text) => text !== '').join(': ');
       const notReady = {
         what: `the agent says (CNI code ${code}): ${reason}`,
@@ -37,6 +46,7 @@ export const AGENT_CHECK: Check = {
       return done(
         [
           ...(code === 0 ? [] : [finding('agent-not-ready', { ...notReady, subjects: [] })]),
+          ...apiFailures.map((failure) => failureOf(node, failure)),
           ...fights,
           ...(lastPassError === '' ? [] : [finding('repair-failing', { ...failing, subjects: [] })]),
           ...privileged,
@@ -45,6 +55,17 @@ export const AGENT_CHECK: Check = {
       );
     }),
 };
+
+function failureOf(node: DoctorFacts['node'], { kind, call, summary, isNeededByPods }: ApiFailure): Finding {
+  const look = agentPodCommand(node, 'get');
+  const [verb = '', resource = ''] = call.split(' ');
+  const whoMay = `kubectl auth can-i ${verb} ${resource} --as=system:serviceaccount:kube-system:tke-eni-agent`;
+  const fix = kind === 'refused' && resource !== '' ? [whoMay, look] : ['kubectl get --raw /readyz', look];
+  return finding(kind === 'refused' ? 'api-refused' : 'api-failing', {
+    ...{ what: summary, fix, subjects: [] },
+    ...(isNeededByPods ? {} : { severity: 'warning' as const }),
+  });
+}
 
 /** Outside a container all root processes have every capability, and no manifest decides about that. */
 function privilegedOf(fact: DoctorFacts['agentProcess']): readonly Finding[] {

@@ -1,4 +1,4 @@
-import type { BridgePods, FastPath } from '../../../agent/api/ops-messages.ts';
+import type { ApiFailure, BridgePods, FastPath } from '../../../agent/api/ops-messages.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import type { Known, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { IptablesFacts } from '../../../inspection/node/parse-iptables-rules.ts';
@@ -71,6 +71,8 @@ export type AgentStatus = {
   readonly held: readonly string[];
   /** Error of its last repair pass; '' when it succeeded. */
   readonly lastPassError: string;
+  /** What the API server refuses the agent now, or has not answered well for long; absent: nothing. */
+  readonly apiFailures?: readonly ApiFailure[];
   /** GlobalRoute Pods; undefined where there are none, and none would be by default. */
   readonly bridge?: BridgePods;
   /** Undefined where it is not asked for. */

@@ -92,12 +92,12 @@ type StatusAnswer =
 async function readStatus(place: AgentPlace): Promise<StatusAnswer> {
   try {
     using client = await openOpsClient(place);
-    const { status, held, lastPassError, bridge, fastPath } = await client.summary();
+    const { status, held, lastPassError, bridge, fastPath, apiFailures } = await client.summary();
     if (status === undefined) return { status: unknown('the agent did not report it', 'tke-eni status') };
     const { code, msg: message, details } = status;
     return {
       status: known({
-        ...{ code, message, details, held, lastPassError },
+        ...{ code, message, details, held, lastPassError, apiFailures },
         ...(bridge === undefined ? {} : { bridge }),
         ...(fastPath === undefined ? {} : { fastPath }),
       }),

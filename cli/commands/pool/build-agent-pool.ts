@@ -25,6 +25,7 @@ export function buildAgentPool(reply: PoolReply, nodeName: string, bridge?: Brid
     enis: reply.enis.map(eniOf),
     warm: { min: reply.warmMin, max: reply.warmMax, ...(reply.limit === 0 ? {} : { limit: reply.limit }) },
     demand: reply.demand,
+    ...(reply.asked === undefined ? {} : { asked: reply.asked.known ? reply.asked.addresses : 0 }),
     waiting: reply.waiting.map(({ containerId, podNamespace, podName }) =>
       podName === '' ? containerId : `${podNamespace}/${podName}`,
     ),

@@ -85,8 +85,10 @@ export type PoolView = {
   /** Blocks of GlobalRoute Pods, the present one first; absent where there are none. */
   readonly blocks?: readonly BlockView[];
   readonly warm?: { readonly min: number; readonly max: number; readonly limit?: number };
-  /** Demand: the number of addresses that the node requests. */
+  /** Demand: the number of addresses that the node should have. */
   readonly demand?: number;
+  /** The part of it that the API server has, 0 before the first write; absent where the agent writes none, or is too old. */
+  readonly asked?: number;
   /** ADDs that wait for an address: 'namespace/name' or container ids. */
   readonly waiting?: readonly string[];
   readonly supplyEpoch?: number;

@@ -92,15 +92,20 @@ function usesText(counts: UseCounts, uses: readonly AddressUse[]): string {
     .join(', ');
 }
 
-function demandText({ role, warm, demand, supplyEpoch }: PoolView): string {
+function demandText({ role, warm, demand, asked, supplyEpoch }: PoolView): string {
   const epoch = supplyEpoch === undefined ? 'no supply' : `supply epoch ${supplyEpoch}`;
   if (role === 'uplinks') return `role uplinks: another program gives them to Pods, the CiliumNode has which; ${epoch}`;
   const texts: string[] = [];
   if (warm !== undefined) texts.push(`kept warm: ${warm.min} to ${warm.max}`);
   if (warm?.limit !== undefined) texts.push(`at most ${warm.limit}`);
-  if (demand !== undefined) texts.push(`asked for: ${demand}`);
+  if (demand !== undefined) texts.push(requestText(demand, asked));
   texts.push(epoch);
   return texts.join('; ');
+}
+
+/** Writes what the node wants; as asked for only what its object at the API server has. */
+function requestText(demand: number, asked = demand): string {
+  return asked === demand ? `asked for: ${demand}` : `wanted: ${demand}, asked for: ${asked}`;
 }
 
 type PoolRow = {

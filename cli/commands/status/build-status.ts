@@ -17,7 +17,8 @@ export function buildStatus(pool: PoolView, summary: SummaryReply | undefined): 
 }
 
 /**
- * Tells whether everything is in order: an agent answers, would serve an ADD, and reports no conflict. A node that is
+ * Tells whether everything is in order: an agent answers, would serve an ADD, reports no conflict, and the API server
+ * refuses it nothing that Pods need. A node that is
  * full, or has asked for the addresses that it lacks, is in order.
  */
 export function isHealthy(status: NodeStatus): boolean {
@@ -26,7 +27,15 @@ export function isHealthy(status: NodeStatus): boolean {
   if (summary === undefined) return false;
   const isReady = readiness !== 'no' && readiness !== 'limited';
   const isFree = summary.conflicts.length === 0 && summary.held.length === 0;
-  return isReady && isFree && summary.lastPassError === '' && pool.supplyProblem === '' && pool.enis.every(isServing);
+  const isAnswered = !summary.apiFailures.some(({ isNeededByPods }) => isNeededByPods);
+  return (
+    isReady &&
+    isFree &&
+    isAnswered &&
+    summary.lastPassError === '' &&
+    pool.supplyProblem === '' &&
+    pool.enis.every(isServing)
+  );
 }
 
 /** Tells whether an ENI is in order. One that drains or is being attached is; one that reports a problem is not. */

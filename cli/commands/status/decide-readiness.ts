@@ -42,7 +42,7 @@ function bridgeReadinessOf({ blocks = [] }: PoolView): Readiness {
 type StatusInput = { readonly summary?: Pick<SummaryReply, 'status' | 'bridge'>; readonly pool: PoolView };
 
 function readinessOf(pool: PoolView): Readiness {
-  const { enis, addresses, demand, supplyProblem } = pool;
+  const { enis, addresses, demand, asked = demand, supplyProblem } = pool;
   const serving = new Set(enis.filter(isServing).map(({ eniId }) => eniId));
   const present = addresses.filter(({ use, eniId }) => serving.has(eniId) && use !== 'offered' && use !== 'releasing');
   // Without free addresses a Pod gets the one that cools down for the longest time, after some seconds.
@@ -53,7 +53,8 @@ function readinessOf(pool: PoolView): Readiness {
   if (serving.size === 0) return no('no ENI serves new Pods: they drain, are not attached or not set up');
   if (supplyProblem !== '') return no(supplyProblem);
   if (demand !== undefined && demand > present.length) {
-    const text = `not now: no address is free; ${demand} are asked for, ${present.length} are there`;
+    const request = asked === demand ? `${demand} are asked for` : `${demand} are wanted, ${asked} asked for so far`;
+    const text = `not now: no address is free; ${request}, ${present.length} are there`;
     return { kind: 'waits', text, details: [] };
   }
   const text = `full: each of the ${present.length} addresses that this node may have is in use or kept`;

@@ -97,6 +97,9 @@ function workLines(summary: SummaryReply | undefined): readonly Line[] {
     ...['add', 'del'].map((verb) => ({ label: verb === 'add' ? 'calls' : '', text: callsText(summary, verb) })),
     ...repairLines(summary),
     ...(summary.api === undefined ? [] : apiLines(summary.api)),
+    ...summary.apiFailures.map(({ summary: text, isNeededByPods }): Line => {
+      return { label: 'API', text, color: isNeededByPods ? 'red' : 'yellow' };
+    }),
     ...held.map((text): Line => ({ label: 'fight', text, color: 'red' })),
     ...conflicts.map((text): Line => ({ label: 'conflict', text, color: 'yellow' })),
   ];

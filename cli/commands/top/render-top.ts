@@ -83,8 +83,9 @@ function poolLines({ now: { pool } }: TopView, options: FrameOptions): readonly 
   return lines;
 }
 
-function demandText({ demand, warm }: PoolView): string {
-  const requested = demand === undefined ? '' : `asked for ${demand}`;
+function demandText({ demand, asked, warm }: PoolView): string {
+  const request = asked === undefined || asked === demand ? 'asked for' : `asked for ${asked} of`;
+  const requested = demand === undefined ? '' : `${request} ${demand}`;
   return warm === undefined ? requested : `${requested}, kept warm ${warm.min} to ${warm.max}`;
 }
 

@@ -8,9 +8,11 @@ import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { NO_OPERATION_LOG, type OperationLog } from '../../../agent/recorder/operation-log.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import { acceptSupply } from '../../../agent/supply/accept-supply.ts';
+import { trackAgentCalls } from '../../../agent/supply/api-failures.ts';
 import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
 import { refuseSupply } from '../../../agent/supply/refuse-supply.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
+import { CallFailures } from '../../../kube/call-failures.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -138,17 +140,18 @@ export function startLife(clock: VirtualClock, api: InProcessApi, path: string, 
   const events: NodeEvents = {
     report: (_type, reason, message) => void told.push(`${reason}: ${message}`),
   };
+  const apiFailures = new CallFailures(clock);
   const cluster = openCluster({
     ...{ state, journal, metrics, operationLog },
     config: outcome.config,
     runtime: {
-      ...{ clock, events },
+      ...{ clock, events, apiFailures },
       log: silentLogger,
       randomBytes: (byteCount) => crypto.getRandomValues(new Uint8Array(byteCount)),
       release: 'test',
       random: () => 0.5,
     },
-    kube: api.client({ userAgent: 'agent' }),
+    kube: trackAgentCalls(api.client({ userAgent: 'agent' }), apiFailures),
   });
   const down = new AbortController();
   const noLinks = { links: [], addresses: [], mainRoutes: [] };

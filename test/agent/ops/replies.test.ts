@@ -152,7 +152,15 @@ const SUMMARY: SummaryView = {
     journalOrigin: 'fresh',
     status: undefined,
   },
-  ...{ metrics: [], paused: [], lastPass: undefined, kube: undefined, programs: undefined, watchers: 0 },
+  ...{
+    metrics: [],
+    paused: [],
+    lastPass: undefined,
+    kube: undefined,
+    programs: undefined,
+    watchers: 0,
+    apiFailures: [],
+  },
 };
 
 test('summaryReply: counts leases by state and names what is wrong', async (t) => {

@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { ApiFailure } from '../../../../agent/api/ops-messages.ts';
 import type { Check } from '../../../../cli/commands/doctor/check.ts';
 import { AGENT_CHECK, CNI_CHECK, STATE_CHECK } from '../../../../cli/commands/doctor/check-agent.ts';
 import {
@@ -21,6 +22,13 @@ const agentProcess = (changes: Partial<AgentProcess>): DoctorFacts['agentProcess
   known({ pid: 4_711, isInContainer: true, isPrivileged: false, ...changes });
 const node = (facts: NodeFacts): Partial<DoctorFacts> => ({ node: facts });
 
+function apiFailure(kind: 'refused' | 'failing'): ApiFailure {
+  return {
+    ...{ call: 'update nodeeniconfigs', kind, code: 'FORBIDDEN', httpStatus: 403, text: 'no', next: 'grant it' },
+    ...{ ageMs: 0, lastAgeMs: 0, count: 1, summary: 'the API server refuses', isNeededByPods: true },
+  };
+}
+
 const CASES: readonly (readonly [Check, readonly Case[]])[] = [
   [
     AGENT_CHECK,
@@ -28,6 +36,8 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
       ['it is ready', {}, []],
       ['nobody answers', { socket: known({ path: '/run/x.sock', problem: 'it has ended' }) }, ['agent-dead']],
       ['it cannot serve', { status: status({ code: 50, message: 'no supply' }) }, ['agent-not-ready']],
+      ['the API server refuses it', { status: status({ apiFailures: [apiFailure('refused')] }) }, ['api-refused']],
+      ['the API server is away', { status: status({ apiFailures: [apiFailure('failing')] }) }, ['api-failing']],
       ['somebody undoes its repairs', { status: status({ held: ['ip rule add pref 1537'] }) }, ['repair-fight']],
       ['its last pass failed', { status: status({ lastPassError: 'EPERM' }) }, ['repair-failing']],
       ['it is privileged', { agentProcess: agentProcess({ isPrivileged: true }) }, ['agent-privileged']],

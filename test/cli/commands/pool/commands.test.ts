@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { ADDRESS_STATE } from '../../../../agent/api/ops-messages.ts';
 import { openJournal } from '../../../../agent/journal/journal.ts';
 import { openOpsClient } from '../../../../cli/agent/ops-client.ts';
 import { buildPodRows, matchesPod } from '../../../../cli/commands/pool/build-pod-rows.ts';
@@ -78,6 +79,42 @@ test('status: does not say ready when no address is free and none comes', async 
   const { code, stdout } = await runCaptured(['status', '--socket', dir.join('draining.sock')], { columns: 160 });
   t.is(code, 1);
   t.regex(stdout, /^ready +no: no address is free, and no ENI serves new Pods/m);
+});
+
+/** As an agent with these failures says them. */
+const REFUSED = {
+  ...{ call: 'update nodeeniconfigs', kind: 'refused', code: 'FORBIDDEN', httpStatus: 403, isNeededByPods: true },
+  summary: 'the API server refuses to update nodeeniconfigs (403 FORBIDDEN, since 90 s): no; grant it',
+};
+
+test('status: names what the API server refuses, and calls nothing asked for that it was not told', async (t) => {
+  const [eni] = POOL_SAMPLE.enis ?? [];
+  const [address] = POOL_SAMPLE.addresses ?? [];
+  const answers = {
+    pool: {
+      ...POOL_SAMPLE,
+      ...{ enis: [{ ...eni, ready: true }], demand: 13, asked: { known: true, addresses: 8 }, supplyProblem: '' },
+      addresses: [{ ...address, eniId: eni?.eniId ?? '', state: ADDRESS_STATE.ADDRESS_STATE_IN_USE }],
+    },
+    summary: {
+      ...{ ...SUMMARY_SAMPLE, status: { code: 0 }, conflicts: [], held: [], bridge: undefined },
+      apiFailures: [REFUSED],
+    },
+  };
+  const refused = await startFakeAgent(dir.join('refused.sock'), answers);
+  t.teardown(refused.close);
+  const line = ['status', '--socket', dir.join('refused.sock')];
+  const { code, stdout } = await runCaptured(line, { columns: 200 });
+  t.is(code, 1);
+  t.regex(stdout, /^ready +not now: no address is free; 13 are wanted, 8 asked for so far, 1 are there$/m);
+  t.regex(stdout, /; wanted: 13, asked for: 8; /);
+  t.regex(
+    stdout,
+    /^API +the API server refuses to update nodeeniconfigs \(403 FORBIDDEN, since 90 s\): no; grant it$/m,
+  );
+  t.notRegex(stdout, /13 are asked for/);
+  refused.answers.summary = { ...answers.summary, apiFailures: [] };
+  t.is((await runCaptured(line)).code, 0);
 });
 
 test('pool: exits 2 and names both when there is neither an agent nor a journal', async (t) => {
