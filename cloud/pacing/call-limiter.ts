@@ -70,6 +70,9 @@ const FLOOR_PER_SECOND = 0.5;
 /** Growth a second, as a share of the ceiling: a tenth of the rate returns in little more than a second of calls. */
 const GROWTH_SHARE_PER_SECOND = 0.08;
 
+/** Owners that wait for an API: as many calls as most APIs start in a second. */
+const MANY_OWNERS = 20;
+
 /** A queued call; `CallLimiter.leave` removes it. */
 type QueuedTicket<T> = { readonly ticket: Ticket; readonly entry: QueueEntry<Waiting<T>> };
 
@@ -147,6 +150,17 @@ export class CallLimiter<T> {
     let sum = 0;
     for (const product of this.#products.values()) for (const api of product.apis.values()) sum += api.queue.size;
     return sum;
+  }
+
+  /**
+   * Tells whether an owner should ask rarely: calls of its own wait, or those of so many others that its turn is seconds
+   * away. One whose calls do not wait pays nothing for another's thousand.
+   */
+  isBusyFor(owner: string): boolean {
+    for (const product of this.#products.values())
+      for (const { queue } of product.apis.values())
+        if (queue.sizeOf(owner) > 0 || queue.ownerCount > MANY_OWNERS) return true;
+    return false;
   }
 
   /**

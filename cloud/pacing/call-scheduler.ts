@@ -40,6 +40,11 @@ export class CallScheduler {
     return this.#limiter.waiting;
   }
 
+  /** Tells whether calls of an owner wait, or those of many others. */
+  isBusyFor(owner: string): boolean {
+    return this.#limiter.isBusyFor(owner);
+  }
+
   /**
    * Waits for the limiter, then runs `call`. `classify` derives from an error how the call counts for the rate. An abort
    * during the wait removes the call from the queue and rejects with the signal's reason; a running call is aborted by

@@ -33,6 +33,16 @@ export class FairQueue<T> {
     return this.#all.size;
   }
 
+  /** Number of owners with items that wait. */
+  get ownerCount(): number {
+    return this.#all.laneCount;
+  }
+
+  /** Number of items of an owner that wait. */
+  sizeOf(owner: string): number {
+    return this.#all.sizeOf(owner);
+  }
+
   /** Queues an item. `remove` takes the returned entry out again. */
   add(item: T, rank: number, owner: string): QueueEntry<T> {
     const entry: QueueEntry<T> = { item, rank, owner };

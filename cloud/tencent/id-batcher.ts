@@ -31,19 +31,20 @@ export class IdBatcher<T> {
   #idsOf: (object: T) => readonly string[];
   #describe: DescribeIds<T>;
   readonly #idsPerCall: number;
-  readonly #gatherMs: () => number;
-  #gathering: Gathering<T> | undefined;
+  readonly #gatherMs: (context: CallContext) => number;
+  /** By how long they gather: who gathers for a moment does not join those who have time. */
+  readonly #gatherings = new Map<number, Gathering<T>>();
 
   /**
    * `idsOf` returns the ids by which an object may have been requested: one, but for addresses. `gatherMs` says for how long
-   * the ids of a call are collected.
+   * the ids of a call are collected; a few different times at most.
    */
   constructor(
     clock: Clock,
     idsOf: (object: T) => readonly string[],
     describe: DescribeIds<T>,
     idsPerCall: number = IDS_PER_CALL,
-    gatherMs: () => number = () => GATHER_MS,
+    gatherMs: (context: CallContext) => number = () => GATHER_MS,
   ) {
     this.#clock = clock;
     this.#idsOf = idsOf;
@@ -59,20 +60,22 @@ export class IdBatcher<T> {
    */
   async get(ids: readonly string[], context: CallContext): Promise<readonly T[]> {
     if (ids.length === 0) return [];
-    const known = this.#gathering?.run?.isAborted === true ? undefined : this.#gathering;
+    const gatherMs = this.#gatherMs(context);
+    const found = this.#gatherings.get(gatherMs);
+    const known = found?.run?.isAborted === true ? undefined : found;
     const gathering: Gathering<T> = known ?? { ids: new Set(), priority: context.priority, run: undefined };
-    this.#gathering = gathering;
+    this.#gatherings.set(gatherMs, gathering);
     for (const id of ids) gathering.ids.add(id);
     // The batch gets the highest priority of its callers.
     if (RANK[context.priority] > RANK[gathering.priority]) gathering.priority = context.priority;
     gathering.run ??= new SharedRun((signal) =>
-      this.#flush(gathering, { ...context, signal, timeoutMs: DEFAULT_TIMEOUT_MS }),
+      this.#flush(gathering, gatherMs, { ...context, signal, timeoutMs: DEFAULT_TIMEOUT_MS }),
     );
     const { run } = gathering;
     const timeoutMs = context.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const reason = (): Error => deadlineError('Describe', timeoutMs);
-    const found = await withTimeout(this.#clock, timeoutMs, context.signal, reason, (signal) => run.join(signal));
-    const { objects, failures } = found;
+    const described = await withTimeout(this.#clock, timeoutMs, context.signal, reason, (signal) => run.join(signal));
+    const { objects, failures } = described;
     const failure = ids.map((id) => failures.get(id)).find((error) => error !== undefined);
     if (failure !== undefined) throw failure;
     const requested = new Set(ids);
@@ -89,12 +92,12 @@ export class IdBatcher<T> {
     return objects;
   }
 
-  async #flush(gathering: Gathering<T>, context: CallContext): Promise<Found<T>> {
+  async #flush(gathering: Gathering<T>, gatherMs: number, context: CallContext): Promise<Found<T>> {
     try {
-      await this.#clock.sleep(this.#gatherMs(), context.signal);
+      await this.#clock.sleep(gatherMs, context.signal);
     } finally {
       // Also when all callers gave up meanwhile: the next caller must not join an aborted batch.
-      if (this.#gathering === gathering) this.#gathering = undefined;
+      if (this.#gatherings.get(gatherMs) === gathering) this.#gatherings.delete(gatherMs);
     }
     const { priority } = gathering;
     const batches = batchesOf([...gathering.ids], this.#idsPerCall);

@@ -27,12 +27,12 @@ import { requireCount } from './require-count.ts';
 const LOAD_BALANCERS_PER_CALL = 20;
 /** Most security groups of one load balancer. */
 const MAX_GROUPS = 50;
-/** While calls wait, describes of more load balancers are one: each of them costs a twentieth of a second. */
+/** While calls of an owner wait, its describes of more load balancers are one: each of them costs a twentieth of a second. */
 const BUSY_GATHER_MS = 500;
 /**
  * Least and most time between two polls of one task. All polls together may take 20 calls a second, so that a task is
- * asked for by its age: most end within two seconds, a creation or deletion takes ten. While calls wait the first poll is
- * later, so that most tasks take one.
+ * asked for by its age: most end within two seconds, a creation or deletion takes ten. While calls of its owner wait the first
+ * poll is later, so that most tasks take one.
  */
 const POLL_MS = { idleMin: 1_000, busyMin: 2_000, max: 4_000 } as const;
 /** How many times the cloud must not know a task before it counts as lost. */
@@ -40,8 +40,12 @@ const UNKNOWN_ANSWERS = 3;
 /** Oldest first: what is created meanwhile comes last, and moves nothing to another page. */
 const BY_CREATION = { OrderBy: 'CreateTime', OrderType: 0 } as const;
 
-/** Creates the load balancer part of the port. `isBusy` says whether calls wait for their turn. */
-export function createLoadBalancerPort(clock: Clock, call: Caller, isBusy: () => boolean): LoadBalancerPort {
+/** Creates the load balancer part of the port. `isBusyFor` says whether calls of an owner wait for their turn. */
+export function createLoadBalancerPort(
+  clock: Clock,
+  call: Caller,
+  isBusyFor: (owner: string) => boolean,
+): LoadBalancerPort {
   const batcher = new IdBatcher<LoadBalancer>(
     clock,
     ({ loadBalancerId }) => [loadBalancerId],
@@ -50,7 +54,7 @@ export function createLoadBalancerPort(clock: Clock, call: Caller, isBusy: () =>
       return decodeLoadBalancerPage(await call('DescribeLoadBalancers', request, context)).objects;
     },
     LOAD_BALANCERS_PER_CALL,
-    () => (isBusy() ? BUSY_GATHER_MS : GATHER_MS),
+    ({ owner }) => (isBusyFor(owner) ? BUSY_GATHER_MS : GATHER_MS),
   );
   return {
     create: async (spec, context) => {
@@ -88,7 +92,7 @@ export function createLoadBalancerPort(clock: Clock, call: Caller, isBusy: () =>
       const endMs = startMs + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       let unknownAnswers = 0;
       while (clock.monotonicMs() < endMs) {
-        const minMs = isBusy() ? POLL_MS.busyMin : POLL_MS.idleMin;
+        const minMs = isBusyFor(context.owner) ? POLL_MS.busyMin : POLL_MS.idleMin;
         const pollMs = Math.min(POLL_MS.max, Math.max(minMs, (clock.monotonicMs() - startMs) / 2));
         await clock.sleep(Math.max(1, Math.min(pollMs, endMs - clock.monotonicMs())), context.signal);
         const timeoutMs = Math.max(1, endMs - clock.monotonicMs());

@@ -140,7 +140,7 @@ export function createTencentCloud(deps: TencentCloudDeps, settings: TencentClou
       cluster: createClusterRoutePort(call),
     },
     reservedIps: createReservedIpPort(call),
-    loadBalancers: createLoadBalancerPort(clock, call, isBusy),
+    loadBalancers: createLoadBalancerPort(clock, call, (owner) => scheduler.isBusyFor(owner)),
     listeners: createListenerPort(call),
     rules: createRulePort(call),
     rewrites: createRewritePort(call),

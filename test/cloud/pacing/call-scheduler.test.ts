@@ -25,6 +25,19 @@ test('CallScheduler: holds an API to its rate and a product to its ceiling', asy
   t.is(Math.round((clock.monotonicMs() - startMs) / 1000), 4);
 });
 
+test('CallScheduler: an owner is busy while calls of its own wait, or those of more others than a second serves', async (t) => {
+  const clock = new VirtualClock();
+  const scheduler = new CallScheduler(clock, SETTINGS);
+  const call = (owner: string) => scheduler.run(ticket({ owner }), NEVER, async () => undefined, fine);
+  const running = Array.from({ length: 60 }, () => call('greedy'));
+  t.true(scheduler.isBusyFor('greedy'));
+  t.false(scheduler.isBusyFor('other'));
+  running.push(...Array.from({ length: 40 }, (_, at) => call(`n${at}`)));
+  t.true(scheduler.isBusyFor('other'));
+  await clock.run(Promise.all(running));
+  t.false(scheduler.isBusyFor('greedy'));
+});
+
 test('CallScheduler: serves Pods before the warm pool before collection, across APIs', async (t) => {
   const clock = new VirtualClock();
   const scheduler = new CallScheduler(clock, { ...SETTINGS, productPerSecond: 10 });

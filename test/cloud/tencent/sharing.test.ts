@@ -109,6 +109,29 @@ test('IdBatcher: 250 who ask at once cost three requests; a missing id costs the
   );
 });
 
+test('IdBatcher: who gathers for a moment does not wait with those who have time, nor call in their turn', async (t) => {
+  const clock = new VirtualClock();
+  const calls: { readonly owner: string; readonly ids: readonly string[] }[] = [];
+  const batcher = new IdBatcher<string>(
+    clock,
+    (id) => [id],
+    async (ids, { owner }) => {
+      calls.push({ owner, ids });
+      return ids;
+    },
+    100,
+    ({ owner }) => (owner === 'busy' ? 500 : 20),
+  );
+  const slow = ['a', 'b'].map((id) => batcher.get([id], contextOf({ owner: 'busy' })));
+  t.deepEqual(await clock.run(batcher.get(['c'], contextOf({ owner: 'idle' }))), ['c']);
+  t.is(clock.monotonicMs(), 20);
+  await clock.run(Promise.all(slow));
+  t.deepEqual(calls, [
+    { owner: 'idle', ids: ['c'] },
+    { owner: 'busy', ids: ['a', 'b'] },
+  ]);
+});
+
 test('describe: finds those that exist also where the API refuses a request for one that does not', async (t) => {
   const { cloud, host, wait } = await inProcess();
   const eniIds = await wait(Promise.all(['a', 'b', 'c'].map((name) => createdEni(cloud, name))));
