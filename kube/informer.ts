@@ -26,9 +26,10 @@ export type InformerOptions<T> = {
   readonly query?: ObjectQuery;
   /**
    * Returns what the cache keeps of an object; undefined when the object is not to be cached. When it throws, the
-   * object is skipped and the earlier state stays: a deletion would trigger actions.
+   * object is skipped and the earlier state stays: a deletion would trigger actions. A value that contains its key takes the
+   * one that it is given, which the cache keeps anyway.
    */
-  readonly decode: (object: KubeObject) => T | undefined;
+  readonly decode: (object: KubeObject, key: string) => T | undefined;
   /** For each index, the texts by which a value is found. */
   readonly indexes?: Readonly<Record<string, (value: T, key: string) => readonly string[]>>;
   /** Objects on one page of a list; default 500. */

@@ -16,20 +16,29 @@ function keyOf({ metadata }: Pick<KubeObject, 'metadata'>): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
 }
 
-type Entry<T> = { readonly value: T; readonly indexKeys: readonly (readonly [index: string, text: string])[] };
+/** By what a value is found: names of indexes, and texts. */
+type IndexKeys = readonly (readonly [index: string, text: string])[];
+
+type Entry<T> = { readonly value: T; readonly indexKeys: IndexKeys };
 
 /** Cache of the objects of a collection, found by key and by index; notifies its listeners of every change. */
 export class ObjectCache<T> {
-  readonly #decode: (object: KubeObject) => T | undefined;
+  readonly #decode: (object: KubeObject, key: string) => T | undefined;
   readonly #indexers: readonly (readonly [string, Indexers<T>[string]])[];
   readonly #reports: CacheReports;
-  readonly #entries = new Map<string, Entry<T>>();
+  /** Apart from what they are found by, which most have not: of a hundred thousand Pods each object more counts. */
+  readonly #values = new Map<string, T>();
+  readonly #indexKeys = new Map<string, IndexKeys>();
   readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
   readonly #listeners = new Set<(change: ObjectChange<T>) => void>();
   /** Versions that could not be decoded, by key: each is reported once. */
   readonly #undecodable = new Map<string, string>();
 
-  constructor(decode: (object: KubeObject) => T | undefined, indexers: Indexers<T>, reports: CacheReports) {
+  constructor(
+    decode: (object: KubeObject, key: string) => T | undefined,
+    indexers: Indexers<T>,
+    reports: CacheReports,
+  ) {
     this.#decode = decode;
     this.#indexers = Object.entries(indexers);
     this.#reports = reports;
@@ -38,20 +47,20 @@ export class ObjectCache<T> {
 
   /** Number of cached objects. */
   get size(): number {
-    return this.#entries.size;
+    return this.#values.size;
   }
 
   /** Returns the value of a key; undefined when it is not cached. */
   get(key: string): T | undefined {
-    return this.#entries.get(key)?.value;
+    return this.#values.get(key);
   }
 
   keys(): Iterable<string> {
-    return this.#entries.keys();
+    return this.#values.keys();
   }
 
-  *values(): Iterable<T> {
-    for (const entry of this.#entries.values()) yield entry.value;
+  values(): Iterable<T> {
+    return this.#values.values();
   }
 
   /** Returns the values that an index has under a text. */
@@ -82,7 +91,7 @@ export class ObjectCache<T> {
 
   /** Removes all objects except the given ones. */
   retainOnly(keys: ReadonlySet<string>): void {
-    for (const key of [...this.#entries.keys()]) if (!keys.has(key)) this.#drop(key);
+    for (const key of [...this.#values.keys()]) if (!keys.has(key)) this.#drop(key);
     for (const key of [...this.#undecodable.keys()]) if (!keys.has(key)) this.#undecodable.delete(key);
   }
 
@@ -94,7 +103,7 @@ export class ObjectCache<T> {
 
   #entryOf(key: string, object: KubeObject): Entry<T> | undefined | 'undecodable' {
     try {
-      const value = this.#decode(object);
+      const value = this.#decode(object, key);
       if (value === undefined) return undefined;
       const indexKeys = this.#indexers.flatMap(([index, textsOf]) =>
         textsOf(value, key).map((text) => [index, text] as const),
@@ -111,32 +120,34 @@ export class ObjectCache<T> {
   }
 
   #set(key: string, entry: Entry<T>): void {
-    const before = this.#entries.get(key);
-    if (before !== undefined) this.#unindex(key, before);
-    this.#entries.set(key, entry);
+    const before = this.#values.get(key);
+    this.#unindex(key);
+    this.#values.set(key, entry.value);
+    if (entry.indexKeys.length > 0) this.#indexKeys.set(key, entry.indexKeys);
     for (const [index, text] of entry.indexKeys) {
       const texts = this.#indexes.get(index);
       const found = texts?.get(text) ?? new Map<string, T>();
       texts?.set(text, found.set(key, entry.value));
     }
-    this.#notify({ key, ...(before === undefined ? {} : { before: before.value }), after: entry.value });
+    this.#notify({ key, ...(before === undefined ? {} : { before }), after: entry.value });
   }
 
   #drop(key: string): void {
-    const before = this.#entries.get(key);
+    const before = this.#values.get(key);
     if (before === undefined) return;
-    this.#unindex(key, before);
-    this.#entries.delete(key);
-    this.#notify({ key, before: before.value });
+    this.#unindex(key);
+    this.#values.delete(key);
+    this.#notify({ key, before });
   }
 
-  #unindex(key: string, { indexKeys }: Entry<T>): void {
-    for (const [index, text] of indexKeys) {
+  #unindex(key: string): void {
+    for (const [index, text] of this.#indexKeys.get(key) ?? []) {
       const texts = this.#indexes.get(index);
       const found = texts?.get(text);
       found?.delete(key);
       if (found?.size === 0) texts?.delete(text);
     }
+    this.#indexKeys.delete(key);
   }
 
   #notify(change: ObjectChange<T>): void {

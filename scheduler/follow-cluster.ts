@@ -22,7 +22,7 @@ import {
   readVip,
   type VipFacts,
 } from './index/facts.ts';
-import { type PodRequest, readPodRequest } from './index/pod-request.ts';
+import { type KeptTexts, type PodRequest, readPodRequest } from './index/pod-request.ts';
 import type { SchedulerIndex } from './index/scheduler-index.ts';
 
 /** The informers of the scheduler extender, by resource. */
@@ -51,14 +51,19 @@ type FollowDeps = {
 export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: ChangeSignal): Followed {
   const open = <T>(specifics: Pick<InformerOptions<T>, 'type' | 'decode' | 'query'>): Informer<T> =>
     openInformer<T>({ ...deps, ...specifics });
+  const keptWith = (key: string): KeptTexts => ({ key, nodeNameOf: (name) => index.node(name)?.name ?? name });
   const withoutRecords = { query: { labelSelector: `!${RECORD_LABEL.key}` } };
   const subnetsQuery = { namespace: deps.namespace, fieldSelector: `metadata.name=${SUBNETS_CONFIG_MAP}` };
   const followed: Followed = {
     nodes: open({ type: NODES, decode: readNode }),
     nodeeniconfigs: open({ type: resourceTypeOf(NODE_ENI_CONFIG_KIND), decode: readNec }),
-    vpcipclaims: open({ type: resourceTypeOf(VPC_IP_CLAIM_KIND), decode: readClaim, ...withoutRecords }),
+    vpcipclaims: open({
+      type: resourceTypeOf(VPC_IP_CLAIM_KIND),
+      decode: (object, key) => readClaim(object, keptWith(key)),
+      ...withoutRecords,
+    }),
     vpcips: open({ type: resourceTypeOf(VPC_IP_KIND), decode: readVip, ...withoutRecords }),
-    pods: open({ type: PODS, decode: readPodRequest }),
+    pods: open({ type: PODS, decode: (object, key) => readPodRequest(object, keptWith(key)) }),
     configmaps: open({ type: CONFIG_MAPS, decode: readSubnets, query: subnetsQuery }),
   };
   const ages = new StampAges(deps.clock);

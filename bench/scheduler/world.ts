@@ -1,6 +1,6 @@
 import { ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
-import type { KubeClient, KubeObject, ListPage, ResourceType, WatchEvent } from '../../kube/kube-client.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { claimOf, necOf, podOf, vipOf } from '../../test/scheduler/scheduler-scene.ts';
 
 /** Sizes of the cluster of the benchmark. */
@@ -48,7 +48,7 @@ function necAt(index: number, generation = 0): KubeObject {
     allocatable: 40 + ((index + generation) % 20),
     enis,
   });
-  return versioned(made, index + 1 + generation);
+  return whole(made, index + 1 + generation);
 }
 
 /** Two kept addresses on each of the first nodes. */
@@ -65,13 +65,58 @@ function keptAddress(claim: number): string {
   return addressOf((claim >> 1) * WORLD.addressesPerNode + (claim & 1));
 }
 
-/** A Pod that is bound. */
+/** A Pod that is bound, as an API server shows it: 4 kB, of which the extender keeps a few fields. */
 function boundPodAt(serial: number): KubeObject {
   const node = Math.floor(serial / WORLD.podsPerNode);
   const at = serial % WORLD.podsPerNode;
   const ip = addressOf(node * WORLD.addressesPerNode + 3 + at);
-  return versioned(podOf({ name: `app-${serial}`, nodeName: nodeName(node), ip, phase: 'Running' }), serial + 1);
+  const pod = podOf({ name: `app-${serial}`, nodeName: nodeName(node), ip, phase: 'Running' });
+  const spec = { ...POD_SPEC, ...recordOf(pod['spec']) };
+  const status = { conditions: conditionsOf('Initialized', 'Ready', 'PodScheduled'), ...recordOf(pod['status']) };
+  return whole({ ...pod, spec, status }, serial + 1);
 }
+
+/** A Node, with 40 images: 8 kB, of which the extender keeps the name. */
+function nodeAt(index: number): KubeObject {
+  const images = Array.from({ length: 40 }, (_, at) => ({ names: [imageName(index + at)], sizeBytes: 1e8 + at }));
+  const status = { conditions: conditionsOf('MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'), images };
+  return whole({ apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName(index) }, status }, index + 1);
+}
+
+function imageName(serial: number): string {
+  return `ccr.ccs.tencentyun.com/library/image-${serial % 100}@sha256:${String(serial).padStart(64, '0')}`;
+}
+
+function conditionsOf(...types: readonly string[]): readonly object[] {
+  const at = '2026-11-01T00:00:00Z';
+  return types.map((type) => {
+    const message = `the kubelet reports on ${type} in some words`;
+    return { type, status: 'True', reason: `Kubelet${type}`, message, lastProbeTime: at, lastTransitionTime: at };
+  });
+}
+
+const POD_SPEC = {
+  volumes: ['config', 'data', 'token'].map((name) => ({ name, configMap: { name: `app-${name}`, defaultMode: 420 } })),
+  tolerations: ['not-ready', 'unreachable'].map((name) => ({
+    ...{ key: `node.kubernetes.io/${name}`, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 },
+  })),
+  initContainers: ['wait', 'migrate'].map((name) => ({
+    ...{ name, image: imageName(7), command: ['/bin/sh', '-c', 'until nslookup db; do sleep 1; done'] },
+    env: Array.from({ length: 8 }, (_, at) => ({ name: `SETTING_${at}`, value: `value number ${at}` })),
+  })),
+};
+
+/** With what an API server adds to each object: its version, and which manager wrote which field. */
+function whole(object: KubeObject, version: number): KubeObject {
+  const managedFields = ['kube-controller-manager', 'kubelet'].map((manager) => ({
+    ...{ manager, operation: 'Update', apiVersion: 'v1', time: '2026-11-01T00:00:00Z', fieldsType: 'FieldsV1' },
+    fieldsV1: { 'f:status': Object.fromEntries(MANAGED.map((name) => [`f:${name}`, { '.': {}, 'f:name': {} }])) },
+  }));
+  const { metadata } = object;
+  return { ...object, metadata: Object.assign({ ...metadata, resourceVersion: String(version) }, { managedFields }) };
+}
+
+const MANAGED = ['conditions', 'containerStatuses', 'hostIP', 'phase', 'podIP', 'podIPs', 'startTime', 'images'];
 
 /** A Pod that asks for a place; one of four comes back to a kept address. */
 export function newPodAt(serial: number): KubeObject {
@@ -81,17 +126,20 @@ export function newPodAt(serial: number): KubeObject {
   return podOf({ name, uid: `uid-new-${serial}`, isStatic, annotations, resources: { [ENI_IP_RESOURCE]: '1' } });
 }
 
-function versioned(object: KubeObject, version: number): KubeObject {
-  return { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
-}
-
-const COUNTS: Readonly<Record<string, readonly [number, (index: number) => KubeObject]>> = {
-  nodes: [WORLD.nodes, (i) => versioned({ apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName(i) } }, i + 1)],
+/** The objects of the cluster: of each resource how many, and which. */
+export const COLLECTIONS: Readonly<Record<string, readonly [number, (index: number) => KubeObject]>> = {
+  nodes: [WORLD.nodes, nodeAt],
   nodeeniconfigs: [WORLD.nodes, (i) => necAt(i)],
   pods: [WORLD.nodes * WORLD.podsPerNode, boundPodAt],
   configmaps: [1, subnetsMap],
-  vpcipclaims: [WORLD.claims, (i) => versioned(claimAt(i), i + 1)],
-  vpcips: [WORLD.claims, (i) => versioned(vipOf(keptAddress(i), `web-${i}`, subnetAt(i >> 1)), i + 1)],
+  vpcipclaims: [WORLD.claims, (i) => whole(claimAt(i), i + 1)],
+  vpcips: [WORLD.claims, (i) => whole(vipOf(keptAddress(i), `web-${i}`, subnetAt(i >> 1)), i + 1)],
+};
+
+/** The changes of a resource that a watch shows one after the other; absent: none. */
+export const CHANGES: Readonly<Record<string, (serial: number) => KubeObject>> = {
+  pods: (serial) => boundPodAt((serial * 7919) % (WORLD.nodes * WORLD.podsPerNode)),
+  nodeeniconfigs: (serial) => necAt((serial * 31) % WORLD.nodes, serial),
 };
 
 /** What ipamd tells of the subnets of all zones, in one ConfigMap. */
@@ -103,7 +151,7 @@ function subnetsMap(): KubeObject {
     return [id, JSON.stringify(supply)] as const;
   });
   const metadata = { name: 'tke-eni-subnets', namespace: 'kube-system' };
-  return versioned({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: Object.fromEntries(texts) }, 1);
+  return whole({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: Object.fromEntries(texts) }, 1);
 }
 
 function claimAt(index: number): KubeObject {
@@ -112,41 +160,4 @@ function claimAt(index: number): KubeObject {
 
 function subnetAt(node: number): string {
   return `subnet-z${node % WORLD.zones}s${Math.floor(node / WORLD.zones) % WORLD.subnetsPerZone}`;
-}
-
-/** An API server's client without one: objects are made as they are listed, and changes come at a steady rate. */
-export function worldClient(clock: Clock): KubeClient {
-  const refuse = (): never => {
-    throw new Error('nothing is written in this benchmark');
-  };
-  return {
-    get: async () => undefined,
-    listPage: async (type, { limit = 500, continueToken = '0' }) => pageOf(type, Number(continueToken), limit),
-    watch: (type, _query, signal) => changesOf(type, clock, signal),
-    create: refuse,
-    update: refuse,
-    patch: refuse,
-    delete: refuse,
-  };
-}
-
-const VERSION = 1_000_000;
-
-function pageOf({ plural }: ResourceType, from: number, limit: number): ListPage {
-  const [count, at] = COUNTS[plural] ?? [0, boundPodAt];
-  const to = Math.min(count, from + limit);
-  const items = Array.from({ length: to - from }, (_, index) => at(from + index));
-  return { items, resourceVersion: String(VERSION), ...(to < count ? { continueToken: String(to) } : {}) };
-}
-
-async function* changesOf({ plural }: ResourceType, clock: Clock, signal: AbortSignal): AsyncIterable<WatchEvent> {
-  const isBusy = plural === 'nodeeniconfigs' || plural === 'pods';
-  for (let serial = 1; !signal.aborted; serial++) {
-    await clock.sleep(isBusy ? 2_000 / CHANGES_PER_SECOND : 60_000, signal).catch(() => {});
-    if (signal.aborted || !isBusy) continue;
-    // As an API server's watch does, each object comes as text.
-    const object =
-      plural === 'pods' ? boundPodAt((serial * 7919) % 100_000) : necAt((serial * 31) % WORLD.nodes, serial);
-    yield { kind: 'modified', object: versioned(JSON.parse(JSON.stringify(object)), VERSION + serial) };
-  }
 }

@@ -13,6 +13,7 @@ import {
   type SubnetUsage,
 } from '../../crd/subnet-supply.ts';
 import { type JsonObject, recordOf, textOf, textsOf } from '../../runtime/json.ts';
+import type { KeptTexts } from './pod-request.ts';
 
 /** The fields of a Node that the index keeps. */
 export type NodeFacts = {
@@ -177,7 +178,7 @@ function readEni(eni: NodeEniInfo, status: NodeEniConfigStatus): EniFacts {
 /**
  * Reads the fields of a VpcIPClaim that the index keeps; undefined for the record of a Pod without a static address.
  */
-export function readClaim(object: JsonObject): ClaimFacts | undefined {
+export function readClaim(object: JsonObject, kept?: KeptTexts): ClaimFacts | undefined {
   const metadata = recordOf(object['metadata']);
   if (recordOf(metadata['labels'])[RECORD_LABEL.key] !== undefined) return undefined;
   const spec = recordOf(object['spec']);
@@ -187,11 +188,11 @@ export function readClaim(object: JsonObject): ClaimFacts | undefined {
   const isReserved = reservedFor !== '' && !Number.isNaN(Date.parse(since));
   const nominatedSubnetIds = textsOf(spec['nominatedSubnetIDs']);
   return {
-    key: `${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`,
+    key: kept?.key ?? `${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`,
     uid: textOf(metadata['uid']),
     mode: spec['mode'] === 'direct-eni' ? 'direct-eni' : 'route-eni',
     ips: textsOf(status['ips']),
-    nodeName: textOf(status['nodeName']),
+    nodeName: kept?.nodeNameOf(textOf(status['nodeName'])) ?? textOf(status['nodeName']),
     ...(typeof spec['nominatedIP'] === 'string' ? { nominatedIp: spec['nominatedIP'] } : {}),
     ...(nominatedSubnetIds.length > 0 ? { nominatedSubnetIds } : {}),
     ...(isReserved ? { reserved: { nodeName: reservedFor, since } } : {}),

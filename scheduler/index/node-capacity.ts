@@ -63,14 +63,19 @@ export function nodeCapacityOf(nec: NecFacts, { pods, reservations }: NodeLoad):
   const promised = Math.max(0, directUsed - nec.places.exclusive);
   const maxEnis = nec.maxEnis === undefined ? undefined : maxSharedEnis(nec.places, promised);
   return {
-    route: { limit: routeLimit(nec, maxEnis, shared), used: routeUsed, keys: routeKeys },
-    direct: { limit: directLimit(nec, routeUsed), used: directUsed, keys: directKeys },
+    route: { limit: routeLimit(nec, maxEnis, shared), used: routeUsed, keys: keptKeys(routeKeys) },
+    direct: { limit: directLimit(nec, routeUsed), used: directUsed, keys: keptKeys(directKeys) },
     eip: { limit: nec.maxEips, used: counted.eip, keys: NO_KEYS },
     enis: nec.places.serving,
     maxEnis,
     moreEnis: maxEnis === undefined ? 0 : freeSharedEnis(nec.places, promised),
     plainUsed: counted.route,
   };
+}
+
+/** Most nodes have no such claim, and an empty Set takes 200 bytes. */
+function keptKeys(keys: ReadonlySet<string>): ReadonlySet<string> {
+  return keys.size === 0 ? NO_KEYS : keys;
 }
 
 /** Computes how many Pods that need a particular subnet each shared ENI can still take that serves, or will. */

@@ -28,6 +28,14 @@ export type PodRequest = {
   readonly ips: readonly string[];
 };
 
+/** Texts that are in memory already. Without them each of a hundred thousand Pods has copies of its own. */
+export type KeptTexts = {
+  /** `namespace/name` of the object. */
+  readonly key: string;
+  /** Returns the name of a node as it is kept. */
+  readonly nodeNameOf: (name: string) => string;
+};
+
 /** Upper bound of one resource. A larger number excludes every node anyway, and with the bound no sum overflows. */
 const MAX_COUNT = 1_000_000;
 
@@ -35,12 +43,14 @@ const MAX_COUNT = 1_000_000;
  * Reads what a Pod requests; undefined for a Pod that requests nothing of this system, neither by resources nor by
  * annotations, and for a Pod that has ended. Malformed values read as absent: the API server has validated the Pod
  * before.
+ * @param kept texts that the answer shares
  */
-export function readPodRequest(object: Readonly<Record<string, unknown>>): PodRequest | undefined {
+export function readPodRequest(object: Readonly<Record<string, unknown>>, kept?: KeptTexts): PodRequest | undefined {
   const metadata = recordOf(object['metadata']);
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
   if (spec['hostNetwork'] === true || hasPodEnded(status)) return undefined;
+  const { nodeNameOf = unchanged } = kept ?? {};
   const { request } = readPodNetworkRequest(annotationsOf(metadata['annotations']));
   const resources = resourcesOf(spec);
   const isNamed = resources.routeIps === 0 && resources.directEnis === 0;
@@ -49,9 +59,9 @@ export function readPodRequest(object: Readonly<Record<string, unknown>>): PodRe
   const eips = resources.eips === 0 && request.eip !== undefined ? 1 : resources.eips;
   if (routeIps === 0 && directEnis === 0 && eips === 0) return undefined;
   return {
-    key: `${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`,
+    key: kept?.key ?? `${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`,
     uid: textOf(metadata['uid']),
-    nodeName: textOf(spec['nodeName']),
+    nodeName: nodeNameOf(textOf(spec['nodeName'])),
     priority: typeof spec['priority'] === 'number' ? spec['priority'] : 0,
     routeIps,
     directEnis,
@@ -61,6 +71,10 @@ export function readPodRequest(object: Readonly<Record<string, unknown>>): PodRe
     ...(request.nominatedSubnetIds === undefined ? {} : { nominatedSubnetIds: request.nominatedSubnetIds }),
     ips: readPodIps(status),
   };
+}
+
+function unchanged(name: string): string {
+  return name;
 }
 
 type Resources = Pick<PodRequest, 'routeIps' | 'directEnis' | 'eips'>;

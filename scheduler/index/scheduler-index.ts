@@ -83,6 +83,12 @@ export class SchedulerIndex {
   readonly #withShortfall = new Set<string>();
   readonly #uncovered = new Set<string>();
   readonly #lookup = new OrderedLookup((name: string) => this.#nodes.get(name));
+  /** One for all nodes: of thousands each closure counts. */
+  readonly #lookups: Lookups = {
+    isBound: (key) => this.#boundUids.has(key),
+    staticSourceOf: (node, claim) => this.#staticSourceOf(node, claim),
+    numberOf: (text) => this.#numberOf(text),
+  };
 
   /** @param ttlMs lifetime of a reservation, milliseconds */
   constructor(ttlMs: number) {
@@ -122,7 +128,7 @@ export class SchedulerIndex {
 
   /** Returns the Pods on a node that request something of this system. */
   podsOn(name: string): readonly PodRequest[] {
-    return [...(this.#nodes.get(name)?.pods.values() ?? [])];
+    return [...(this.#nodes.get(name)?.pods ?? [])];
   }
 
   /** Returns what is known of the static address of a Pod, or of the address that it requests. */
@@ -238,8 +244,8 @@ export class SchedulerIndex {
     else this.#pods.set(uid, facts);
     if (facts === undefined || facts.nodeName !== '') this.#unreserve(`pod/${uid}`);
     if (facts !== undefined && facts.nodeName !== '') {
-      this.#boundUids.add(facts.key, uid);
-      this.#ensureNode(facts.nodeName).pods.set(uid, facts);
+      if (facts.isStatic) this.#boundUids.add(facts.key, uid);
+      this.#ensureNode(facts.nodeName).addPod(facts);
       this.#invalidate(facts.nodeName);
       this.#invalidateReserved(facts.key);
     }
@@ -268,7 +274,7 @@ export class SchedulerIndex {
   #reserve(id: string, reservation: Reservation): void {
     this.#unreserve(id);
     this.#reservations.set(id, reservation);
-    this.#ensureNode(reservation.nodeName).reservations.set(id, reservation);
+    this.#ensureNode(reservation.nodeName).reserve(id, reservation);
     this.#invalidate(reservation.nodeName);
   }
 
@@ -276,14 +282,14 @@ export class SchedulerIndex {
     const before = this.#reservations.get(id);
     if (before === undefined) return;
     this.#reservations.delete(id);
-    this.#nodes.get(before.nodeName)?.reservations.delete(id);
+    this.#nodes.get(before.nodeName)?.unreserve(id);
     this.#invalidate(before.nodeName);
     this.#dropIfEmpty(before.nodeName);
   }
 
   #unbind(pod: PodRequest): void {
     this.#boundUids.remove(pod.key, pod.uid);
-    this.#nodes.get(pod.nodeName)?.pods.delete(pod.uid);
+    this.#nodes.get(pod.nodeName)?.removePod(pod);
     this.#invalidate(pod.nodeName);
     this.#invalidateReserved(pod.key);
     this.#dropIfEmpty(pod.nodeName);
@@ -331,21 +337,22 @@ export class SchedulerIndex {
   #ensureNode(name: string): IndexedNode {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
-    const isBound = (key: string): boolean => this.#boundUids.has(key);
-    const staticSourceOf = (claim: string) => {
-      const { ip, subnetId } = this.staticAddressOf({ key: claim });
-      for (const key of [claim, ip]) {
-        if (key === undefined) continue;
-        made.supplyKeys.add(key);
-        this.#dependents.add(key, name);
-      }
-      const ids = subnetId === undefined ? this.#claims.get(claim)?.nominatedSubnetIds : [subnetId];
-      return { exists: this.#holders.has(claim), subnetIds: ids };
-    };
-    const made = new IndexedNode(name, isBound, { staticSourceOf, numberOf: (text) => this.#numberOf(text) });
+    const made = new IndexedNode(name, this.#lookups);
     this.#nodes.set(name, made);
     this.#lookup.reset();
     return made;
+  }
+
+  /** Looks up where a static address of a Pod on a node may come from, and notes that the node depends on it. */
+  #staticSourceOf(node: IndexedNode, claim: string): ReturnType<SupplyInput['staticSourceOf']> {
+    const { ip, subnetId } = this.staticAddressOf({ key: claim });
+    for (const key of [claim, ip]) {
+      if (key === undefined) continue;
+      node.addSupplyKey(key);
+      this.#dependents.add(key, node.name);
+    }
+    const ids = subnetId === undefined ? this.#claims.get(claim)?.nominatedSubnetIds : [subnetId];
+    return { exists: this.#holders.has(claim), subnetIds: ids };
   }
 
   #numberOf(text: string): number {
@@ -363,18 +370,26 @@ export class SchedulerIndex {
 
 const NO_NODES: ReadonlySet<string> = new Set();
 
-/** What a node looks up in the index. */
-type Lookups = Pick<SupplyInput, 'staticSourceOf'> & { readonly numberOf: (sources: string) => number };
+const NO_RESERVATIONS: ReadonlyMap<string, Reservation> = new Map();
 
-/** One node. Its capacity is computed on demand, at most once for each change. */
+/** What a node looks up in the index. */
+type Lookups = {
+  /** Tells whether a Pod of a key is bound. */
+  readonly isBound: (key: string) => boolean;
+  readonly staticSourceOf: (node: IndexedNode, claim: string) => ReturnType<SupplyInput['staticSourceOf']>;
+  readonly numberOf: (sources: string) => number;
+};
+
+/**
+ * One node. Its capacity is computed on demand, at most once for each change. What most nodes do not have is not made: an
+ * empty Map takes 200 bytes.
+ */
 class IndexedNode implements NodeView {
   readonly name: string;
   node: NodeFacts | undefined;
-  readonly pods = new Map<string, PodRequest>();
-  readonly reservations = new Map<string, Reservation>();
-  /** Claims and addresses that its supply was counted by. */
-  readonly supplyKeys = new Set<string>();
-  readonly #isBound: (key: string) => boolean;
+  readonly #pods: PodRequest[] = [];
+  #reservations: Map<string, Reservation> | undefined;
+  #supplyKeys: Set<string> | undefined;
   readonly #lookups: Lookups;
   #supply: NodeSupply | undefined;
   #isCounted = false;
@@ -386,10 +401,48 @@ class IndexedNode implements NodeView {
   #routeFree: number | undefined;
   #eniCapacities: readonly EniCapacity[] | undefined;
 
-  constructor(name: string, isBound: (key: string) => boolean, lookups: Lookups) {
+  constructor(name: string, lookups: Lookups) {
     this.name = name;
-    this.#isBound = isBound;
     this.#lookups = lookups;
+  }
+
+  /** The Pods on the node, in the order in which they were added. */
+  get pods(): readonly PodRequest[] {
+    return this.#pods;
+  }
+
+  get reservations(): ReadonlyMap<string, Reservation> {
+    return this.#reservations ?? NO_RESERVATIONS;
+  }
+
+  /** Claims and addresses that its supply was counted by. */
+  get supplyKeys(): ReadonlySet<string> {
+    return this.#supplyKeys ?? NO_NODES;
+  }
+
+  addPod(pod: PodRequest): void {
+    this.#pods.push(pod);
+  }
+
+  /** Removes a Pod by its uid. A node has a few hundred at most. */
+  removePod({ uid }: PodRequest): void {
+    const at = this.#pods.findIndex((one) => one.uid === uid);
+    if (at >= 0) this.#pods.splice(at, 1);
+  }
+
+  reserve(id: string, reservation: Reservation): void {
+    this.#reservations ??= new Map();
+    this.#reservations.set(id, reservation);
+  }
+
+  unreserve(id: string): void {
+    this.#reservations?.delete(id);
+    if (this.#reservations?.size === 0) this.#reservations = undefined;
+  }
+
+  addSupplyKey(key: string): void {
+    this.#supplyKeys ??= new Set();
+    this.#supplyKeys.add(key);
   }
 
   get nec(): NecFacts | undefined {
@@ -399,7 +452,7 @@ class IndexedNode implements NodeView {
   get capacity(): NodeCapacity | undefined {
     if (this.#nec === undefined) return undefined;
     this.#capacity ??= nodeCapacityOf(this.#nec, {
-      pods: this.pods.values(),
+      pods: this.#pods,
       reservations: this.#activeReservations(),
     });
     return this.#capacity;
@@ -427,7 +480,7 @@ class IndexedNode implements NodeView {
 
   get eniCapacities(): readonly EniCapacity[] {
     if (this.#nec === undefined) return [];
-    this.#eniCapacities ??= eniCapacitiesOf(this.#nec, this.pods.values());
+    this.#eniCapacities ??= eniCapacitiesOf(this.#nec, this.#pods);
     return this.#eniCapacities;
   }
 
@@ -435,7 +488,8 @@ class IndexedNode implements NodeView {
     if (this.#isCounted) return this.#supply;
     const { capacity } = this;
     const reserved = this.#activeReservations().map(({ demand }) => demand);
-    const input = { pods: this.pods.values(), reserved, staticSourceOf: this.#lookups.staticSourceOf };
+    const staticSourceOf = (claim: string) => this.#lookups.staticSourceOf(this, claim);
+    const input = { pods: this.#pods, reserved, staticSourceOf };
     this.#supply = this.#nec && capacity && supplyOf(this.#nec, this.node, capacity, input);
     this.#isCounted = true;
     return this.#supply;
@@ -443,7 +497,7 @@ class IndexedNode implements NodeView {
 
   get isEmpty(): boolean {
     const has = this.node !== undefined || this.#nec !== undefined;
-    return !has && this.pods.size === 0 && this.reservations.size === 0;
+    return !has && this.#pods.length === 0 && this.reservations.size === 0;
   }
 
   setNec(nec: NecFacts | undefined): void {
@@ -453,7 +507,7 @@ class IndexedNode implements NodeView {
   }
 
   invalidate(): void {
-    this.supplyKeys.clear();
+    this.#supplyKeys = undefined;
     this.#capacity = undefined;
     this.#routeFree = undefined;
     this.#eniCapacities = undefined;
@@ -464,7 +518,7 @@ class IndexedNode implements NodeView {
 
   #activeReservations(): readonly Reservation[] {
     return [...this.reservations].flatMap(([id, one]) => {
-      const isOver = id.startsWith('claim/') && this.#isBound(one.demand.key);
+      const isOver = id.startsWith('claim/') && this.#lookups.isBound(one.demand.key);
       return isOver ? [] : [one];
     });
   }
