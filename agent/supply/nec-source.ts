@@ -3,6 +3,7 @@ import { readNodeSettings } from '../../crd/node-eni-config-annotations.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { nodeUsageOf } from '../../crd/node-usage.ts';
 import { type ReadNodeEniConfig, readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
+import { isEarlier } from '../../kube/compare-versions.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
@@ -171,7 +172,7 @@ class KubeNecSource implements NecSource {
     if (written === undefined) this.#clear();
     if (written === undefined || base === undefined) return 'nothing';
     const isChanged = written.metadata.resourceVersion !== base.metadata.resourceVersion;
-    if (!isOlder(written, this.#object)) this.#accept(written);
+    if (!isEarlier(written, this.#object)) this.#accept(written);
     return isChanged ? 'changed' : 'unchanged';
   }
 
@@ -183,7 +184,7 @@ class KubeNecSource implements NecSource {
   #onChange(after: KubeObject | undefined): void {
     if (after === undefined) this.#clear();
     // The watch lags behind our own writes; or the API server was restored, and what we wrote is lost.
-    else if (isOlder(after, this.#object)) runInBackground('reading the NodeENIConfig', this.#reread());
+    else if (isEarlier(after, this.#object)) runInBackground('reading the NodeENIConfig', this.#reread());
     else this.#accept(after);
   }
 
@@ -282,14 +283,4 @@ class KubeNecSource implements NecSource {
   #notify(event: SupplyEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
-}
-
-/**
- * Tells whether `object` is an earlier version than `known`, or of an earlier object of that name.
- * @see KEP-5504: versions compare as numbers, whatever objects they are of
- */
-function isOlder(object: KubeObject, known: KubeObject | undefined): boolean {
-  const versions = [object, known].map((one) => one?.metadata.resourceVersion ?? '');
-  if (!versions.every((version) => /^\d+$/.test(version))) return false;
-  return BigInt(versions[0] ?? 0) < BigInt(versions[1] ?? 0);
 }
