@@ -1,12 +1,11 @@
 import { existsSync, lstatSync, statSync } from 'node:fs';
 import { chmod, link } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
 import { messageOf } from '../../runtime/error-text.ts';
 import { kindOfFile } from '../../runtime/read-regular-file.ts';
 import { type BackoffLimits, type Contest, decideBackoff } from '../repair/decide-backoff.ts';
 import { decideFile, type FileStep, type ObservedFile, type Successor } from './decide-file.ts';
 import { compareContent, writePlanned } from './file-content.ts';
-import type { PlannedFile } from './planned-file.ts';
+import { type PlannedFile, replacedPath } from './planned-file.ts';
 
 /** Dependencies of keeping files. */
 type FileKeeperDeps = {
@@ -154,11 +153,6 @@ export class FileKeeper {
     if (isAlarm) this.#deps.contested(path);
     return verdict === 'hold';
   }
-}
-
-/** Where an executable of the closed product is kept that ours replaced: no runtime looks for a plugin of this name. */
-function replacedPath(path: string): string {
-  return join(dirname(path), `.${basename(path)}.replaced`);
 }
 
 function sourceIdentity(source: PlannedFile['source']): string {

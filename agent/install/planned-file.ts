@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { COMPLETE_PROGRAM, LAUNCHER, UNUSABLE_MARKER } from '../../cni-plugins/launcher/names.ts';
 
 /** Names of the one packaged executable; the first is its name in the plugin folder. */
@@ -92,3 +92,10 @@ export function planReferencePlugins(
 const EXECUTABLE = 0o755;
 /** Permission bits of files that are read. */
 export const TEXT = 0o644;
+
+/**
+ * Returns where an executable of the closed product is kept while ours has its place: no runtime looks for a plugin of this name.
+ */
+export function replacedPath(path: string): string {
+  return join(dirname(path), `.${basename(path)}.replaced`);
+}

@@ -1,4 +1,4 @@
-import { readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { lstatSync, readdirSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { LAUNCHER, UNUSABLE_MARKER } from '../../cni-plugins/launcher/names.ts';
 import { readRegularText } from '../../runtime/read-regular-file.ts';
@@ -11,7 +11,13 @@ import {
   readInstallRecord,
   removeInstallRecord,
 } from '../install/install-record.ts';
-import { LAUNCHER_FILES, PLUGIN_LIBRARIES, PLUGIN_NAMES, REFERENCE_PLUGIN_NAMES } from '../install/planned-file.ts';
+import {
+  LAUNCHER_FILES,
+  PLUGIN_LIBRARIES,
+  PLUGIN_NAMES,
+  REFERENCE_PLUGIN_NAMES,
+  replacedPath,
+} from '../install/planned-file.ts';
 import type { Sweep } from './sweep.ts';
 
 /** The folders to which executables were installed, and from which. */
@@ -27,7 +33,8 @@ type ExecutableFolders = {
 /**
  * Removes the executables that we installed, and only those. A file is ours when it is the one that the record names;
  * or, where an installation was interrupted or not recorded, when its content is equal to ours. A reference plugin
- * stays that another network configuration names, or may use without naming it. Idempotent; the record is removed last.
+ * stays that another network configuration names, or may use without naming it. An executable of the closed product that
+ * ours replaced gets its name back. Idempotent; the record is removed last.
  */
 export async function removeExecutables(folders: ExecutableFolders, sweep: Sweep): Promise<void> {
   const { cniBinDir } = folders;
@@ -37,7 +44,7 @@ export async function removeExecutables(folders: ExecutableFolders, sweep: Sweep
     const path = join(cniBinDir, name);
     await sweep.step(path, async () => {
       rmSync(path + NEW_SUFFIX, { force: true });
-      if (statSync(path, { throwIfNoEntry: false }) === undefined) return;
+      if (statSync(path, { throwIfNoEntry: false }) === undefined) return putBack(path, sweep);
       const isOwnName = OWN_NAMES.has(name);
       if (!(await isOurs(name, record, folders))) {
         if (isOwnName) sweep.leave(`${path}: not the file that we installed`);
@@ -50,12 +57,21 @@ export async function removeExecutables(folders: ExecutableFolders, sweep: Sweep
       }
       rmSync(path, { force: true });
       sweep.removed(isLibrary(name) ? 'library' : 'executable', path);
+      putBack(path, sweep);
     });
   }
   for (const folder of new Set(PLUGIN_LIBRARIES.map((name) => dirname(join(cniBinDir, name))))) {
     await sweep.step(folder, () => removeFolder(folder));
   }
   if (!sweep.hasFailed()) await sweep.step(join(cniBinDir, RECORD_FILE), () => removeInstallRecord(cniBinDir));
+}
+
+/** Gives the executable that ours replaced its name back, where there is one. */
+function putBack(path: string, sweep: Sweep): void {
+  const kept = replacedPath(path);
+  if (lstatSync(kept, { throwIfNoEntry: false })?.isFile() !== true) return;
+  renameSync(kept, path);
+  sweep.restored(path, 'executable');
 }
 
 const OWN_NAMES: ReadonlySet<string> = new Set([...PLUGIN_NAMES, ...LAUNCHER_FILES, ...PLUGIN_LIBRARIES]);

@@ -18,9 +18,10 @@ export class Sweep {
     this.#log.info('removed', { kind, what });
   }
 
-  /** Counts and logs a setting that was restored. */
-  restored(what: string): void {
-    this.#removed.set('setting given back', (this.#removed.get('setting given back') ?? 0) + 1);
+  /** Counts and logs a setting, or a file, that is as it was before. */
+  restored(what: string, kind: 'setting' | 'executable' = 'setting'): void {
+    const counted = `${kind} given back`;
+    this.#removed.set(counted, (this.#removed.get(counted) ?? 0) + 1);
     this.#log.info('given back', { what });
   }
 

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { RECORD_FILE } from '../../../agent/install/install-record.ts';
 import { openInstallation } from '../../../agent/install/installation.ts';
@@ -50,6 +50,30 @@ test('removeExecutables: takes all that was installed, the record with it, and f
   t.deepEqual((await remove(dir)).report(), { removed: { executable: 5 }, left: [], failed: [] });
   t.deepEqual(readdirSync(dir.join('bin')), []);
   t.deepEqual((await remove(dir)).report(), { removed: {}, left: [], failed: [] });
+});
+
+test('removeExecutables: gives an executable that ours replaced its name back, unless others took its place', async (t) => {
+  const dir = folders(t);
+  const path = dir.join('bin', 'tke-route-eni');
+  const kept = dir.join('bin', '.tke-route-eni.replaced');
+  await install(dir);
+  writeFileSync(kept, "the product's", { mode: 0o755 });
+  t.deepEqual((await remove(dir)).report().removed, { executable: 5, 'executable given back': 1 });
+  t.deepEqual(readdirSync(dir.join('bin')), ['tke-route-eni']);
+  t.is(readFileSync(path, 'utf8'), "the product's");
+  t.deepEqual((await remove(dir)).report().left, [`${path}: not the file that we installed`]);
+  t.deepEqual(readdirSync(dir.join('bin')), ['tke-route-eni'], 'a second time changes nothing');
+
+  writeFileSync(kept, 'an older one');
+  await remove(dir);
+  t.is(readFileSync(path, 'utf8'), "the product's");
+});
+
+test('removeExecutables: gives the name back also where the first run was cut short after our file was gone', async (t) => {
+  const dir = folders(t);
+  writeFileSync(dir.join('bin', '.tke-eni-ipamc.replaced'), "the product's", { mode: 0o755 });
+  await remove(dir);
+  t.deepEqual(readdirSync(dir.join('bin')), ['tke-eni-ipamc']);
 });
 
 test('removeExecutables: takes our libraries and their folder, and leaves what somebody put into it', async (t) => {
