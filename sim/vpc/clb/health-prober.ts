@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { MAX_TIMER_MS, startTimer, type Timer } from '../../../runtime/clock.ts';
 import type { ListenerPath } from '../api/model/clb/types.ts';
 import { countCheck, NO_CHECKS } from './health-counter.ts';
+import { nextSourcePort } from './source-port.ts';
 
 type Check = ListenerPath['healthCheck'];
 type Order = {
@@ -75,7 +76,7 @@ function probe(ip: string, port: number, check: Check, timeoutMs: number): Promi
 
 function probeTcp(host: string, port: number, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = createConnection({ host, port, localAddress: source });
+    const socket = createConnection({ host, port, localAddress: source, localPort: nextSourcePort() });
     const end = (isGood: boolean) => (): void => {
       timer.cancel();
       // A check ends its connection with a RST, as the real one does.
@@ -94,6 +95,7 @@ function probeHttp(host: string, port: number, check: Check, timeoutMs: number):
       host,
       port,
       localAddress: source,
+      localPort: nextSourcePort(),
       method: check.HttpCheckMethod,
       path: check.HttpCheckPath,
       headers,

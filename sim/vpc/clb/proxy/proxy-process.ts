@@ -21,6 +21,7 @@ import type {
   ProxyTable,
 } from '../../api/model/clb/proxy-table.ts';
 import { slotsOf, type WeightedTarget } from '../slots.ts';
+import { nextSourcePort } from '../source-port.ts';
 import { expressionOf, matchDomain, matchRule } from './match-rule.ts';
 import type { ProxyAnswer, ProxyOrder } from './proxy-order.ts';
 
@@ -178,7 +179,8 @@ function forward(
     connection: 'close',
   };
   const { method, url } = ask;
-  const options = { host: target.ip, port: target.port, method, path: url, headers, localAddress: vip, agent: false };
+  const from = { localAddress: vip, localPort: nextSourcePort(), agent: false };
+  const options = { host: target.ip, port: target.port, method, path: url, headers, ...from };
   let up: ClientRequest;
   try {
     up = request(options);
