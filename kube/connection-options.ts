@@ -1,6 +1,6 @@
-import type { Faults } from '../runtime/decode.ts';
 import { option } from '../runtime/settings/option.ts';
 import { pathValue, textValue, wholeNumberValue } from '../runtime/settings/option-value.ts';
+import type { Rule } from '../runtime/settings/rule.ts';
 
 /** The settings of a connection to the API server. */
 export type ConnectionSettings = {
@@ -61,12 +61,8 @@ export function clientRateOptions(
   };
 }
 
-/** Adds a fault when fewer calls may be made at once than in a second; `flags` is what their two flags begin with. */
-export function checkClientRate(
-  { kubeClientQps, kubeClientBurst }: Pick<ConnectionSettings, 'kubeClientQps' | 'kubeClientBurst'>,
-  faults: Faults,
-  flags = 'kube-client',
-): void {
-  if (kubeClientBurst >= kubeClientQps) return;
-  faults.add(`--${flags}-burst`, `at least --${flags}-qps, ${kubeClientQps}`, kubeClientBurst);
+/** Fewer calls at once than in a second are refused; `flags` is what their two flags begin with. */
+export function clientRateRule(flags: 'kube-client' | 'kube-api' = 'kube-client'): Rule {
+  const [qps, burst] = [`${flags}-qps`, `${flags}-burst`];
+  return { flag: burst, refusedWhen: [{ sum: [qps], above: burst }], expected: `at least --${qps}, {${qps}}` };
 }

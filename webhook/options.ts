@@ -12,6 +12,7 @@ import {
   switchValue,
   textValue,
 } from '../runtime/settings/option-value.ts';
+import { WEBHOOK_RULES } from './rules.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -120,6 +121,7 @@ export type WebhookConfig = SettingsOf<typeof WEBHOOK_OPTIONS>;
 export const WEBHOOK_PROGRAM: SettingsProgram<typeof WEBHOOK_OPTIONS> = {
   name: 'tke-eni-ip-webhook',
   options: WEBHOOK_OPTIONS,
+  rules: WEBHOOK_RULES,
   source: 'webhook/options.ts',
   example: { flag: 'default-network', text: 'tke-bridge' },
 };

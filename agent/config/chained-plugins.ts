@@ -29,6 +29,9 @@ export function hasCilium(plugins: readonly ChainedPlugin[]): boolean {
   return plugins.some(({ type }) => type === 'cilium-cni');
 }
 
+/** The same of the text of `--chained-plugins`, as a regular expression: a name of the list, or the type of an object. */
+export const CILIUM_PLUGIN = '(^|,)cilium-cni(,|$)|[\\[,]\\s*"cilium-cni"\\s*[,\\]]|"type"\\s*:\\s*"cilium-cni"';
+
 const MAX_PLUGINS = 16;
 /** Plugins that the agent chains or calls itself, and ours, which are called first. */
 const REFUSED_TYPES = ['portmap', 'bandwidth', 'tke-route-eni', 'tke-direct-eni', 'tke-eni-ipamc', 'tke-cni'];

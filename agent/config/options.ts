@@ -18,6 +18,7 @@ import {
   mtuValue,
 } from './agent-option-value.ts';
 import { chainedPluginsValue } from './chained-plugins.ts';
+import { AGENT_RULES } from './rules.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -374,6 +375,7 @@ export type AgentConfig = SettingsOf<typeof OPTIONS>;
 export const AGENT_PROGRAM: SettingsProgram<typeof OPTIONS> = {
   name: 'tke-eni-agent',
   options: OPTIONS,
+  rules: AGENT_RULES,
   source: 'agent/config/options.ts',
   example: { flag: 'ip-cooldown', text: '60s' },
 };

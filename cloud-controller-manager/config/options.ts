@@ -13,6 +13,7 @@ import {
   wholeNumberValue,
 } from '../../runtime/settings/option-value.ts';
 import { controllersValue } from './controllers-value.ts';
+import { CCM_RULES } from './rules.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -291,6 +292,7 @@ export type CcmConfig = SettingsOf<typeof CCM_OPTIONS>;
 export const CCM_PROGRAM: SettingsProgram<typeof CCM_OPTIONS> = {
   name: 'tke-cloud-controller-manager',
   options: CCM_OPTIONS,
+  rules: CCM_RULES,
   source: 'cloud-controller-manager/config/options.ts',
   example: { flag: 'leader-elect-lease-duration', text: '30s' },
 };

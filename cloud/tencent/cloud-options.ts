@@ -1,6 +1,6 @@
-import type { Faults } from '../../runtime/decode.ts';
 import { option, type SettingsOf } from '../../runtime/settings/option.ts';
 import { choiceValue, pathValue, wholeNumberValue } from '../../runtime/settings/option-value.ts';
+import type { Rule } from '../../runtime/settings/rule.ts';
 import { endpointsValue, httpUrlValue, regionValue, roleArnValue } from './cloud-option-value.ts';
 
 const MAX_CALLS_PER_SECOND = 10_000;
@@ -68,9 +68,12 @@ export const CLOUD_OPTIONS = {
 /** The settings of the connection to the cloud. */
 export type CloudSettings = SettingsOf<typeof CLOUD_OPTIONS>;
 
-/** Adds a fault when the key is to come from a file, and none is named. */
-export function checkCloudSettings({ credentials, credentialsFile }: CloudSettings, faults: Faults): void {
-  if (credentials === 'file' && credentialsFile === '') {
-    faults.add('--credentials-file', 'a file, as --credentials=file wants one', undefined);
-  }
-}
+/** A key that is to come from a file that is not named is refused. */
+export const CLOUD_RULE: Rule = {
+  flag: 'credentials-file',
+  refusedWhen: [
+    { flag: 'credentials', is: ['file'] },
+    { flag: 'credentials-file', is: [''] },
+  ],
+  expected: 'a file, as --credentials=file wants one',
+};

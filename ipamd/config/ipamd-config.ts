@@ -1,6 +1,3 @@
-import { checkCloudSettings } from '../../cloud/tencent/cloud-options.ts';
-import { checkClientRate } from '../../kube/connection-options.ts';
-import { checkElectionSettings } from '../../kube/election/election-settings.ts';
 import type { Faults } from '../../runtime/decode.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
 import { type BlockSettings, maskSizeFor } from '../pod-cidrs/cidr-blocks.ts';
@@ -17,18 +14,8 @@ export function readIpamdConfig(input: SettingsInput): SettingsOutcome<IpamdConf
 }
 
 function checkTogether(config: IpamdConfig, faults: Faults): void {
-  checkWarmTargets(config, faults);
   checkBlocks(config, faults);
-  checkCloudSettings(config, faults);
-  if (config.grRoutes === 'ipamd' && config.clusterCidrs.length === 0) {
-    faults.add('--cluster-cidr', 'the networks of Pods, as --gr-routes=ipamd leads them to nodes', '');
-  }
   checkStartupTaints(config, faults);
-  checkElectionSettings(config, faults);
-  checkClientRate(config, faults);
-  if (config.securityGroups.length > 0 && !config.enableSecurityGroups) {
-    faults.add('--enable-security-groups', 'true, as --security-groups are given', false);
-  }
 }
 
 const MAX_STARTUP_TAINTS = 32;
@@ -53,14 +40,9 @@ export function blockSettingsOf(config: IpamdConfig): BlockSettings | undefined 
 
 /** As the product has it. */
 const DEFAULT_MAX_PODS = 256;
-/** A smaller block has no address for a Pod. */
-const MIN_MAX_PODS = 8;
 
 function checkBlocks(config: IpamdConfig, faults: Faults): void {
   const { nodeCidrMaskSize, maxPodsPerNode } = config;
-  if (maxPodsPerNode !== 0 && maxPodsPerNode < MIN_MAX_PODS) {
-    faults.add('--max-pods-per-node', `at least ${MIN_MAX_PODS}, or 0`, maxPodsPerNode);
-  }
   if (nodeCidrMaskSize !== 0 && maxPodsPerNode !== 0 && maskSizeFor(maxPodsPerNode) < nodeCidrMaskSize) {
     const expected = `at most ${2 ** (32 - nodeCidrMaskSize)}, as a block of --node-cidr-mask-size=${nodeCidrMaskSize} has`;
     faults.add('--max-pods-per-node', expected, maxPodsPerNode);
@@ -68,15 +50,4 @@ function checkBlocks(config: IpamdConfig, faults: Faults): void {
   const settings = blockSettingsOf(config);
   if (settings === undefined) return;
   for (const { flag, expected, value } of findBlockFaults(settings)) faults.add(flag, expected, value);
-}
-
-function checkWarmTargets(config: IpamdConfig, faults: Faults): void {
-  if (config.ipMinWarmTarget > config.ipMaxWarmTarget) {
-    const expected = `at most --ip-max-warm-target, ${config.ipMaxWarmTarget}`;
-    faults.add('--ip-min-warm-target', expected, config.ipMinWarmTarget);
-  }
-  if (config.eniMinWarmTarget > config.eniMaxWarmTarget) {
-    const expected = `at most --eni-max-warm-target, ${config.eniMaxWarmTarget}`;
-    faults.add('--eni-min-warm-target', expected, config.eniMinWarmTarget);
-  }
 }

@@ -15,6 +15,7 @@ import {
   wholeNumberValue,
 } from '../../runtime/settings/option-value.ts';
 import { claimExpiryValue, clusterIdValue, securityGroupIdsValue, subnetIdsValue } from './ipamd-option-value.ts';
+import { IPAMD_RULES } from './rules.ts';
 import { taintSelectorValue } from './taint-selector.ts';
 
 const SECOND_MS = 1_000;
@@ -399,6 +400,7 @@ export type IpamdConfig = SettingsOf<typeof IPAMD_OPTIONS>;
 export const IPAMD_PROGRAM: SettingsProgram<typeof IPAMD_OPTIONS> = {
   name: 'tke-eni-ipamd',
   options: IPAMD_OPTIONS,
+  rules: IPAMD_RULES,
   source: 'ipamd/config/options.ts',
   example: { flag: 'sync-interval', text: '10m' },
 };

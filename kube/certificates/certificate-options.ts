@@ -1,6 +1,6 @@
-import type { Faults } from '../../runtime/decode.ts';
-import { option, type SettingsOf } from '../../runtime/settings/option.ts';
+import { option } from '../../runtime/settings/option.ts';
 import { listOf, textValue } from '../../runtime/settings/option-value.ts';
+import type { Rule } from '../../runtime/settings/rule.ts';
 
 /** Settings of a program that makes its own certificates. */
 export const CERTIFICATE_OPTIONS = {
@@ -20,11 +20,12 @@ export const CERTIFICATE_OPTIONS = {
   ),
 } as const;
 
-/** Adds a fault when names for a certificate are given, and no Secret to make it in. */
-export function checkCertificateSettings(
-  { tlsSecret, tlsNames }: SettingsOf<typeof CERTIFICATE_OPTIONS>,
-  faults: Faults,
-): void {
-  if (tlsSecret === '' && tlsNames.length > 0)
-    faults.add('--tls-secret', 'a Secret, as --tls-names is given', undefined);
-}
+/** Names of a certificate without a Secret to keep it in are refused. */
+export const CERTIFICATE_RULE: Rule = {
+  flag: 'tls-secret',
+  refusedWhen: [
+    { flag: 'tls-secret', is: [''] },
+    { flag: 'tls-names', isNot: [''] },
+  ],
+  expected: 'a Secret, as --tls-names is given',
+};

@@ -1,4 +1,4 @@
-import type { Faults } from '../../runtime/decode.ts';
+import type { Rule } from '../../runtime/settings/rule.ts';
 import type { LockRef } from './lock-record.ts';
 
 /** The settings of an election. Times in milliseconds. */
@@ -18,14 +18,9 @@ export type ElectionSettings = {
  */
 export const RENEW_DEADLINE_SHARE = 0.75;
 
-/** Adds a fault when the times of an election leave no time for a second try at renewal. */
-export function checkElectionSettings(
-  settings: Pick<ElectionSettings, 'leaderElectLeaseMs' | 'leaderElectRenewMs' | 'leaderElectRetryMs'>,
-  faults: Faults,
-): void {
-  const renewDeadlineMs = settings.leaderElectLeaseMs * RENEW_DEADLINE_SHARE;
-  const renewedMs = settings.leaderElectRenewMs + settings.leaderElectRetryMs;
-  if (renewedMs <= renewDeadlineMs) return;
-  const limit = `with --leader-elect-retry at most three quarters of --leader-elect-lease, ${renewDeadlineMs} ms`;
-  faults.add('--leader-elect-renew', limit, renewedMs);
-}
+/** Times that leave none for a second try at renewal are refused. */
+export const ELECTION_RULE: Rule = {
+  flag: 'leader-elect-renew',
+  refusedWhen: [{ sum: ['leader-elect-renew', 'leader-elect-retry'], above: 'leader-elect-lease', of: [3, 4] }],
+  expected: 'with --leader-elect-retry at most three quarters of --leader-elect-lease, {limit} ms',
+};

@@ -1,4 +1,5 @@
 import type { OptionValue } from './option-value.ts';
+import type { Rule } from './rule.ts';
 
 /**
  * One setting of an executable, and the only place that names it. Flags, variables, file keys, help and docs are made
@@ -29,6 +30,8 @@ export type SettingsProgram<T extends OptionTable = OptionTable> = {
   /** The executable's name. */
   readonly name: string;
   readonly options: T;
+  /** Combinations of settings that it refuses, each of which is valid alone. */
+  readonly rules?: readonly Rule[];
   /** The file that contains `options`; the generated page names it, as changes are made there. */
   readonly source: string;
   /** A flag of the table and a value for it, for the introduction of the page. */

@@ -1,5 +1,6 @@
 import { ConfigError, type Decoder, Faults, isRecord } from '../decode.ts';
 import { FileError } from '../read-regular-file.ts';
+import { checkRules } from './check-rules.ts';
 import type { Option, OptionTable, SettingsOf, SettingsProgram } from './option.ts';
 import { type FlagTexts, readFlags } from './read-flags.ts';
 import { decodeYaml } from './read-yaml.ts';
@@ -23,7 +24,7 @@ export type SettingsOutcome<S> =
   | { readonly kind: 'help'; readonly text: string }
   | { readonly kind: 'version' };
 
-/** Adds faults of settings that are valid alone but not in combination. Called only when each setting is valid. */
+/** Adds faults of settings that are valid alone but not in combination, beyond the rules of the program. Called only when each setting is valid. */
 type TogetherCheck<S> = (settings: S, faults: Faults) => void;
 
 /**
@@ -34,7 +35,7 @@ type TogetherCheck<S> = (settings: S, faults: Faults) => void;
 export function readSettings<T extends OptionTable>(
   program: SettingsProgram<T>,
   { argv, env, readFile }: SettingsInput,
-  checkTogether: TogetherCheck<SettingsOf<T>>,
+  checkTogether?: TogetherCheck<SettingsOf<T>>,
 ): SettingsOutcome<SettingsOf<T>> {
   const faults = new Faults();
   const flags = readFlags(argv, program.options, faults);
@@ -43,15 +44,20 @@ export function readSettings<T extends OptionTable>(
   const path = flags.get('config') ?? env[variableOf('config')];
   const file = path === undefined ? new Map() : readSettingsFile(path, program.options, readFile, faults);
   const settings: Record<string, unknown> = {};
+  const texts = new Map<string, string>();
   for (const [key, option] of Object.entries(program.options)) {
     const found = findSetting(option, flags, env, file);
     const value = option.value.parse(found.text);
     if (value === undefined) faults.add(found.origin, option.value.expected, found.isSet ? found.text : undefined);
     settings[key] = value;
+    texts.set(option.flag, found.text);
   }
   // The loop filled `settings` key by key from the same table that the type is derived from.
   const complete = settings as Record<keyof T, unknown> as SettingsOf<T>;
-  if (faults.list.length === 0) checkTogether(complete, faults);
+  if (faults.list.length === 0) {
+    checkTogether?.(complete, faults);
+    checkRules(program.rules ?? [], texts, program.options, faults);
+  }
   faults.throwIfAny('settings');
   return { kind: 'run', config: Object.freeze(complete) };
 }

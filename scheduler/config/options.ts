@@ -12,6 +12,7 @@ import {
   switchValue,
   wholeNumberValue,
 } from '../../runtime/settings/option-value.ts';
+import { SCHEDULER_RULES } from './rules.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -130,6 +131,7 @@ export type SchedulerConfig = SettingsOf<typeof SCHEDULER_OPTIONS>;
 export const SCHEDULER_PROGRAM: SettingsProgram<typeof SCHEDULER_OPTIONS> = {
   name: 'tke-eni-ip-scheduler',
   options: SCHEDULER_OPTIONS,
+  rules: SCHEDULER_RULES,
   source: 'scheduler/config/options.ts',
   example: { flag: 'filter-wait', text: '1s' },
 };

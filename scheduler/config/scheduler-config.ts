@@ -1,6 +1,3 @@
-import { checkCertificateSettings } from '../../kube/certificates/certificate-options.ts';
-import { checkClientRate } from '../../kube/connection-options.ts';
-import { checkElectionSettings } from '../../kube/election/election-settings.ts';
 import type { Faults } from '../../runtime/decode.ts';
 import { isLoopbackAddress } from '../../runtime/loopback-address.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
@@ -16,7 +13,6 @@ export function readSchedulerConfig(input: SettingsInput): SettingsOutcome<Sched
 
 function checkTogether(config: SchedulerConfig, faults: Faults): void {
   const { tlsCertFile, tlsPrivateKeyFile, clientCaFile, tlsSecret, printKubeSchedulerConfig } = config;
-  checkCertificateSettings(config, faults);
   if (tlsSecret === '' && printKubeSchedulerConfig) {
     faults.add('--tls-secret', 'a Secret, as --print-kube-scheduler-config is given', undefined);
   }
@@ -32,17 +28,14 @@ function checkTogether(config: SchedulerConfig, faults: Faults): void {
     faults.add('--tls-cert-file', 'a file, as --client-ca-file is given', undefined);
   }
   checkClients(config, faults);
-  checkElectionSettings(config, faults);
-  checkClientRate(config, faults);
 }
 
 /** Nobody may bind Pods without a client certificate, unless loopback is allowed by its own flag. */
 function checkClients(config: SchedulerConfig, faults: Faults): void {
   const { listenAddress, clientCaFile, clientAllowedNames, allowAnonymousLoopback, tlsSecret } = config;
   if (clientCaFile !== '' || tlsSecret !== '') return;
-  if (clientAllowedNames.length > 0) {
-    faults.add('--client-ca-file', 'a file, as --client-allowed-names is given', undefined);
-  } else if (!allowAnonymousLoopback) {
+  if (clientAllowedNames.length > 0) return;
+  if (!allowAnonymousLoopback) {
     const file =
       "a file with the authorities of kube-scheduler's client certificate, as whoever calls /bind places Pods";
     const instead = isLoopbackAddress(listenAddress) ? ', or --allow-anonymous-loopback on this loopback address' : '';

@@ -25,7 +25,7 @@ export function findKubeAssets(dir = process.env['KUBE_ASSETS'] || DEFAULT_KUBE_
 /** Says which files are missing and where to get them. */
 export function describeMissing({ dir, missing }: KubeAssets): string {
   return (
-    `${dir}: lacks ${missing.join(', ')}. Unpack a release's kubernetes-server-linux-<arch>.tar.gz (1.32 to 1.35; ` +
+    `${dir}: lacks ${missing.join(', ')}. Unpack a release's kubernetes-server-linux-<arch>.tar.gz (1.32 to 1.36; ` +
     'https://kubernetes.io/releases/download/) and name its folder kubernetes/server/bin with KUBE_ASSETS=<folder>'
   );
 }

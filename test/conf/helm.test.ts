@@ -538,11 +538,13 @@ run('chart: writes settings as the variables that programs read', (t) => {
     workers: 10_000,
     'record-pods': false,
     'sync-interval': '10m',
+    'enable-security-groups': true,
     'security-groups': ['sg-1', 'sg-2'],
   };
   const rendered = byName(helm({ ...SETTINGS, region: '', endpoint: '', ipamd: { settings } }));
   t.deepEqual((rendered.get('ConfigMap tke-eni-ipamd-settings') as JsonObject)['data'], {
     TKE_ENI_CLUSTERID: 'cls-a1b2c3d4',
+    TKE_ENI_ENABLE_SECURITY_GROUPS: 'true',
     TKE_ENI_LOG_LEVEL: 'info',
     TKE_ENI_RECORD_PODS: 'false',
     TKE_ENI_SECURITY_GROUPS: 'sg-1,sg-2',

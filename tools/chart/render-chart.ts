@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { CRD_FILES } from '../gen-crd.ts';
+import { renderRules } from './render-rules.ts';
 import { renderTemplate, TEMPLATES } from './templates.ts';
 import { renderValuesSchema } from './values-schema.ts';
 
@@ -11,7 +12,7 @@ const MONITORING = ['alerts.yaml', 'pod-monitors.yaml', 'dashboard.json'];
 
 /**
  * Renders all files of the chart, by their paths in it: those written by hand as they are, templates of the manifests, the definitions
- * and what monitoring takes as they are (a chart cannot reach outside its folder), and the schema of values.
+ * and what monitoring takes as they are (a chart cannot reach outside its folder), the rules of settings, and the schema of values.
  * @throws Error naming the manifest that lacks what its template changes, or the values that the schema has no rule for
  */
 export function renderChart(): ReadonlyMap<string, string> {
@@ -24,6 +25,7 @@ export function renderChart(): ReadonlyMap<string, string> {
     ...TEMPLATES.map((template) => [`templates/${template.to}`, renderTemplate(template, read)] as const),
     ...definitions.map(([path, render]) => [`crds/${path.slice(CRDS.length)}`, render()] as const),
     ...MONITORING.map((name) => [`files/${name}`, read(`conf/monitoring/${name}`)] as const),
+    ['files/rules.json', renderRules()],
     ['values.schema.json', renderValuesSchema(readFileSync(join(BY_HAND, 'values.yaml'), 'utf8'))],
   ]);
 }

@@ -293,3 +293,146 @@ account `default` is in every namespace: without it the answer is none.
 {{- end -}}
 {{- end -}}
 {{- end -}}
+
+{{/* A number, or a time in milliseconds, of the text of a setting. */}}
+{{- define "tke-eni.number" -}}
+{{- if regexMatch "^[0-9]+$" . -}}
+{{- int64 (regexReplaceAll "^0+([0-9])" . "${1}") -}}
+{{- else -}}
+{{- $sum := 0 -}}
+{{- $units := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 -}}
+{{- range regexFindAll "[0-9]+(ms|s|m|h)" . -1 -}}
+{{- $sum = add $sum (mul (int64 (regexReplaceAll "^0+([0-9])" (regexFind "[0-9]+" .) "${1}")) (get $units (regexFind "[a-z]+" .))) -}}
+{{- end -}}
+{{- $sum -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+What a rule of files/rules.json says against settings: `--flag: expected …, got …`; empty where it is kept. The programs decide by the
+same rules (runtime/settings/check-rules.ts). Takes a list: the rule, the texts of the settings by flag.
+*/}}
+{{- define "tke-eni.broken-rule" -}}
+{{- $rule := index . 0 -}}
+{{- $texts := index . 1 -}}
+{{- $isBroken := true -}}
+{{- $limit := "" -}}
+{{- $sum := "" -}}
+{{- range $rule.refusedWhen -}}
+{{- $text := toString (get $texts (.flag | default "")) -}}
+{{- if hasKey . "sum" -}}
+{{- $sum = 0 -}}
+{{- range .sum }}{{ $sum = add $sum (include "tke-eni.number" (get $texts .) | int64) }}{{ end -}}
+{{- $of := .of | default (list 1 1) -}}
+{{- $limit = divf (mulf (include "tke-eni.number" (get $texts .above) | int64) (index $of 0)) (index $of 1) -}}
+{{- if le (float64 $sum) (float64 $limit) }}{{ $isBroken = false }}{{ end -}}
+{{- if not (has $rule.flag .sum) }}{{ $sum = "" }}{{ end -}}
+{{- else if hasKey . "is" -}}
+{{- if not (has $text .is) }}{{ $isBroken = false }}{{ end -}}
+{{- else if hasKey . "isNot" -}}
+{{- if has $text .isNot }}{{ $isBroken = false }}{{ end -}}
+{{- else if hasKey . "like" -}}
+{{- if not (regexMatch .like $text) }}{{ $isBroken = false }}{{ end -}}
+{{- else if ge (float64 (include "tke-eni.number" $text | int64)) (float64 .below) -}}
+{{- $isBroken = false -}}
+{{- end -}}
+{{- end -}}
+{{- if $isBroken -}}
+{{- $expected := $rule.expected | replace "{limit}" (toString $limit) -}}
+{{- range $flag, $text := $texts }}{{ $expected = $expected | replace (printf "{%s}" $flag) (toString $text) }}{{ end -}}
+{{- $got := get $texts $rule.flag | default "nothing" -}}
+{{- printf "expected %s, got %s" $expected (toString ($sum | default $got)) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Combinations of settings that a program would refuse when it starts, a line each. Takes a list: the root, the component, its settings as
+variables, and what its manifest says by flags, which have precedence.
+*/}}
+{{- define "tke-eni.broken-rules" -}}
+{{- $component := index . 1 -}}
+{{- $variables := index . 2 | fromYaml -}}
+{{- $of := get ((index . 0).Files.Get "files/rules.json" | fromJson) $component -}}
+{{- $texts := merge (dict) (index . 3) -}}
+{{- range $flag, $text := $of.defaults -}}
+{{- $variable := printf "TKE_ENI_%s" ($flag | upper | replace "-" "_") -}}
+{{- if not (hasKey $texts $flag) }}{{ $_ := set $texts $flag (hasKey $variables $variable | ternary (get $variables $variable) $text) }}{{ end -}}
+{{- end -}}
+{{- range $rule := $of.rules -}}
+{{- with include "tke-eni.broken-rule" (list $rule $texts) }}{{ printf "%s.settings.%s: %s\n" $component $rule.flag . }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Ends with one error that names all combinations of settings that the programs would refuse, with those of networks. */}}
+{{- define "tke-eni.refuse-settings" -}}
+{{- $makesOf := dict "scheduler" (include "tke-eni.scheduler-makes-certificates" .) "webhook" (include "tke-eni.webhook-makes-certificates" .) -}}
+{{- $secretOf := dict -}}
+{{- range $component, $makes := $makesOf }}{{ $_ := set $secretOf $component (dict "tls-secret" (ternary "made" "" (ne $makes ""))) }}{{ end -}}
+{{- $faults := include "tke-eni.broken-rules" (list . "agent" (include "tke-eni.agent-settings" .) (dict "supply-source" (.Values.agent.ciliumNode | ternary "cilium-node" "cluster"))) -}}
+{{- $faults = print $faults (include "tke-eni.broken-rules" (list . "ipamd" (include "tke-eni.ipamd-settings" .) (dict))) -}}
+{{- $faults = print $faults (include "tke-eni.broken-blocks" (include "tke-eni.ipamd-settings" . | fromYaml)) -}}
+{{- if .Values.scheduler.enabled }}{{ $faults = print $faults (include "tke-eni.broken-rules" (list . "scheduler" (include "tke-eni.scheduler-settings" .) $secretOf.scheduler)) }}{{ end -}}
+{{- if .Values.webhook.enabled }}{{ $faults = print $faults (include "tke-eni.broken-rules" (list . "webhook" (include "tke-eni.webhook-settings" .) $secretOf.webhook)) }}{{ end -}}
+{{- if .Values.cloudControllerManager.enabled }}{{ $faults = print $faults (include "tke-eni.broken-rules" (list . "cloudControllerManager" (include "tke-eni.cloud-controller-manager-settings" .) (dict))) }}{{ end -}}
+{{- if ne .Values.network.mode "vpc-cni" -}}
+{{- range $flag, $name := dict "cluster-cidr" "clusterCidrs" "service-cluster-ip-range" "serviceCidr" "max-pods-per-node" "maxPodsPerNode" "node-cidr-mask-size" "nodeMaskSize" -}}
+{{- $faults = $faults | replace (printf "ipamd.settings.%s:" $flag) (printf "network.%s:" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if $faults }}{{ fail (printf "%s. docs/install.md" (splitList "\n" (trim $faults) | join "; ")) }}{{ end -}}
+{{- end -}}
+
+{{/* First address and size of an IPv4 network, as JSON. */}}
+{{- define "tke-eni.range" -}}
+{{- $parts := splitList "/" . -}}
+{{- $start := 0 -}}
+{{- range splitList "." (index $parts 0) }}{{ $start = add (mul $start 256) (int64 .) }}{{ end -}}
+{{- $size := 1 -}}
+{{- range until (int (sub 32 (int64 (index $parts 1)))) }}{{ $size = mul $size 2 }}{{ end -}}
+{{- dict "start" $start "end" (add $start $size) "length" (int64 (index $parts 1)) | toJson -}}
+{{- end -}}
+
+{{/*
+What ipamd would refuse of its networks, a line each, as findBlockFaults of ipamd/pod-cidrs does: blocks that do not fit, networks that
+overlap, and Services that leave no block. Takes the settings as variables.
+*/}}
+{{- define "tke-eni.broken-blocks" -}}
+{{- $mask := get . "TKE_ENI_NODE_CIDR_MASK_SIZE" | default "0" | int64 -}}
+{{- $pods := get . "TKE_ENI_MAX_PODS_PER_NODE" | default "0" | int64 -}}
+{{- $ofPods := 32 -}}
+{{- $size := 1 -}}
+{{- range until 32 }}{{ if lt $size ($pods | default 256) }}{{ $size = mul $size 2 }}{{ $ofPods = sub $ofPods 1 }}{{ end }}{{ end -}}
+{{- if and $mask $pods (lt $ofPods $mask) -}}
+{{- printf "ipamd.settings.max-pods-per-node: expected no more than a block of --node-cidr-mask-size=%d has, got %d\n" $mask $pods -}}
+{{- end -}}
+{{- $cidrs := get . "TKE_ENI_CLUSTER_CIDR" | default "" | splitList "," | compact -}}
+{{- if eq (get . "TKE_ENI_ALLOCATE_NODE_CIDRS" | default "false") "true" -}}
+{{- $mask = $mask | default $ofPods -}}
+{{- $blockSize := 1 }}{{ range until (int (sub 32 $mask)) }}{{ $blockSize = mul $blockSize 2 }}{{ end -}}
+{{- $faults := "" -}}
+{{- if not $cidrs }}{{ $faults = "ipamd.settings.cluster-cidr: expected the networks of Pods, as --allocate-node-cidrs is set, got nothing\n" }}{{ end -}}
+{{- $before := list -}}
+{{- range $cidrs -}}
+{{- $cidr := . -}}
+{{- $range := include "tke-eni.range" . | fromJson -}}
+{{- range $before -}}
+{{- if and (lt (float64 $range.start) (float64 .end)) (lt (float64 .start) (float64 $range.end)) }}{{ $faults = printf "%sipamd.settings.cluster-cidr: expected networks that do not overlap, got %s\n" $faults $cidr }}{{ end -}}
+{{- end -}}
+{{- $before = append $before $range -}}
+{{- if lt (float64 $mask) (float64 $range.length) }}{{ $faults = printf "%sipamd.settings.node-cidr-mask-size: expected at least %v, as a block must fit into %s, got %d\n" $faults $range.length $cidr $mask }}{{ end -}}
+{{- if gt (float64 $mask) (addf (float64 $range.length) 16) }}{{ $faults = printf "%sipamd.settings.node-cidr-mask-size: expected at most %v, as %s would have more than 65536 blocks, got %d\n" $faults (addf $range.length 16) $cidr $mask }}{{ end -}}
+{{- end -}}
+{{- $service := get . "TKE_ENI_SERVICE_CLUSTER_IP_RANGE" | default "" -}}
+{{- if and $service (not $faults) (contains "." $service) -}}
+{{- $services := include "tke-eni.range" $service | fromJson -}}
+{{- $isLeft := false -}}
+{{- range $before -}}
+{{- $firstEnd := addf .start $blockSize -}}
+{{- $lastStart := subf .end $blockSize -}}
+{{- if not (and (lt (float64 .start) (float64 $services.end)) (lt (float64 $services.start) $firstEnd) (lt $lastStart (float64 $services.end)) (lt (float64 $services.start) (float64 .end))) }}{{ $isLeft = true }}{{ end -}}
+{{- end -}}
+{{- if not $isLeft }}{{ $faults = printf "ipamd.settings.service-cluster-ip-range: expected a network that leaves blocks of --cluster-cidr for nodes, got %s\n" $service }}{{ end -}}
+{{- end -}}
+{{- $faults -}}
+{{- end -}}
+{{- end -}}
