@@ -114,7 +114,8 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   const refused = followRefusals(deps, kube, () => apiFailures.list());
   const endNode = followNode({
     ...follow,
-    accept: ({ podCidrs, internalIps, refused: shown }) => {
+    accept: ({ podCidrs, internalIps, maxPods, refused: shown }) => {
+      acceptMaxPods(state, maxPods);
       refused.shown = shown;
       acceptNodeIps(state, internalIps, changed);
       if (hasBlocks) acceptPodCidrs({ ...deps, events, log, changed }, podCidrs);
@@ -125,6 +126,7 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   const outside = (): OutsideDemand => ({
     waiting: countWaiting(podsOfEnis(followed?.view, config), state.leases.values(), state.addsWaiting.values()),
     floor: warm().floor ?? 0,
+    maxPods: state.maxPods,
   });
   const direct: DirectPublishing = {
     pool: state.direct,
@@ -178,6 +180,12 @@ function followRefusals(
   const kept = keepRefusedCondition({ kube, nodeName, clock, log, failures, shown: () => known.shown }, closing.signal);
   runInBackground('keeping the condition of the Node', kept);
   return known;
+}
+
+function acceptMaxPods(state: NodeState, maxPods: number | undefined): void {
+  if (maxPods === undefined || maxPods === state.maxPods) return;
+  state.maxPods = maxPods;
+  state.demandChanged.notify();
 }
 
 function openNec(state: NodeState, follow: Follow, onFaults: OnFaults): NecSource {

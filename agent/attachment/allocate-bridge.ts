@@ -37,7 +37,7 @@ export async function allocateBridge(deps: UseCaseDeps, command: TimedAttachComm
     if (result.kind === 'exhausted' || address === undefined) throw blockFull(deps, cidr);
     if (isReserved(deps, command, address.ip)) {
       state.isBlockFull = false;
-      await flushForced(deps, key, result.forced);
+      await flushForced(deps, key, result);
       return { address, cidr: blockOfAddress(address.ip, state.podCidrs) ?? cidr, bridge };
     }
     // host-local gave it to a Pod of another program, which is not taken over yet: each round holds one address more.
@@ -51,10 +51,16 @@ function isReserved({ reservations }: UseCaseDeps, { containerId, ifName }: Time
   return reservations.reserve({ ip, containerId, ifName }) === 'reserved';
 }
 
-async function flushForced(deps: UseCaseDeps, key: string, forced: readonly string[]): Promise<void> {
+async function flushForced(
+  deps: UseCaseDeps,
+  key: string,
+  { forced, isUnderPressure }: LeaseResult & { readonly kind: 'leased' },
+): Promise<void> {
   if (forced.length === 0) return;
-  deps.metrics.forcedReuse();
-  deps.log.warn('podCIDR is full, reusing an address before its cooldown ended', { key, ips: forced });
+  if (isUnderPressure === true) {
+    deps.metrics.forcedReuse();
+    deps.log.warn('podCIDR is full, reusing an address before its cooldown ended', { key, ips: forced });
+  }
   try {
     await deps.conntrack.flush(forced);
   } catch (error) {

@@ -88,10 +88,10 @@ function take(
 async function flush(
   deps: UseCaseDeps,
   key: LeaseKey,
-  { eni: { primary, eniId }, isForced }: DirectLeaseResult & { readonly kind: 'leased' },
+  { eni: { primary, eniId }, isUnderPressure }: DirectLeaseResult & { readonly kind: 'leased' },
 ): Promise<void> {
   const ips = primary.map(({ ip }) => ip);
-  if (isForced) {
+  if (isUnderPressure) {
     deps.metrics.forcedReuse();
     deps.log.warn('no ENI is left, reusing one before its cooldown ended', { key, eniId });
   }

@@ -121,16 +121,22 @@ function poolAddressSource(
       return lastResult.kind === 'leased' ? lastResult.addresses : undefined;
     },
     prepare: async () => {
-      if (lastResult?.kind === 'leased') await flushForced(deps, key, lastResult.forced);
+      if (lastResult?.kind === 'leased') await flushForced(deps, key, lastResult);
     },
     failure: (waitedMs) => exhausted(deps, lastResult?.kind === 'exhausted' ? lastResult : undefined, waitedMs),
   };
 }
 
-async function flushForced(deps: UseCaseDeps, key: LeaseKey, forced: readonly string[]): Promise<void> {
+async function flushForced(
+  deps: UseCaseDeps,
+  key: LeaseKey,
+  { forced, isUnderPressure }: LeaseResult & { readonly kind: 'leased' },
+): Promise<void> {
   if (forced.length === 0) return;
-  deps.metrics.forcedReuse();
-  deps.log.warn('pool is empty, reusing an address before its cooldown ended', { key, ips: forced });
+  if (isUnderPressure === true) {
+    deps.metrics.forcedReuse();
+    deps.log.warn('pool is empty, reusing an address before its cooldown ended', { key, ips: forced });
+  }
   try {
     await deps.conntrack.flush(forced);
   } catch (error) {

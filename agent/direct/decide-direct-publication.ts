@@ -26,6 +26,8 @@ export type DirectPublicationInput = {
   /** Undefined for a node that has none and may have none. */
   readonly warm: DirectWarmTargets | undefined;
   readonly waiting: number;
+  /** Allocatable Pods of the Node; absent while it was not read. */
+  readonly maxPods?: number | undefined;
   /** The pool follows this object. */
   readonly isCurrent: boolean;
   /** False when offers cannot be recorded. */
@@ -67,7 +69,7 @@ export function decideDirectPublication(input: DirectPublicationInput): DirectPu
   const { pool, offers, observed, warm, isCurrent } = input;
   const isUnasked = (observed.desired ?? 0) === 0 && observed.releasable.length === 0;
   if (warm === undefined && offers.length === 0 && isUnasked) return NOTHING;
-  const { desired, bound, surplus, excess } = directDemand(pool, warm ?? { min: 0, max: 0 }, input.waiting);
+  const { desired, bound, surplus, excess } = directDemand(pool, warm ?? { min: 0, max: 0 }, input);
   const isOver = ({ eniId, assignmentId }: Offer): boolean => observed.enis.get(eniId)?.assignmentId !== assignmentId;
   const ended = isCurrent ? offers.filter(isOver) : [];
   const stays = offers.filter((offer) => !ended.includes(offer));

@@ -1,4 +1,5 @@
 import type { DirectWarmTargets } from '../journal/supply.ts';
+import { boundByPods } from '../pool/brief.ts';
 import { type DirectEni, type DirectPoolState, isUsable } from './direct-pool.ts';
 
 /** How many whole ENIs the pool of the node should have, and which it could release. */
@@ -13,15 +14,32 @@ type DirectDemand = {
   readonly excess: number;
 };
 
+/** Demand that the pool does not contain. */
+type DirectOutsideDemand = {
+  /** Pods and ADDs that need an ENI of the pool and have none. */
+  readonly waiting: number;
+  /** Allocatable Pods of the Node; absent while it was not read. */
+  readonly maxPods?: number | undefined;
+};
+
 /** Computes the demand for whole ENIs from the pool. */
-export function directDemand(state: DirectPoolState, warm: DirectWarmTargets, waiting: number): DirectDemand {
+export function directDemand(
+  state: DirectPoolState,
+  warm: DirectWarmTargets,
+  { waiting, maxPods }: DirectOutsideDemand,
+): DirectDemand {
   const all = [...state.values()];
   const pool = all.filter(({ claim }) => claim === undefined);
   const isWaiting = ({ use, registered }: DirectEni) => use === 'free' && registered === true;
-  const used = pool.filter((eni) => eni.use !== 'free' || isWaiting(eni)).length;
+  const isBriefRest = ({ use, isBrief }: DirectEni) => use === 'cooling' && isBrief === true;
+  const used = pool.filter((eni) => (eni.use !== 'free' && !isBriefRest(eni)) || isWaiting(eni)).length;
+  const leased = pool.filter(({ use }) => use === 'leased').length;
+  const heldBack = pool.filter(isWaiting).length;
+  // One that rests briefly serves the next Pod if no other is free: it is one of the warm ones.
+  const brief = pool.filter((eni) => isBriefRest(eni) && isUsable(eni)).length;
   const free = pool.filter((eni) => eni.use === 'free' && isUsable(eni) && !isWaiting(eni));
-  const bound = used + free.length;
-  const needed = used + waiting;
+  const bound = used + free.length + brief;
+  const needed = boundByPods(used - heldBack + waiting, leased + waiting, maxPods) + heldBack;
   const limit = Math.max(
     0,
     (warm.limit ?? Number.POSITIVE_INFINITY) - (warm.awaited ?? 0) - (all.length - pool.length),

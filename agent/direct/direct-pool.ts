@@ -1,6 +1,7 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
 import type { ClaimMark, DirectSupplyEni, EniPrimaryAddress } from '../journal/supply.ts';
+import { isBriefRest } from '../pool/brief.ts';
 import { mayCutCooldown } from '../pool/registered.ts';
 
 /** One ENI of the pool of whole ENIs. */
@@ -23,6 +24,10 @@ export type DirectEni = {
   /** End of the cooldown, milliseconds since boot; only while cooling. */
   readonly coolUntilMs?: number;
   readonly freedAtMs?: number;
+  /** When its owner got it; only while leased, and absent where that is not known or it had not rested before. */
+  readonly leasedAtMs?: number;
+  /** Its last owner had it for a moment only: its rest is no demand. Only while cooling. */
+  readonly isBrief?: true;
 };
 
 /** The pool: by ENI id, in the order of the supply. Each function returns a new one. */
@@ -47,7 +52,14 @@ export type DirectRequest = {
 
 /** The result of a request. */
 export type DirectLeaseResult =
-  | { readonly kind: 'leased'; readonly eni: DirectEni; readonly isForced: boolean }
+  | {
+      readonly kind: 'leased';
+      readonly eni: DirectEni;
+      /** Its cooldown was cut short: flush its connection tracking entries before use. */
+      readonly isForced: boolean;
+      /** And it had an owner that lived. */
+      readonly isUnderPressure: boolean;
+    }
   | { readonly kind: 'exhausted'; readonly awaitsClaim: boolean; readonly missingNics: number };
 
 /**
@@ -85,31 +97,33 @@ export function leaseDirect(
 ): { readonly state: DirectPoolState; readonly result: DirectLeaseResult } {
   const all = [...state.values()];
   const current = all.find((eni) => eni.leaseKey === request.key);
-  if (current !== undefined) return { state, result: { kind: 'leased', eni: current, isForced: false } };
+  if (current !== undefined)
+    return { state, result: { kind: 'leased', eni: current, isForced: false, isUnderPressure: false } };
   const ofName = all.filter(({ claim }) => isOfName(claim, request));
   const awaitsClaim = request.needsClaim || ofName.length > 0;
   const candidates = awaitsClaim
     ? ofName.filter(({ claim }) => claim?.uid !== undefined && claim.uid === request.podUid)
     : all.filter(({ claim, registered }) => claim === undefined && registered !== true);
-  const mayForce = (eni: DirectEni): boolean => request.mayForce && mayCutCooldown(request, eni, request.nowMs);
+  const mayForce = (eni: DirectEni): boolean =>
+    (request.mayForce || eni.isBrief === true) && mayCutCooldown(request, eni, request.nowMs);
   const usable = candidates.filter((eni) => isUsable(eni) && (isCooled(eni, request.nowMs) || mayForce(eni)));
   const [best] = usable
     .filter(({ eniId }) => request.present.has(eniId))
     .toSorted(
       (a, b) =>
-        Number(!isCooled(a, request.nowMs)) - Number(!isCooled(b, request.nowMs)) ||
+        priceOf(a, request.nowMs) - priceOf(b, request.nowMs) ||
         (a.freedAtMs ?? Number.NEGATIVE_INFINITY) - (b.freedAtMs ?? Number.NEGATIVE_INFINITY),
     );
   if (best === undefined) {
     const missingNics = usable.filter(({ eniId }) => !request.present.has(eniId)).length;
     return { state, result: { kind: 'exhausted', awaitsClaim, missingNics } };
   }
-  const { coolUntilMs: _cool, ...rest } = best;
-  const eni: DirectEni = { ...rest, use: 'leased', leaseKey: request.key };
-  return {
-    state: withEni(state, eni),
-    result: { kind: 'leased', eni, isForced: !isCooled(best, request.nowMs) },
-  };
+  const { coolUntilMs: _cool, isBrief, ...rest } = best;
+  const isForced = !isCooled(best, request.nowMs);
+  const isUnderPressure = isForced && isBrief !== true;
+  const since = isUnderPressure ? {} : { leasedAtMs: request.nowMs };
+  const eni: DirectEni = { ...rest, ...since, use: 'leased', leaseKey: request.key };
+  return { state: withEni(state, eni), result: { kind: 'leased', eni, isForced, isUnderPressure } };
 }
 
 /**
@@ -122,10 +136,11 @@ export function releaseDirect(
 ): { readonly state: DirectPoolState; readonly cooldowns: readonly Cooldown[] | undefined } {
   const leased = [...state.values()].find((eni) => eni.leaseKey === key);
   if (leased === undefined) return { state, cooldowns: undefined };
-  const { leaseKey: _key, ...rest } = leased;
+  const { leaseKey: _key, leasedAtMs, ...rest } = leased;
   const isCooling = cooldownMs > 0 && leased.claim === undefined;
+  const brief = isBriefRest({ leasedAtMs }, nowMs) ? { isBrief: true as const } : {};
   const freed: DirectEni = isCooling
-    ? { ...rest, use: 'cooling', freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs }
+    ? { ...rest, ...brief, use: 'cooling', freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs }
     : { ...rest, use: 'free', freedAtMs: nowMs };
   const [first] = leased.primary;
   if (!isCooling || first === undefined) return { state: settle(withEni(state, freed)), cooldowns: [] };
@@ -145,7 +160,7 @@ export function tickDirect(
   const over = [...state.values()].filter((eni) => eni.use === 'cooling' && isCooled(eni, nowMs));
   if (over.length === 0) return { state, ended: [] };
   const next = new Map(state);
-  for (const { coolUntilMs: _cool, ...eni } of over) next.set(eni.eniId, { ...eni, use: 'free' });
+  for (const { coolUntilMs: _cool, isBrief: _brief, ...eni } of over) next.set(eni.eniId, { ...eni, use: 'free' });
   return { state: settle(next), ended: over.map(({ eniId }) => eniId) };
 }
 
@@ -155,7 +170,7 @@ export function adoptDirect(state: DirectPoolState, leases: readonly Lease[]): D
   for (const lease of leases) {
     if (lease.plugin !== 'direct-eni') continue;
     const known = next.get(lease.eniId) ?? unknownEni(lease);
-    const { coolUntilMs: _cool, ...rest } = known;
+    const { coolUntilMs: _cool, isBrief: _brief, ...rest } = known;
     next.set(lease.eniId, { ...rest, use: 'leased', leaseKey: leaseKey(lease.containerId, lease.ifName) });
   }
   return next;
@@ -211,6 +226,11 @@ function isOfName(claim: ClaimMark | undefined, { podNamespace, podName }: Direc
 
 function isCooled({ coolUntilMs }: DirectEni, nowMs: number): boolean {
   return coolUntilMs === undefined || coolUntilMs <= nowMs;
+}
+
+/** Free ones come first, then those with a brief rest. */
+function priceOf(eni: DirectEni, nowMs: number): number {
+  return isCooled(eni, nowMs) ? 0 : eni.isBrief === true ? 1 : 2;
 }
 
 function withEni(state: DirectPoolState, eni: DirectEni): DirectPoolState {

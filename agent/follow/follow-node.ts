@@ -13,6 +13,8 @@ type OwnNode = {
   readonly podCidrs: readonly string[];
   /** Its addresses of type InternalIP. */
   readonly internalIps: readonly string[];
+  /** How many Pods it can run, as kubelet reports it; absent before its first report. */
+  readonly maxPods?: number;
   /** What it says of refusals of the agent; undefined without that condition. */
   readonly refused?: ShownCondition;
 };
@@ -55,8 +57,15 @@ export function ownNodeOf({ spec, status }: KubeObject): OwnNode {
   return {
     podCidrs: [...new Set(cidrs)].slice(0, MAX_PER_NODE),
     internalIps: [...new Set(ips)].slice(0, MAX_PER_NODE),
+    ...maxPodsOf(recordOf(status)['allocatable']),
     ...refusedConditionOf(recordOf(status)['conditions']),
   };
+}
+
+function maxPodsOf(allocatable: unknown): Pick<OwnNode, 'maxPods'> {
+  const { pods } = recordOf(allocatable);
+  // kubelet writes a plain number; another form of a quantity bounds nothing.
+  return typeof pods === 'string' && /^\d{1,6}$/.test(pods) && Number(pods) > 0 ? { maxPods: Number(pods) } : {};
 }
 
 function refusedConditionOf(conditions: unknown): Pick<OwnNode, 'refused'> {

@@ -9,7 +9,12 @@ type Choice = {
   readonly forced: readonly string[];
 };
 
-type EniChoice = Choice & { readonly leasedOnEni: number; readonly youngestForcedMs: number };
+type EniChoice = Choice & {
+  readonly leasedOnEni: number;
+  /** How many of the forced had an owner that lived. */
+  readonly livedForced: number;
+  readonly youngestForcedMs: number;
+};
 
 /**
  * Selects an address per family; undefined when there is none. The fullest ENI that can serve all families is
@@ -55,14 +60,14 @@ function isCandidate(state: PoolState, address: PoolAddress, request: LeaseReque
   if (address.supplyState !== 'assigned' || address.offered || !request.families.includes(address.family)) return false;
   if (address.state === 'free') return true;
   if (address.state !== 'cooling') return false;
-  return isCooled(address, request.nowMs) || (mayForce && mayCutCooldown(state, address, request.nowMs));
+  const mayCut = mayForce || address.isBrief === true;
+  return isCooled(address, request.nowMs) || (mayCut && mayCutCooldown(state, address, request.nowMs));
 }
 
 function chooseOnEni(group: EniGroup, request: LeaseRequest): EniChoice | undefined {
   const isForced = (address: PoolAddress) => address.state === 'cooling' && !isCooled(address, request.nowMs);
-  const ordered = group.candidates.toSorted(
-    (a, b) => Number(isForced(a)) - Number(isForced(b)) || freedAt(a) - freedAt(b),
-  );
+  const priceOf = (address: PoolAddress) => (!isForced(address) ? 0 : address.isBrief === true ? 1 : 2);
+  const ordered = group.candidates.toSorted((a, b) => priceOf(a) - priceOf(b) || freedAt(a) - freedAt(b));
   const addresses: PoolAddress[] = [];
   for (const family of [...request.families].sort()) {
     const address = chooseOfFamily(ordered, family, addresses[0], isForced);
@@ -74,6 +79,7 @@ function chooseOnEni(group: EniGroup, request: LeaseRequest): EniChoice | undefi
     addresses,
     forced: forced.map((address) => address.ip),
     leasedOnEni: group.leased,
+    livedForced: forced.filter(({ isBrief }) => isBrief !== true).length,
     youngestForcedMs: Math.max(Number.NEGATIVE_INFINITY, ...forced.map(freedAt)),
   };
 }
@@ -95,6 +101,7 @@ function chooseOfFamily(
 }
 
 function isBetter(a: EniChoice, b: EniChoice): boolean {
+  if (a.livedForced !== b.livedForced) return a.livedForced < b.livedForced;
   if (a.forced.length !== b.forced.length) return a.forced.length < b.forced.length;
   if (a.youngestForcedMs !== b.youngestForcedMs) return a.youngestForcedMs < b.youngestForcedMs;
   return a.leasedOnEni > b.leasedOnEni;

@@ -1,5 +1,6 @@
 import type { Family } from '../journal/lease.ts';
 import type { WarmTargets } from '../journal/supply.ts';
+import { boundByPods } from './brief.ts';
 import type { PoolAddress, PoolDemand, PoolState } from './pool-state.ts';
 import { isHeldBack } from './registered.ts';
 
@@ -9,13 +10,15 @@ export type OutsideDemand = {
   readonly waiting: number;
   /** At least so many addresses count as in use. */
   readonly floor: number;
+  /** Allocatable Pods of the Node; absent while it was not read. */
+  readonly maxPods?: number | undefined;
 };
 
 const NO_OUTSIDE_DEMAND: OutsideDemand = { waiting: 0, floor: 0 };
 
 /**
  * Computes how many addresses the node should have and which it could release. Cooling addresses count as used, or a
- * node that restarts many Pods would run out; so do those that load balancers still have as targets. Counts IPv4 addresses, or IPv6 where there are no others: an IPv6 partner
+ * node that restarts many Pods would run out, as far as the node can run so many Pods; those with a brief rest do not; so do those that load balancers still have as targets. Counts IPv4 addresses, or IPv6 where there are no others: an IPv6 partner
  * comes and goes with its IPv4 address. Free addresses of a draining ENI do not count. Static addresses are left out,
  * and the part of the limit that they use is not available to the pool.
  */
@@ -31,7 +34,7 @@ export function demand(state: PoolState, warm: WarmTargets, outside?: OutsideDem
 export function demandInUnits(
   state: PoolState,
   warm: WarmTargets,
-  { waiting, floor }: OutsideDemand = NO_OUTSIDE_DEMAND,
+  { waiting, floor, maxPods }: OutsideDemand = NO_OUTSIDE_DEMAND,
 ): Omit<PoolDemand, 'surplus'> & {
   readonly surplus: readonly (readonly PoolAddress[])[];
   readonly excess: number;
@@ -40,9 +43,14 @@ export function demandInUnits(
   const family = countedFamily(state);
   const counted = all.filter((address) => address.family === family && address.claim === undefined);
   const used = counted.filter((address) => isUsed(state, address)).length;
+  const leased = counted.filter((address) => address.state === 'leased').length;
+  const heldBack = counted.filter((address) => address.state === 'free' && isHeldBack(state, address)).length;
+  const brief = counted.filter((address) => isBriefSpare(state, address)).length;
   const free = counted.filter((address) => isFree(state, address) && state.enis.get(address.eniId)?.serves === true);
-  const bound = used + free.length;
-  const needed = Math.max(used + waiting, floor);
+  const bound = used + free.length + brief;
+  // No Pod that this node can run gets one that is held back.
+  const wanted = boundByPods(used - heldBack + waiting, leased + waiting, maxPods) + heldBack;
+  const needed = Math.max(wanted, floor);
   const limit = Math.max(0, (warm.limit ?? Number.POSITIVE_INFINITY) - (warm.keptPlaces ?? 0));
   const ready = Math.min(Math.max(bound - needed, warm.min), warm.max);
   const excess = Math.min(free.length, Math.max(0, bound - limit));
@@ -97,8 +105,13 @@ function withPartners(state: PoolState, candidates: readonly PoolAddress[]): rea
 }
 
 function isUsed(state: PoolState, address: PoolAddress): boolean {
-  const { state: use } = address;
-  return use === 'leased' || use === 'cooling' || (use === 'free' && isHeldBack(state, address));
+  const { state: use, isBrief } = address;
+  return use === 'leased' || (use === 'cooling' && isBrief !== true) || (use === 'free' && isHeldBack(state, address));
+}
+
+/** Tells whether an address rests only briefly and serves the next Pod if no other is free: it is one of the warm ones. */
+function isBriefSpare(state: PoolState, { isBrief, supplyState, eniId }: PoolAddress): boolean {
+  return isBrief === true && supplyState === 'assigned' && state.enis.get(eniId)?.serves === true;
 }
 
 /** Tells whether an address is free and may be given to a Pod or given back. */

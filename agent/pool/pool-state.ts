@@ -61,6 +61,10 @@ export type PoolAddress = {
   readonly cooldownMs?: number;
   /** When its last owner released it; absent when it was never leased. */
   readonly freedAtMs?: number;
+  /** When its owner got it; only while leased, and absent where that is not known or it had not rested before. */
+  readonly leasedAtMs?: number;
+  /** Its last owner had it for a moment only: its rest is no demand. Only while cooling. */
+  readonly isBrief?: true;
 };
 
 /** An ENI of the pool. */
@@ -123,6 +127,8 @@ export type LeaseResult =
       readonly isNew: boolean;
       /** IPs whose cooldown was cut short: flush their conntrack entries before use. */
       readonly forced: readonly string[];
+      /** Some of them had an owner that lived: it is pressure that they are reused. Absent: none. */
+      readonly isUnderPressure?: true;
     }
   | Exhausted;
 
@@ -173,9 +179,12 @@ export type PoolCounts = {
 export type PoolDemand = {
   /** Desired number of addresses: in use + cooling + warm, within the limit. */
   readonly desired: number;
-  /** In use + cooling + still registered with load balancers, without static addresses; the same holds for all that follows. */
+  /**
+   * In use + cooling + still registered with load balancers, without static addresses and brief rests; the same holds for
+   * all that follows.
+   */
   readonly used: number;
-  /** Assigned now, without withdrawn ones. */
+  /** Assigned now, without withdrawn ones; brief rests count. */
   readonly bound: number;
   /** Free addresses beyond the warm maximum, in the order of release: emptiest ENI first. */
   readonly surplus: readonly PoolAddress[];

@@ -1,5 +1,6 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
+import { isBriefRest } from './brief.ts';
 import { chooseAddresses, isCooled } from './choose.ts';
 import type {
   AdoptConflict,
@@ -16,7 +17,8 @@ import { isHeldBack, isRegistered } from './registered.ts';
 
 /**
  * Leases a key one free address per family, all on one ENI: the fullest ENI first, on it the address freed longest ago.
- * A key that has a lease gets the same addresses again, whatever the families.
+ * A key that has a lease gets the same addresses again, whatever the families. Where none is free, one with a brief rest
+ * is taken before its time, as `forceCool` takes others.
  */
 export function lease(state: PoolState, request: LeaseRequest): Step<LeaseResult> {
   return leaseWith(state, request, false);
@@ -38,7 +40,12 @@ function leaseWith(state: PoolState, request: LeaseRequest, mayForce: boolean): 
   }
   const choice = chooseAddresses(state, request, mayForce);
   if (choice === undefined) return { state, result: describeExhaustion(state, request) };
-  const leased = choice.addresses.map((address) => asLeased(address, request.key));
+  const cut = new Set(choice.forced);
+  const leased = choice.addresses.map((address): PoolAddress => {
+    const hasRested = !cut.has(address.ip) || address.isBrief === true;
+    return { ...asLeased(address, request.key), ...(hasRested ? { leasedAtMs: request.nowMs } : {}) };
+  });
+  const isUnderPressure = choice.addresses.some(({ ip, isBrief }) => cut.has(ip) && isBrief !== true);
   return {
     state: {
       ...state,
@@ -48,7 +55,10 @@ function leaseWith(state: PoolState, request: LeaseRequest, mayForce: boolean): 
         leased.map((address) => address.ip),
       ),
     },
-    result: { kind: 'leased', addresses: leased, isNew: true, forced: choice.forced },
+    result: {
+      ...{ kind: 'leased', addresses: leased, isNew: true, forced: choice.forced },
+      ...(isUnderPressure ? { isUnderPressure } : {}),
+    },
   };
 }
 
@@ -238,7 +248,8 @@ export function counts(state: PoolState): PoolCounts {
  */
 export function settle(address: PoolAddress): PoolAddress | undefined {
   if (address.supplyState === 'missing') return undefined;
-  const { leaseKey: _owner, coolUntilMs: _until, cooldownMs: _length, next: _next, ...rest } = address;
+  const { leaseKey: _owner, coolUntilMs: _until, cooldownMs: _length, next: _next, ...known } = address;
+  const { leasedAtMs: _since, isBrief: _brief, ...rest } = known;
   const isOut = address.offered || address.supplyState === 'releasing';
   return { ...rest, state: isOut ? 'withdrawn' : address.claim === undefined ? 'free' : 'kept' };
 }
@@ -250,7 +261,7 @@ export function isIdle({ state }: PoolAddress): boolean {
 
 /** Returns the address as leased to a key. */
 export function asLeased(address: PoolAddress, key: LeaseKey): PoolAddress {
-  const { coolUntilMs: _until, cooldownMs: _length, ...rest } = address;
+  const { coolUntilMs: _until, cooldownMs: _length, leasedAtMs: _since, isBrief: _brief, ...rest } = address;
   return { ...rest, state: 'leased', offered: false, leaseKey: key };
 }
 
@@ -258,10 +269,11 @@ type Cooling = Required<Pick<PoolAddress, 'freedAtMs' | 'coolUntilMs' | 'cooldow
 
 /** Returns the address as cooling; one that the supply moved while it was leased changes to its new ENI now. */
 function asCooling(address: PoolAddress, cooling: Cooling): PoolAddress {
-  const { leaseKey: _owner, next, ...rest } = address;
-  if (next === undefined) return { ...rest, ...cooling, state: 'cooling' };
+  const { leaseKey: _owner, next, leasedAtMs, isBrief: _brief, ...rest } = address;
+  const rested = { ...cooling, ...(isBriefRest({ leasedAtMs }, cooling.freedAtMs) ? { isBrief: true as const } : {}) };
+  if (next === undefined) return { ...rest, ...rested, state: 'cooling' };
   const { claim: _claim, ...elsewhere } = rest;
-  return { ...elsewhere, ...next, ...cooling, state: 'cooling' };
+  return { ...elsewhere, ...next, ...rested, state: 'cooling' };
 }
 
 function nextEntry(known: PoolAddress | undefined): Pick<PoolAddress, 'next'> {

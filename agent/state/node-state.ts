@@ -48,6 +48,8 @@ export class NodeState {
   podCidrs: readonly string[] = [];
   /** Addresses of type InternalIP of the Node object; empty while it was not read. */
   nodeIps: readonly string[] = [];
+  /** How many Pods the Node can run; undefined while it was not read. */
+  maxPods: number | undefined;
   /** Networks in which none of the blocks may be, as last observed. */
   occupied: readonly OccupiedNetwork[] = [];
   /** Blocks that are in one of these, with the reason: no new Pod gets an address of them. */

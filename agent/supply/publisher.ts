@@ -182,7 +182,7 @@ class Publisher {
     observed: ObservedNec,
     { offers, mayOffer }: { readonly offers: readonly Offer[]; readonly mayOffer: boolean },
   ): Publication {
-    const { direct, pool, life, clock, releaseEveryMs } = this.#deps;
+    const { direct, pool, life, clock, releaseEveryMs, outside } = this.#deps;
     if (direct === undefined || observed.direct === undefined) return published;
     const nextMs = this.#lastReleaseMs + releaseEveryMs;
     const part = decideDirectPublication({
@@ -190,6 +190,7 @@ class Publisher {
       pool: direct.pool.state,
       warm: direct.warm(),
       waiting: direct.waiting(),
+      maxPods: outside().maxPods,
       isCurrent: isInForce(pool.state, observed, life),
       isIntervalOver: clock.bootMs() >= nextMs,
     });

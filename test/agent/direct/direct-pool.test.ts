@@ -73,7 +73,7 @@ test('markRegistered: one that a load balancer has goes to the Pod of its claim 
   const all = poolOf(eniOf('eni-1'), eniOf('eni-2'));
   const marked = markRegistered(all, new Set(['10.0.0.1']));
   t.is(leasedBy(marked, requestOf('web')), 'eni-2');
-  t.like(directDemand(marked, { min: 1, max: 1 }, 0), { desired: 2, bound: 2, surplus: [] });
+  t.like(directDemand(marked, { min: 1, max: 1 }, { waiting: 0 }), { desired: 2, bound: 2, surplus: [] });
   t.is(leasedBy(markRegistered(marked, new Set()), requestOf('web')), 'eni-1');
   const own = markRegistered(poolOf(eniOf('eni-1', { claim: { ...web } })), new Set(['10.0.0.1']));
   t.is(leasedBy(own, requestOf('web')), 'eni-1');
@@ -94,16 +94,47 @@ test('leaseDirect: gives none whose interface is not here, and says so', (t) => 
 
 test('releaseDirect: lets an ENI of the pool cool, and one that is marked not', (t) => {
   const leased = leaseDirect(poolOf(eniOf('eni-1')), requestOf('web')).state;
-  const { state, cooldowns } = releaseDirect(leased, { key: 'web/eth0', nowMs: 1_000, cooldownMs: 5_000 });
-  t.like(cooldowns?.[0], { ip: '10.0.0.1', eniId: 'eni-1', coolUntilMs: 6_000, isWholeEni: true });
-  t.is(leasedBy(state, requestOf('db', { nowMs: 5_999 })), undefined);
-  t.is(leasedBy(state, requestOf('db', { nowMs: 5_999, mayForce: true })), 'eni-1');
-  t.is(leasedBy(tickDirect(state, 6_000).state, requestOf('db', { nowMs: 6_000 })), 'eni-1');
+  const { state, cooldowns } = releaseDirect(leased, { key: 'web/eth0', nowMs: 9_000, cooldownMs: 5_000 });
+  t.like(cooldowns?.[0], { ip: '10.0.0.1', eniId: 'eni-1', coolUntilMs: 14_000, isWholeEni: true });
+  t.is(leasedBy(state, requestOf('db', { nowMs: 13_999 })), undefined);
+  t.is(leasedBy(state, requestOf('db', { nowMs: 13_999, mayForce: true })), 'eni-1');
+  t.is(leasedBy(tickDirect(state, 14_000).state, requestOf('db', { nowMs: 14_000 })), 'eni-1');
 
   const marked = leaseDirect(poolOf(eniOf('eni-1', { claim: web })), requestOf('web')).state;
   const kept = releaseDirect(marked, { key: 'web/eth0', nowMs: 1_000, cooldownMs: 5_000 });
   t.deepEqual(kept.cooldowns, []);
   t.is(leasedBy(kept.state, requestOf('web')), 'eni-1');
+});
+
+test('directDemand: an ENI whose sandbox failed at once rests, is no demand, and serves the next Pod', (t) => {
+  let pool = poolOf(eniOf('eni-1'));
+  for (let nowMs = 0; nowMs < 60_000; nowMs += 3_000) {
+    const key = `web${nowMs}`;
+    const { state, result } = leaseDirect(pool, requestOf(key, { nowMs }));
+    t.like(result, { kind: 'leased', isForced: nowMs > 0, isUnderPressure: false });
+    pool = releaseDirect(state, { key: `${key}/eth0`, nowMs: nowMs + 1_000, cooldownMs: 120_000 }).state;
+    t.like(directDemand(pool, { min: 1, max: 1 }, { waiting: 1 }), { desired: 2, bound: 1 });
+  }
+  t.is(pool.get('eni-1')?.use, 'cooling');
+  const registered = new Set(['10.0.0.1']);
+  t.is(
+    leasedBy(pool, requestOf('db', { nowMs: 60_000, registered })),
+    undefined,
+    'a controller may be about to publish',
+  );
+});
+
+test('directDemand: what cools counts as far as the node can run Pods', (t) => {
+  const enis = ['eni-1', 'eni-2', 'eni-3', 'eni-4'].map((eniId) => eniOf(eniId));
+  let pool = poolOf(...enis);
+  for (const name of ['a', 'b', 'c', 'd'])
+    pool = leaseDirect(pool, requestOf(name, { present: new Set(enis.map(({ eniId }) => eniId)) })).state;
+  for (const name of ['a', 'b', 'c'])
+    pool = releaseDirect(pool, { key: `${name}/eth0`, nowMs: 9_000, cooldownMs: 120_000 }).state;
+  const warm = { min: 1, max: 1 };
+  t.is(directDemand(pool, warm, { waiting: 1 }).desired, 6);
+  t.is(directDemand(pool, warm, { waiting: 1, maxPods: 3 }).desired, 4);
+  t.is(directDemand(pool, warm, { waiting: 5, maxPods: 3 }).desired, 7, 'Pods that are there count');
 });
 
 test('applyDirectSupply: keeps what a Pod has, named or not, and forgets it with the lease', (t) => {

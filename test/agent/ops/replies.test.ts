@@ -33,6 +33,7 @@ test('poolReply: says of each address who has it and how it is', async (t) => {
   const { deps, state, clock } = nodeOf(t, 6);
   await attach(deps, addOf(1), PATIENT);
   await attach(deps, addOf(2), PATIENT);
+  clock.advance(10_000);
   await detach(deps, { containerId: 'c2', ifName: 'eth0' });
   clock.advance(20_000);
   state.pool.withdraw(['10.0.0.12']);

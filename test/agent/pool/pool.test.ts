@@ -83,17 +83,17 @@ test('lease: says what there is and when the next address cools off when exhaust
   const pool = poolOf(sampleEni('eni-a', ['10.0.0.5', '10.0.0.6', 'fd00::5']));
   pool.lease({ key: 'a', families: V4, nowMs: 0 });
   pool.lease({ key: 'b', families: V4, nowMs: 0 });
-  pool.release({ key: 'b', nowMs: 100, cooldownMs: 50 });
-  t.deepEqual(pool.lease({ key: 'c', families: V4, nowMs: 149 }), {
+  pool.release({ key: 'b', nowMs: 9_100, cooldownMs: 50 });
+  t.deepEqual(pool.lease({ key: 'c', families: V4, nowMs: 9_149 }), {
     kind: 'exhausted',
     want: [4],
     free: 0,
     unserved: 0,
     cooling: 1,
     leased: 1,
-    nextCoolAtMs: 150,
+    nextCoolAtMs: 9_150,
   });
-  t.deepEqual(ipsOf(pool.lease({ key: 'c', families: V4, nowMs: 150 })), ['10.0.0.6']);
+  t.deepEqual(ipsOf(pool.lease({ key: 'c', families: V4, nowMs: 9_150 })), ['10.0.0.6']);
 });
 
 test('lease: counts what is free on ENIs that do not serve apart', (t) => {
@@ -193,11 +193,11 @@ test('applySupply: keeps a leased address that left the supply until its lease e
 test('applySupply: goes on with the cooldown of an address that left the supply and came back', (t) => {
   const pool = poolOf(sampleEni('eni-a', ['10.0.0.5']));
   pool.lease({ key: 'a', families: V4, nowMs: 0 });
-  pool.release({ key: 'a', nowMs: 0, cooldownMs: 100 });
+  pool.release({ key: 'a', nowMs: 9_000, cooldownMs: 100 });
   pool.applySupply(sampleSupply([sampleEni('eni-a', [])], 2));
   pool.applySupply(sampleSupply([sampleEni('eni-a', ['10.0.0.5'])], 3));
-  t.is(pool.lease({ key: 'b', families: V4, nowMs: 99 }).kind, 'exhausted');
-  t.is(pool.lease({ key: 'b', families: V4, nowMs: 100 }).kind, 'leased');
+  t.is(pool.lease({ key: 'b', families: V4, nowMs: 9_099 }).kind, 'exhausted');
+  t.is(pool.lease({ key: 'b', families: V4, nowMs: 9_100 }).kind, 'leased');
 });
 
 test('applySupply: leaves a leased address on the ENI of its lease when the supply moved it, and moves it after', (t) => {
