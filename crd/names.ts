@@ -155,6 +155,12 @@ export const NODE_NAME_LABEL = `${PREFIX}/node-name`;
 /** Finalizer of an object until ipamd has released its cloud resources. */
 export const CLOUD_FINALIZER = `${API_GROUP}/cloud-resources`;
 
+/** Delays the deletion of a Service until its load balancer is gone. It is upstream's. */
+export const SERVICE_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
+
+/** Delays the deletion of an Ingress until its load balancer is gone. */
+export const INGRESS_FINALIZER = `${API_GROUP}/load-balancer-cleanup`;
+
 /**
  * Label of VpcIPs and VpcIPClaims that are records of Pods, for people to read: ipamd writes and deletes those with the
  * label as records, and no others. Those without it belong to static addresses.

@@ -1,7 +1,8 @@
+import { INGRESS_FINALIZER } from '../../crd/names.ts';
 import { INGRESSES } from '../../kube/resource-types.ts';
 import type { OwnerType } from '../balancers/write-owner.ts';
 import { INGRESS_LOAD_BALANCER_ANNOTATION } from './read-annotations.ts';
-import { INGRESS_FINALIZER, type IngressHead, readIngressHead } from './read-ingress.ts';
+import { type IngressHead, readIngressHead } from './read-ingress.ts';
 
 /** Ingresses as owners of load balancers. */
 export const INGRESS_OWNER: OwnerType<IngressHead> = {

@@ -1,4 +1,4 @@
-import { API_GROUP } from '../../crd/names.ts';
+import { INGRESS_FINALIZER } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import {
   ConfigError,
@@ -73,9 +73,6 @@ export type TlsEntry = {
   /** '' when the entry names no Secret. */
   readonly secretName: string;
 };
-
-/** Delays the deletion of an Ingress until its load balancer is gone. */
-export const INGRESS_FINALIZER = `${API_GROUP}/load-balancer-cleanup`;
 
 const MAX_PORT = 65_535;
 /** A listener has 50 rules unless the quota is raised. */

@@ -1,3 +1,4 @@
+import { SERVICE_FINALIZER } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import {
   boolean,
@@ -44,9 +45,6 @@ export type ServiceSpec = {
   /** Seconds for which a client keeps its backend; absent: no affinity. */
   readonly affinitySeconds?: number;
 };
-
-/** Delays the deletion of a Service until its load balancer is gone. It is upstream's. */
-export const SERVICE_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
 
 /** Upstream's default of `sessionAffinityConfig.clientIP.timeoutSeconds`. */
 const AFFINITY_SECONDS = 10_800;

@@ -1,7 +1,8 @@
 import { LOAD_BALANCER_ID_ANNOTATION } from '../../crd/foreign-names.ts';
+import { SERVICE_FINALIZER } from '../../crd/names.ts';
 import { SERVICES } from '../../kube/resource-types.ts';
 import type { OwnerType } from '../balancers/write-owner.ts';
-import { readServiceHead, SERVICE_FINALIZER, type ServiceHead } from './read-service.ts';
+import { readServiceHead, type ServiceHead } from './read-service.ts';
 
 /** Services as owners of load balancers. */
 export const SERVICE_OWNER: OwnerType<ServiceHead> = {

@@ -1,6 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import type { Action } from '../../cloud/tencent/requests.ts';
+import { RESOURCE_KINDS } from '../../crd/kinds.ts';
+import { CLOUD_THINGS, FINALIZED_KINDS } from '../../crd/left-behind.ts';
+import { API_GROUP } from '../../crd/names.ts';
+import { TKE_SERVICE_CONFIG_KIND } from '../../crd/tke-service-config.ts';
 import { isObject } from '../../sim/kube-api/object.ts';
 import { pageBlocks, shellCommandsOf } from '../cluster/doc-commands.ts';
 import { KUBERNETES_FOLDER, readResources } from '../conf/read-manifests.ts';
@@ -18,6 +23,33 @@ const WORKLOADS = ['agent', 'ipamd', 'scheduler', 'webhook', 'cloud-controller-m
     name: `${String(object['kind']).toLowerCase()}/${at(object, 'metadata', 'name')}`,
     labels: at(object, 'spec', 'template', 'metadata', 'labels'),
   }));
+
+/** An API that makes something: none that reads, deletes or changes what is there. */
+type Making = Exclude<
+  Action,
+  | `${'Describe' | 'Delete' | 'Modify' | 'Detach' | 'Disassociate' | 'Release' | 'Unassign' | 'Set' | 'Replace' | 'Migrate' | 'Assume' | 'Attach' | 'Associate'}${string}`
+  | 'BatchDeregisterTargets'
+  | 'BatchModifyTargetWeight'
+>;
+
+/** What each API makes that this system calls. One that is added without a line here does not compile. */
+const MADE_BY: Readonly<Record<Making, (typeof CLOUD_THINGS)[number]>> = {
+  CreateNetworkInterface: 'ENIs',
+  AssignPrivateIpAddresses: 'addresses of ENIs',
+  AssignIpv6Addresses: 'addresses of ENIs',
+  AllocateAddresses: 'EIPs',
+  CreateReserveIpAddresses: 'reserved addresses',
+  CreateLoadBalancer: 'load balancers',
+  CreateListener: 'listeners, rules, redirects and targets',
+  CreateRule: 'listeners, rules, redirects and targets',
+  ManualRewrite: 'listeners, rules, redirects and targets',
+  BatchRegisterTargets: 'listeners, rules, redirects and targets',
+  CreateSecurityGroup: 'security groups for source ranges',
+  UploadCertificate: 'certificates',
+  CreateGlobalRoutes: 'routes to podCIDRs',
+  CreateRoutes: 'routes to podCIDRs',
+  CreateClusterRoute: 'routes to podCIDRs',
+};
 
 test('docs/uninstall.md: Pods whose end it waits for are those of workloads that it has deleted before', (t) => {
   const index = LINES.findIndex(({ line }) => /wait --for=delete pod /.test(line));
@@ -68,6 +100,62 @@ test('docs: a page that waits as kubectl does since 1.31 says so', (t) => {
     waiting.filter((page) => !readPage(page).includes('`kubectl` 1.31 or newer')),
     [],
   );
+});
+
+test('docs/uninstall.md: deletes the definition of every kind of ours, and no other', (t) => {
+  const names = LINES.filter(({ line }) => line.startsWith('kubectl delete crd ')).flatMap(({ line }) =>
+    line.split(' ').filter((word) => word.includes('.')),
+  );
+  const kinds = [...RESOURCE_KINDS, TKE_SERVICE_CONFIG_KIND];
+  t.deepEqual(names.toSorted(), kinds.map(({ plural, group = API_GROUP }) => `${plural}.${group}`).toSorted());
+});
+
+test('docs/uninstall.md: every kind with a finalizer of ours is deleted, and the page says what to do about one that hangs', (t) => {
+  const shortOf = new Map(RESOURCE_KINDS.map(({ plural, shortNames }) => [plural, shortNames]));
+  const deletions = LINES.filter(({ line }) => / delete | wait --for=delete /.test(line)).flatMap(({ line }) =>
+    line.split(/[ ,]/),
+  );
+  for (const { plural, finalizer, program } of FINALIZED_KINDS) {
+    const names = program === 'ccm' ? ['SERVICE-OR-INGRESS...'] : [plural, ...(shortOf.get(plural) ?? [])];
+    t.true(
+      deletions.some((word) => names.includes(word)),
+      plural,
+    );
+    t.true(PAGE.includes(`\`${finalizer}\``), finalizer);
+  }
+  t.true(LINES.some(({ line }) => line.startsWith('kubectl get services,ingresses -A')));
+});
+
+test('no other finalizer is written', (t) => {
+  const known = new Set(FINALIZED_KINDS.map(({ finalizer }) => finalizer));
+  const found = [
+    'ipamd',
+    'cloud-controller-manager',
+    'agent',
+    'scheduler',
+    'webhook',
+    'kube',
+    'crd',
+    'cli',
+    'pod-routes',
+  ]
+    .flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: join(DOCS, '..') }))
+    .flatMap((path) => [
+      ...readFileSync(join(DOCS, '..', path), 'utf8').matchAll(/export const (\w*FINALIZER\w*) = (.*);/g),
+    ]);
+  t.deepEqual(found.map(([, name]) => name).toSorted(), ['CLOUD_FINALIZER', 'INGRESS_FINALIZER', 'SERVICE_FINALIZER']);
+  t.is(found.length, known.size);
+});
+
+test('docs/uninstall.md: names everything that is made in the cloud, whose it is, and when it goes', (t) => {
+  const [, table = ''] = /^### What there is in the cloud\n([\s\S]*?)^## /m.exec(PAGE) ?? [];
+  const rows = [...table.matchAll(/^\| (.+) \| (.+) \| (.+) \| (.+) \|$/gm)].map(([, ...cells]) => cells);
+  t.deepEqual(
+    rows.slice(1).map(([thing]) => thing),
+    [...CLOUD_THINGS],
+  );
+  for (const thing of Object.values(MADE_BY)) t.true(CLOUD_THINGS.includes(thing), thing);
+  t.is(new Set(Object.values(MADE_BY)).size, CLOUD_THINGS.length);
 });
 
 /** Commands of all blocks of a page that are run in a shell. */

@@ -4,7 +4,8 @@ import {
   INGRESS_CLASS_ANNOTATION,
   INGRESS_CONTROLLER,
 } from '../../../cloud-controller-manager/ingresses/decide-ingress.ts';
-import { INGRESS_FINALIZER, readIngressHead } from '../../../cloud-controller-manager/ingresses/read-ingress.ts';
+import { readIngressHead } from '../../../cloud-controller-manager/ingresses/read-ingress.ts';
+import { INGRESS_FINALIZER } from '../../../crd/names.ts';
 
 type Class = { readonly annotation?: string; readonly name?: string };
 type Row = readonly [its: Class, isLeaving: boolean, hasFinalizer: boolean, role: 'serve' | 'release' | 'ignore'];

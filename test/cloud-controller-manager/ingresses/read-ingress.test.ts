@@ -1,9 +1,6 @@
 import test from 'ava';
-import {
-  INGRESS_FINALIZER,
-  readIngressHead,
-  readIngressSpec,
-} from '../../../cloud-controller-manager/ingresses/read-ingress.ts';
+import { readIngressHead, readIngressSpec } from '../../../cloud-controller-manager/ingresses/read-ingress.ts';
+import { INGRESS_FINALIZER } from '../../../crd/names.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
 const ingress = (spec: unknown, metadata: object = {}, status?: unknown): KubeObject => ({

@@ -92,7 +92,7 @@ export class DirectCluster extends PodCluster {
     return eni?.primaryIP === undefined ? undefined : { ip: eni.primaryIP, eniId: eni.eniID };
   }
 
-  /** One spare ENI, and no more than the node may have; offered is what exceeds it, and kept ones without a Pod. */
+  /** One spare ENI, and no more than the node may have; offered is what exceeds it, what ipamd drains, and kept ones without a Pod. */
   protected override demandOf(node: string, isBelieved: boolean): Partial<NodeEniConfigSpec> {
     const { maxDirectENI = 0 } = this.specOf(node);
     const { staticDirectENIs = 0 } = this.statusOf(node);
@@ -105,8 +105,9 @@ export class DirectCluster extends PodCluster {
     ).length;
     const limit = Math.max(0, maxDirectENI - staticDirectENIs);
     const desiredDirectENI = Math.min(limit, inUse + waiting + 1);
-    const free = pool.filter(({ eniID }) => !used.has(eniID));
-    const surplus = free.slice(0, Math.max(0, pool.length - desiredDirectENI));
+    const free = pool.filter(({ eniID, draining }) => !used.has(eniID) && draining !== true);
+    const leaving = pool.filter(({ eniID, draining }) => !used.has(eniID) && draining === true);
+    const surplus = [...leaving, ...free.slice(0, Math.max(0, pool.length - leaving.length - desiredDirectENI))];
     const kept = enis.filter(
       ({ eniID, claim }) => claim !== undefined && !used.has(eniID) && !this.started.has(claim.uid ?? ''),
     );
