@@ -1,8 +1,9 @@
 import { isInCidr } from '../../crd/ip-text.ts';
+import { POD_ANNOTATION } from '../../crd/names.ts';
 import type { BackendPod } from './backend-pod.ts';
 import type { PodNode } from './pod-node.ts';
 
-/** How a Pod is bound to a load balancer: by its own address, by the instance that it is on, or not at all, and why. `unknown`: its Node is not in the cache. */
+/** How a Pod is bound to a load balancer: by its own address, by the instance that it is on, or not at all, and why, with what to set instead. `unknown`: its Node is not in the cache. */
 type PodBinding =
   | { readonly kind: 'address'; readonly isRouted: boolean }
   | { readonly kind: 'instance'; readonly instanceId: string }
@@ -25,19 +26,36 @@ export function decideBinding(
   if (node === undefined && isNodeNeeded) return { kind: 'unknown' };
   if (pod.network === 'host') {
     if (node?.instanceIps !== undefined && !node.instanceIps.includes(ip))
-      return impossible('it is in the network of a Node whose instance does not have its address');
+      return impossible(
+        'it is in the network of a Node whose instance does not have its address',
+        'start the kubelet with --node-ip of its instance',
+      );
     if (node?.instanceId !== undefined) return { kind: 'instance', instanceId: node.instanceId };
-    return impossible('it is in the network of a Node that is no instance of this cloud');
+    return impossible(
+      'it is in the network of a Node that is no instance of this cloud',
+      'let it run on instances alone, by a nodeSelector',
+    );
   }
   const isRouted = pod.network === 'bridge' || (node?.podCidrs.some((cidr) => isInCidr(ip, cidr)) ?? false);
   if (!isRouted) return { kind: 'address', isRouted };
   if (!keepsRoutes)
     return impossible(
       'it has an address of its node (GlobalRoute), and --routes does not say that the VPC leads there',
+      `${WITH_ENI}, or set --routes of tke-cloud-controller-manager`,
     );
-  return node?.hasNetwork === true ? { kind: 'address', isRouted } : impossible('the VPC has no route to its node');
+  if (node?.hasNetwork === true) return { kind: 'address', isRouted };
+  return impossible(
+    'the VPC has no route to its node',
+    `see the event FailedToCreateRoute of the Node, or ${WITH_ENI}`,
+  );
 }
 
-function impossible(why: string): PodBinding {
-  return { kind: 'impossible', why };
+const WITH_ENI = `give it an address of an ENI by the annotation ${POD_ANNOTATION.networks}: tke-route-eni of its template`;
+
+/** Says what else to do where no Pod can be bound, for people; the end of a sentence. */
+export const WITH_NODES =
+  'or let Nodes be the backends by "false" in the annotation service.cloud.tencent.com/direct-access, of an Ingress ingress.cloud.tencent.com/direct-access';
+
+function impossible(why: string, cure: string): PodBinding {
+  return { kind: 'impossible', why: `${why}; ${cure}, ${WITH_NODES}` };
 }

@@ -1,7 +1,7 @@
 import type { BackendPod } from '../backends/backend-pod.ts';
 import type { BackendPort } from '../backends/backend-port.ts';
 import type { BackendSettings } from '../backends/backend-settings.ts';
-import { decideBinding } from '../backends/decide-binding.ts';
+import { decideBinding, WITH_NODES } from '../backends/decide-binding.ts';
 import { decideEndpoint, type EndpointOutcome } from '../backends/decide-endpoint.ts';
 import type { EndpointSlice } from '../backends/endpoint-slice.ts';
 import type { PodNode } from '../backends/pod-node.ts';
@@ -97,7 +97,8 @@ export function planPodTargets(
   ): readonly PlannedEndpoint[] {
     const { ip } = endpoint;
     if (key === undefined) {
-      refused.push({ why: 'no Pod has the address', name: ip });
+      const why = `no Pod has the address; name the Pod in targetRef of the endpoint, ${WITH_NODES}`;
+      refused.push({ why, name: ip });
       return [];
     }
     const pod = facts.podOf(key);

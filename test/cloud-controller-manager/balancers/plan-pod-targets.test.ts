@@ -175,6 +175,33 @@ test('a Pod is bound by its own kind', (t) => {
   t.deepEqual(bind(pod({ network: 'unnamed' }), '10.0.1.1').targets.length, 1, 'its address is of no podCIDR');
 });
 
+test('each Pod that cannot be bound is told with what to set: its network, a flag, or the annotation of the owner', (t) => {
+  const host = pod({ network: 'host' });
+  const { instanceId: _, ...stranger } = NODE;
+  const rows: readonly (readonly [BackendPod, string, Partial<Case>, readonly RegExp[]])[] = [
+    [
+      pod({ network: 'bridge' }),
+      '192.168.1.7',
+      {},
+      [/tke\.cloud\.tencent\.com\/networks: tke-route-eni/, /set --routes/],
+    ],
+    [
+      pod({ network: 'bridge' }),
+      '192.168.1.7',
+      { keepsRoutes: true, nodes: { n1: { ...NODE, hasNetwork: false } } },
+      [/event FailedToCreateRoute of the Node/, /networks: tke-route-eni/],
+    ],
+    [host, '10.0.0.5', { nodes: { n1: stranger } }, [/nodeSelector/]],
+    [host, '10.0.0.5', { nodes: { n1: { ...NODE, instanceIps: ['10.0.0.9'] } } }, [/--node-ip/]],
+  ];
+  for (const [its, ip, more, cures] of rows) {
+    const facts = { slices: [slice([endpoint({ ip })])], pods: { 'shop/a': { ...its, ips: [ip] } }, ...more };
+    const said = plan(facts).notices.join();
+    for (const cure of [...cures, /"false" in the annotation service\.cloud\.tencent\.com\/direct-access/])
+      t.regex(said, cure);
+  }
+});
+
 test('what is behind a Service and no Pod is reported', (t) => {
   const { pod: _, ...external } = endpoint({ ip: '203.0.113.9' });
   const { targets, notices } = plan({ slices: [slice([external, endpoint()])] });
@@ -183,7 +210,7 @@ test('what is behind a Service and no Pod is reported', (t) => {
     ['10.0.1.1'],
   );
   t.deepEqual(notices, [
-    'DirectAccessImpossible: 203.0.113.9 is not bound to the load balancer: no Pod has the address',
+    'DirectAccessImpossible: 203.0.113.9 is not bound to the load balancer: no Pod has the address; name the Pod in targetRef of the endpoint, or let Nodes be the backends by "false" in the annotation service.cloud.tencent.com/direct-access, of an Ingress ingress.cloud.tencent.com/direct-access',
   ]);
 });
 
