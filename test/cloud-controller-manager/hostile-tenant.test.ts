@@ -23,13 +23,13 @@ async function makeEvil(world: ServiceWorld): Promise<void> {
 }
 
 /** Makes an Ingress of the tenant. */
-async function phish(world: IngressWorld, annotations: Readonly<Record<string, string>>): Promise<void> {
+async function phish(world: IngressWorld, annotations: Readonly<Record<string, string>>, path = '/'): Promise<void> {
   await makeEvil(world.services);
   const metadata = {
     ...{ name: 'phish', namespace: 'evil' },
     annotations: { 'kubernetes.io/ingress.class': 'qcloud', ...annotations },
   };
-  const object = { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', metadata, spec: ruleOf('/', HOST) };
+  const object = { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', metadata, spec: ruleOf(path, HOST) };
   await world.put(INGRESSES, object);
 }
 
@@ -201,4 +201,72 @@ test('a record with a port that is never allotted gives no such port', async (t)
   await world.advance(DONE_MS);
   t.deepEqual([...world.balancer().listeners.values()].map(({ port }) => port).toSorted(), [10_000, 10_001]);
   await world.stop();
+});
+
+test('what nothing stops: Services of a pool take load balancers of the account, but no place that another has', async (t) => {
+  const world = await ServiceWorld.start();
+  await makeEvil(world);
+  await world.join('n1');
+  const { limits } = world.world.scene.host.model.state.clb;
+  Object.assign(limits, { openBalancers: 3, listeners: 4 });
+  const shared = { [POOL]: 'edge', [PORTS]: 'allotted' };
+  await world.create('early', { metadata: { annotations: shared } });
+  await world.advance(DONE_MS);
+  const addressOf = (name: string): unknown => world.ingress(name)[0]?.['ip'];
+  const [address, listeners] = [addressOf('early'), world.listeners()];
+  for (let at = 0; at < 8; at++)
+    await world.create(`greedy-${at}`, { metadata: { namespace: 'evil', annotations: shared } });
+  await world.advance(DONE_MS);
+  await world.create('late', { metadata: { annotations: shared } });
+  await world.advance(DONE_MS);
+  t.is(world.balancers().length, 3, 'another one was made for the greedy');
+  t.is(world.ingress('late').length, 1, 'there is room on the last one');
+  for (let at = 8; at < 20; at++)
+    await world.create(`greedy-${at}`, { metadata: { namespace: 'evil', annotations: shared } });
+  await world.advance(DONE_MS);
+  await world.create('too-late', { metadata: { annotations: shared } });
+  await world.advance(DONE_MS);
+  t.is(world.balancers().length, 3);
+  t.deepEqual(world.ingress('too-late'), [], 'the account is used up');
+  t.regex(world.events('SyncLoadBalancerFailed').join(), /quota/i);
+  t.is(addressOf('early'), address);
+  const [first] = world.balancers();
+  const kept = Object.keys(listeners).filter((key) =>
+    [...(first?.listeners.values() ?? [])].some(({ protocol, port }) => `${protocol}/${port}` === key),
+  );
+  t.deepEqual(kept, Object.keys(listeners), 'who has a place keeps it');
+  await world.stop();
+});
+
+test('what nothing stops: a path of a host that no Ingress of the group has, the challenge of its certificate too', async (t) => {
+  const world = await IngressWorld.start();
+  const ip = await world.serve('web');
+  const id = await world.services.buy({}, false);
+  const annotations = { [EXISTING]: id, [GROUP]: 'true' };
+  const challenge = '/.well-known/acme-challenge/';
+  await world.create('shop', { annotations, spec: ruleOf('/', HOST) });
+  await world.advance(DONE_MS);
+  await phish(world, annotations, challenge);
+  await world.advance(DONE_MS);
+  const rules = world.rulesOf(id);
+  t.deepEqual(Object.keys(rules).toSorted(), [`HTTP:80 ${HOST}/`, `HTTP:80 ${HOST}${challenge}`]);
+  t.deepEqual(rules[`HTTP:80 ${HOST}/`], [`${ip}:8080 10`], 'what the owner has stays his');
+  // The way out: the owner has the path himself, before others do.
+  await world.services.world.scene.clock.run(
+    world.services.world.scene.admin.delete(INGRESSES, { namespace: 'evil', name: 'phish' }),
+  );
+  await world.advance(GONE_MS);
+  await world.create('own-challenge', { annotations, spec: ruleOf(challenge, HOST) });
+  await world.advance(DONE_MS);
+  const { clock, admin } = world.services.world.scene;
+  const metadata = {
+    ...{ name: 'again', namespace: 'evil' },
+    annotations: { 'kubernetes.io/ingress.class': 'qcloud', ...annotations },
+  };
+  const apiVersion = 'networking.k8s.io/v1';
+  await clock.run(admin.create(INGRESSES, { apiVersion, kind: 'Ingress', metadata, spec: ruleOf(challenge, HOST) }));
+  await world.advance(DONE_MS);
+  t.deepEqual(world.rulesOf(id)[`HTTP:80 ${HOST}${challenge}`], [`${ip}:8080 10`]);
+  t.regex(world.events('RuleClash').join(), /is of the Ingress default\/own-challenge/);
+  await world.services.stop();
 });
