@@ -66,6 +66,10 @@ test('demo: the whole system runs, serves a page by two load balancers, starves,
   t.regex(stdout, /14 Pods running: 0$/m);
   t.regex(stdout, /when they were gone: 0$/m);
   t.regex(stdout, /when the Nodes were gone: 0$/m);
+  t.regex(
+    stdout,
+    /^Seconds\n-+\n +\d+\.\d {2}VPC, API server, ipamd, two nodes\n(?: +\d+\.\d {2}.+\n)+ +\d+\.\d {2}all$/m,
+  );
   t.is(sectionOf(stdout), sectionOf(readFileSync(PAGE, 'utf8')), 'docs/demo.md shows what is printed');
   const tooWide = `${stdout}\n${stderr}`.split('\n').filter((line) => line.length > 80);
   t.deepEqual(tooWide, []);

@@ -39,11 +39,13 @@ import {
   startDemoSystem,
 } from './demo/scene.ts';
 import { type Stage, secondsSince } from './demo/stage.ts';
+import { Stages } from './demo/stages.ts';
 
 /** The Pods to begin with. web-0 also shows hostPort and bandwidth, which the plugins of the CNI project do. */
 const FIRST_PODS = { n1: ['web-0', 'web-1', 'web-2'], n2: ['db-0', 'db-1'] } as const;
 
 const startedMs = performance.now();
+const stages = new Stages();
 const faults: string[] = [];
 let system: DemoSystem | undefined;
 let balancing: Balancing | undefined;
@@ -211,21 +213,21 @@ async function conclude(stage: Stage): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const stage = await bringUp();
-  const pods = await runFirstPods(stage);
-  await look(stage, pods);
-  await balancing?.compareAccess(stage, podOf(pods, 'web-0'));
-  await compareNetworks(stage, podOf(pods, 'web-1'));
-  await balancing?.conclude();
-  await starveSubnet(stage);
-  await throttleCloud(stage);
-  await killLeader(stage);
-  await loseRule(stage, pods);
-  await moveKeptAddress(
-    stage,
-    pods.filter(({ name }) => ['web-1', 'db-1'].includes(name)),
-  );
-  await conclude(stage);
+  const stage = await stages.time('VPC, API server, ipamd, two nodes', bringUp);
+  const pods = await stages.time('the first Pods', () => runFirstPods(stage));
+  await stages.time('what they are, and who reaches whom', () => look(stage, pods));
+  await stages.time('two ways in, two networks', async () => {
+    await balancing?.compareAccess(stage, podOf(pods, 'web-0'));
+    await compareNetworks(stage, podOf(pods, 'web-1'));
+    await balancing?.conclude();
+  });
+  await stages.time('act 1: the subnet is full', () => starveSubnet(stage));
+  await stages.time('act 2: the cloud throttles', () => throttleCloud(stage));
+  await stages.time('act 3: the leader is killed', () => killLeader(stage));
+  await stages.time('act 4: a rule is lost', () => loseRule(stage, pods));
+  const witnesses = pods.filter(({ name }) => ['web-1', 'db-1'].includes(name));
+  await stages.time('act 5: a Pod moves', () => moveKeptAddress(stage, witnesses));
+  await stages.time('audit, and the end of all', () => conclude(stage));
   if (faults.length > 0) throw new Error(`not as it should be:\n  ${faults.join('\n  ')}`);
 }
 
@@ -269,6 +271,7 @@ try {
   }
 }
 if (!isEnding) {
-  await cleanUp();
+  await stages.time('clean up', cleanUp);
+  if (process.exitCode !== 1) show('Seconds', stages.text(process.env['TKE_ENI_STAGES']));
   progress(process.exitCode === 1 ? 'cleaned up' : 'all as it should be; everything is removed');
 }
