@@ -1,4 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs';
+import { TABLE_PODLESS } from '../../../dataplane/numbers.ts';
 import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import type { VpcCloud } from '../../system/vpc-cloud.ts';
 import type { ClusterNode } from '../cluster-node.ts';
@@ -35,7 +36,7 @@ export async function readPodTraces(node: ClusterNode, cloud: VpcCloud): Promise
   const isOfPods = (thing: JsonObject) => names.includes(String(thing['dev'])) || isPodAddress(cloud, thing);
   return {
     links: names.sort(),
-    routes: linesOf(routes.filter((route) => isOfPods(route) || route['table'] === '3999')),
+    routes: linesOf(routes.filter((route) => (isOfPods(route) && !isRefusal(route)) || route['table'] === '3999')),
     rules: linesOf(rules.filter((rule) => isPodAddress(cloud, rule))),
     nft: (ruleset ?? [])
       .map((one) => JSON.stringify(one))
@@ -50,6 +51,11 @@ export async function readPodTraces(node: ClusterNode, cloud: VpcCloud): Promise
       filesOf(node, path).map((name) => `${path}/${name}`),
     ),
   };
+}
+
+/** Tells whether a route refuses packets to an address of the node; it is there with a Pod and without one. */
+function isRefusal({ table }: JsonObject): boolean {
+  return table === String(TABLE_PODLESS);
 }
 
 async function nicMacs(node: ClusterNode, { vpc }: VpcCloud): Promise<ReadonlySet<string>> {
