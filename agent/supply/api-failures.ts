@@ -18,8 +18,9 @@ export function trackAgentCalls(client: KubeClient, failures: CallFailures): Kub
   });
 }
 
-/** What Pods get their network by: the object with the supply and the demand, and the Pods themselves. */
-const NEEDED = /^(?:get|list|watch|update|patch) (?:nodeeniconfigs|ciliumnodes|pods)(?:\/status)?$/;
+/** What Pods get their network by: the object with the supply and the demand, the Pods themselves, and the podCIDR of the Node. */
+const NEEDED =
+  /^(?:(?:get|list|watch|update|patch) (?:nodeeniconfigs|ciliumnodes|pods)(?:\/status)?|(?:list|watch) nodes)$/;
 
 /** Tells whether Pods may wait for what the failure is about. Events, and the status of the Node, no Pod waits for. */
 export function isNeededByPods({ call }: Pick<CallFailure, 'call'>): boolean {

@@ -48,8 +48,10 @@ async function followConnection(
 /** Reads the kernel in this process. Imported where it is needed: the code takes most of the time of a start. */
 async function explainHere(context: CommandContext, question: Question): Promise<Explained> {
   const { explainNode } = await import('../../../inspection/explain/explain-node.ts');
-  const { explanation, facts } = await explainNode(context, question, {
-    handlers: () => askHandlers(context.global),
+  const { nameRefusal } = await import('./name-refusal.ts');
+  const ports = { handlers: () => askHandlers(context.global) };
+  const { explanation, facts } = await explainNode(context, question, ports).catch(async (error: unknown) => {
+    throw await nameRefusal(error, context.global);
   });
   const { agent } = facts;
   return agent.kind === 'unknown' ? { explanation, warning: `from the kernel alone: ${agent.why}` } : { explanation };
