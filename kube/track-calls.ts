@@ -32,6 +32,7 @@ export function trackCalls(client: KubeClient, settled: CallListener): KubeClien
       return track(`patch ${type.plural}${part}`, client.patch(type, ref, patch, signal));
     },
     delete: (type, ...rest) => track(`delete ${type.plural}`, client.delete(type, ...rest)),
+    ...(client.serverMs === undefined ? {} : { serverMs: client.serverMs }),
   };
   return client.urgent === undefined ? tracked : { ...tracked, urgent: trackCalls(client.urgent, settled) };
 }
