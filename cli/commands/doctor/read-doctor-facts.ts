@@ -9,6 +9,7 @@ import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
 import { netnsPathOf, withNodeNetns } from '../../../inspection/node/with-node-netns.ts';
 import { withNetns } from '../../../netlink/netns.ts';
 import { UserError } from '../../../runtime/user-error.ts';
+import { LONGER_WAIT } from '../../agent/agent-errors.ts';
 import { askHandlers } from '../../agent/ask-handlers.ts';
 import { type AgentPlace, isTooOld, openOpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext, GlobalArgs } from '../../command/command.ts';
@@ -65,7 +66,7 @@ export async function readDoctorFacts(
 
 async function readAgent(global: AgentPlace): Promise<Pick<DoctorFacts, 'socket' | 'status'>> {
   const { socket: path } = global;
-  const socket = await readSocket(path);
+  const socket = await readSocket(global);
   const silent = unknown('no agent answers', 'see agent-dead');
   if (socket.kind === 'unknown' || socket.value.problem !== undefined) return { socket, status: silent };
   const answer = await readStatus(global);
@@ -116,17 +117,19 @@ function withoutPreface(message: string, socket: string): string {
   return message.replace(/^the agent does not answer: /, '').replace(`the agent on ${socket}`, 'it');
 }
 
+/** Timeout of the connection, milliseconds, or what `--agent-timeout` says above it. */
 const TIMEOUT_MS = 2_000;
 
 /** Checks whether a process accepts connections on the agent's socket. Never rejects. */
-function readSocket(path: string): Promise<Known<SocketFacts>> {
+function readSocket({ socket: path, agentTimeoutMs }: AgentPlace): Promise<Known<SocketFacts>> {
+  const waitMs = Math.max(TIMEOUT_MS, agentTimeoutMs);
   return new Promise((resolve) => {
     const socket = connect(path);
     const end = (problem: string | undefined) => {
       socket.destroy();
       resolve(known({ path, problem }));
     };
-    socket.setTimeout(TIMEOUT_MS, () => end('it does not take the connection within 2 s'));
+    socket.setTimeout(waitMs, () => end(`it does not take the connection within ${waitMs / 1000} s; ${LONGER_WAIT}`));
     socket.once('connect', () => end(undefined));
     socket.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EACCES' || error.code === 'EPERM') {
