@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import { childEnv } from '../../sim/support/child-env.ts';
 import { type RunResult, tryRun } from '../../sim/support/run.ts';
 import { buildExecutables } from '../../tools/build.ts';
@@ -89,8 +90,7 @@ test.serial('tke-eni bundle: a support archive of a node is fetched by the lines
   const cluster = running();
   const { code, stderr } = await runLines(cluster, sectionOf('A support archive', 'sh').replace('NODE', 'node1'));
   t.is(code, 0, stderr);
-  t.regex(stderr, /skipped: kernel\/sockets\.txt: there is no ss/);
-  t.notRegex(stderr, /left out/);
+  t.notRegex(stderr, /left out|skipped/);
   const listed = await tryRun(['tar', '-tzf', join(cluster.dir, 'bundle.tar.gz')]);
   for (const part of ['agent/recorder.json', 'node/journal.json', 'graph.html'])
     t.true(listed.stdout.includes(`/${part}\n`), listed.stdout + listed.stderr);
@@ -213,6 +213,7 @@ async function plant(cluster: RealCluster): Promise<void> {
   const Tags = [
     { Key: 'tke-clusterId', Value: CLUSTER_ID },
     { Key: 'tke-created-eni', Value: 'true' },
+    { Key: ENI_TAG.uid, Value: 'of-a-node-that-is-gone' },
   ];
   const params = { VpcId: vpcId, SubnetId: podSubnetIds[0], NetworkInterfaceName: 'by-hand', Tags };
   await host.serve('vpc', 'CreateNetworkInterface', params);
