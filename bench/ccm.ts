@@ -2,6 +2,7 @@ import type { RouteKind } from '../cloud/cloud.ts';
 import { measureRules } from '../test/cloud-controller-manager/ingresses/measure-rules.ts';
 import { measureSweep } from '../test/cloud-controller-manager/lifecycle/measure-sweep.ts';
 import { measureRoutes } from '../test/cloud-controller-manager/routes/measure-routes.ts';
+import { measureHandover } from '../test/cloud-controller-manager/services/measure-handover.ts';
 import { measureServices, type ServicesReport } from '../test/cloud-controller-manager/services/measure-services.ts';
 import { measureBalancersProcess } from './ccm/measure-balancers.ts';
 import { measureCcmProcess } from './ccm/measure-process.ts';
@@ -50,6 +51,7 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
       extra: `VmRSS of the packaged process with 5,000 Nodes, none of them ready; RssAnon ${mib(notReady.anonMib)}; all ready: ${mib(ready.rssMib)}, RssAnon ${mib(ready.anonMib)}; peak ${mib(peakMib)} MiB while all were initialised in ${mib(startSeconds)} s`,
     }),
     await rulesRow(),
+    await handoverRow(),
     ...(await serviceRows()),
   ];
 }
@@ -114,6 +116,22 @@ async function rulesRow(): Promise<BenchRow> {
     peerName: 'bound',
     unit: 'writes',
     extra: `changing calls for ${INGRESSES} Ingresses of ${RULES_EACH} rules on one load balancer, in ${seconds.toFixed(0)} s of the clock; ${restartWrites} after a restart, ${changeWrites} for another path`,
+  });
+}
+
+/** Measures how soon a new leader drains what ended while nobody led. */
+async function handoverRow(): Promise<BenchRow> {
+  const size = { services: 100, podsEach: 5, ending: 20, nodes: 20 };
+  const { firstSeconds, lastSeconds, callsBefore } = await measureHandover(size);
+  const calls = Object.values(callsBefore).reduce((sum, count) => sum + count, 0);
+  return benchRow({
+    suite: 'ccm',
+    case: 'leader-change-to-weight-0',
+    ours: firstSeconds,
+    peer: LATENCY_BOUND_MS / 1_000,
+    peerName: 'bound',
+    unit: 's',
+    extra: `on the virtual clock, from the start of the new leader to the first weight 0 in force, after ${calls} calls of the cloud; ${lastSeconds.toFixed(1)} s to the last of ${size.ending} Pods that ended meanwhile, of ${size.services} Services with ${size.podsEach} Pods each`,
   });
 }
 

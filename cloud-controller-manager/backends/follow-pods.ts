@@ -63,6 +63,8 @@ export class PodFollower {
   /** By `namespace/name` that a slice has and the cache has not: since when; monotonic milliseconds. The oldest is the first. */
   readonly #absentSinceMs = new Map<string, number>();
   #missing: readonly string[] = [];
+  /** Resolves when a right was found to be missing. */
+  readonly #refused = Promise.withResolvers<void>();
 
   /** @param onGate is called when a Pod with a pending readiness gate changed */
   constructor(deps: FollowDeps, onGate: () => void) {
@@ -123,6 +125,28 @@ export class PodFollower {
     return { kind: 'known', slices: this.#slices.byIndex(SLICES_BY.service, service) };
   }
 
+  /** Resolves when all Pods and slices were read once, a right to read them is missing, `mostMs` have passed, or `signal` aborts. */
+  async settled(mostMs: number, signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const ending = AbortSignal.any([signal, over.signal]);
+    const read = Promise.all([this.#slices.synced(ending), this.#pods.synced(ending)]);
+    const late = this.#deps.clock.sleep(mostMs, ending);
+    await Promise.race([read, this.#refused.promise, late]).catch(() => {});
+    over.abort(new Error('it is known'));
+    await Promise.allSettled([read, late]);
+  }
+
+  /** The places of the endpoints of a Service, `ip:port`: where Pods end, and where endpoints serve. */
+  placesOf(service: string): { readonly ending: ReadonlySet<string>; readonly serving: ReadonlySet<string> } {
+    const [ending, serving] = [new Set<string>(), new Set<string>()];
+    for (const { endpoints, ports } of this.#slices.byIndex(SLICES_BY.service, service))
+      for (const { ip, isTerminating, pod } of endpoints) {
+        const isEnding = isTerminating || (pod !== undefined && this.#pods.get(pod)?.isLeaving === true);
+        for (const { port } of ports) (isEnding ? ending : serving).add(`${ip}:${port}`);
+      }
+    return { ending, serving };
+  }
+
   /** Whether all Pods and slices were read once. */
   get isSynced(): boolean {
     return this.#slices.isSynced && this.#pods.isSynced;
@@ -180,6 +204,7 @@ export class PodFollower {
         PROBLEM,
         names.map((name) => ({ kind: 'Forbidden', name })),
       );
+      if (missing.length > 0) this.#refused.resolve();
       return missing.length === 0;
     } catch (error) {
       if (!signal.aborted) log.warn('the API server does not say whether Pods may be read; will ask again', { error });

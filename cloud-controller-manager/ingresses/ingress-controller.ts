@@ -6,8 +6,11 @@ import type { ObjectChange } from '../../kube/object-cache.ts';
 import { INGRESS_CLASSES, INGRESSES } from '../../kube/resource-types.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import { recordOf, textOf } from '../../runtime/json.ts';
+import { groupListenerNameOf, listenerNameOf } from '../balancers/balancer-owner.ts';
+import type { EndingOwner } from '../balancers/drain-first.ts';
 import { OwnerAddresses } from '../balancers/owner-addresses.ts';
 import type { AddressSource } from '../balancers/publish-addresses.ts';
+import { readRecord } from '../balancers/read-record.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
 import type { GateSource } from '../services/gate-source.ts';
@@ -25,6 +28,7 @@ import { IngressPlanner } from './ingress-planner.ts';
 import { IngressSync } from './ingress-sync.ts';
 import { CertificateKeeper } from './keep-certificates.ts';
 import { ALL_INGRESSES, LeftTargets } from './left-targets.ts';
+import { readAnnotations } from './read-annotations.ts';
 import { readIngressHead } from './read-ingress.ts';
 import { SecretReader } from './read-secrets.ts';
 import { CertificateSweep } from './sweep-certificates.ts';
@@ -138,7 +142,7 @@ export class IngressController {
       this.#secrets.run(signal),
     ]);
     const { clock, log, metrics } = this.#deps;
-    const { mayAct } = this.#parts;
+    const { mayAct, beforeWork } = this.#parts;
     const reconcile = (key: string, ended: AbortSignal): Promise<ReconcileResult> => this.#reconcile(key, ended);
     const common = { name: 'ingress-lb-controller', queue: this.#queue, workers: WORKERS, reconcile };
     const sweep = new CertificateSweep(this.#deps, this.#certificates, () => mayAct() && this.#arePlanned());
@@ -146,6 +150,7 @@ export class IngressController {
       await this.ingresses.synced(signal);
       await this.#classes.synced(signal);
       this.#left.forget();
+      await beforeWork(() => [...this.ingresses.values()].flatMap((one) => this.#endingOf(one)));
       await Promise.all([
         runController({ ...common, clock, log, observer: metrics.controller }, signal),
         sweep.run(signal),
@@ -159,6 +164,24 @@ export class IngressController {
       this.#sync.close();
       this.#certificates.close();
     }
+  }
+
+  /** Where Pods end behind an Ingress, if its targets are kept. */
+  #endingOf(object: KubeObject): readonly EndingOwner[] {
+    const head = readIngressHead(object);
+    const { loadBalancerId } = readRecord(head);
+    if (loadBalancerId === undefined || !this.#bindsPods(object) || isSkipped(object)) return [];
+    if (!readAnnotations(head.annotations).areTargetsKnown) return [];
+    const { clusterId } = this.#deps.config;
+    const listenerNames = [
+      listenerNameOf(clusterId, head.uid, 'ingress'),
+      groupListenerNameOf(clusterId, loadBalancerId),
+    ];
+    const places = backendServicesOf(object).map((service) => this.#parts.pods.placesOf(service));
+    const all = (key: 'ending' | 'serving') => new Set(places.flatMap((one) => [...one[key]]));
+    return [
+      { namespace: head.namespace, loadBalancerId, listenerNames, ending: all('ending'), serving: all('serving') },
+    ];
   }
 
   async #awaitRights(signal: AbortSignal): Promise<void> {

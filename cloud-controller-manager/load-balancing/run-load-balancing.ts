@@ -5,6 +5,7 @@ import { BackendNodes } from '../backends/backend-nodes.ts';
 import { decideBackendNode } from '../backends/decide-backend-node.ts';
 import { PodFollower } from '../backends/follow-pods.ts';
 import { readPodNode } from '../backends/pod-node.ts';
+import { drainFirst, type EndingOwner } from '../balancers/drain-first.ts';
 import { ListenerMemory } from '../balancers/listener-memory.ts';
 import { AddressPublisher } from '../balancers/publish-addresses.ts';
 import { OrphanSweep } from '../balancers/sweep-orphan-balancers.ts';
@@ -50,7 +51,14 @@ export async function runLoadBalancing(
     for (const one of kept) one.configChanged(key);
   });
   const memory = new ListenerMemory();
-  const shared = { services, nodes, pods, quota: new TargetQuota(deps), configs, gates, published, memory, mayAct };
+  const beforeWork = async (ending: () => readonly EndingOwner[]): Promise<void> => {
+    await pods.settled(MOST_READING_MS, signal);
+    const count = mayAct() ? await drainFirst(deps, ending(), signal) : 0;
+    if (count > 0) log.info('targets of Pods that end got weight 0 first', { targets: count });
+    await deps.instances.ready(signal);
+  };
+  const quota = new TargetQuota(deps);
+  const shared = { services, nodes, pods, quota, configs, gates, published, memory, mayAct, beforeWork };
   const ofServices = new ServiceController(deps, shared);
   const ofIngresses = config.ingress === 'clb' ? new IngressController(deps, shared) : undefined;
   const kept = ofIngresses === undefined ? [ofServices] : [ofServices, ofIngresses];
@@ -71,24 +79,29 @@ export async function runLoadBalancing(
   const sweep = new OrphanSweep(deps, services, ofIngresses?.ingresses, mayAct);
   try {
     await services.synced(signal);
-    await deps.instances.ready(signal);
     await other.look(signal);
-    await Promise.all([
-      ofServices.run(signal),
-      ofIngresses?.run(signal),
-      other.run(() => {
-        for (const one of kept) one.takeOver();
-      }, signal),
-      sweep.run(signal),
-      gates.run(mayAct, signal),
-      published.run(signal),
-    ]);
+    const takeOver = (): void => {
+      for (const one of kept) one.takeOver();
+    };
+    const runOthers = async (): Promise<void> => {
+      await deps.instances.ready(signal);
+      await Promise.all([
+        other.run(takeOver, signal),
+        sweep.run(signal),
+        gates.run(mayAct, signal),
+        published.run(signal),
+      ]);
+    };
+    await Promise.all([ofServices.run(signal), ofIngresses?.run(signal), runOthers()]);
   } finally {
     stopNodes();
     stopInstances();
     await following;
   }
 }
+
+/** So long a leader waits for Pods before it begins without them. */
+const MOST_READING_MS = 10_000;
 
 /** What load balancers depend on of a Node. */
 function roleOf(node: CcmNode | undefined): string {

@@ -1,6 +1,8 @@
 import { runController } from '../../kube/controller.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
+import { listenerNameOf } from '../balancers/balancer-owner.ts';
+import type { EndingOwner } from '../balancers/drain-first.ts';
 import { OwnerAddresses } from '../balancers/owner-addresses.ts';
 import type { AddressSource } from '../balancers/publish-addresses.ts';
 import { readRecord } from '../balancers/read-record.ts';
@@ -87,7 +89,7 @@ export class ServiceController {
 
   /** Keeps load balancers until aborted, once the Services were read. */
   async run(signal: AbortSignal): Promise<void> {
-    const { services, gates, mayAct } = this.#parts;
+    const { services, gates, mayAct, beforeWork } = this.#parts;
     const { clock, log, metrics } = this.#deps;
     const stop = services.subscribe(({ key }) => {
       this.#queue.add(key);
@@ -102,12 +104,26 @@ export class ServiceController {
         mayAct() ? await this.#sync.reconcile(key, ended) : ({ kind: 'done' } as const),
     };
     try {
+      await beforeWork(() => [...services.values()].flatMap((service) => this.#endingOf(service)));
       await Promise.all([runController(options, signal), poolSweep.run(signal)]);
+    } catch (error) {
+      if (!signal.aborted) throw error;
     } finally {
       stop();
       this.#queue.close();
       this.#sync.close();
     }
+  }
+
+  /** Where Pods end behind a Service, if its targets are kept. */
+  #endingOf(service: KubeObject): readonly EndingOwner[] {
+    const head = readServiceHead(service);
+    const { loadBalancerId } = readRecord(head);
+    if (loadBalancerId === undefined || !this.#bindsPods(service)) return [];
+    const { settings, areTargetsKnown } = readAnnotations(head.annotations, head.labels);
+    if (settings.mode === 'skip' || !areTargetsKnown) return [];
+    const listenerNames = [listenerNameOf(this.#deps.config.clusterId, head.uid, 'service')];
+    return [{ namespace: head.namespace, loadBalancerId, listenerNames, ...this.#parts.pods.placesOf(head.key) }];
   }
 
   /** Whether the Pods of a Service are bound by their addresses. */
