@@ -40,6 +40,8 @@ export type Listener = ListenerSettings & {
   readonly rules?: readonly Rule[];
   /** Time of creation, milliseconds since the epoch; 0 when the cloud does not report it. */
   readonly createdAtMs: number;
+  /** Why its settings and rules are not known: the cloud's answer has them in a form that is not read. Absent: they are. */
+  readonly unread?: string;
 };
 
 /** New listeners with the same settings. */
@@ -53,7 +55,10 @@ export type ListenerSpec = {
 
 /** Listeners of layers 4 and 7. Changes are as those of `LoadBalancerPort`, and settled there. */
 export type ListenerPort = {
-  /** Returns all listeners of a load balancer, of others too. @throws CloudError BAD_ANSWER when some are missing */
+  /**
+   * Returns all listeners of a load balancer, of others too. One that cannot be decoded has its identity alone, and `unread`.
+   * @throws CloudError BAD_ANSWER when some are missing, or have no identity
+   */
   list(loadBalancerId: string, context: CallContext): Promise<readonly Listener[]>;
   /**
    * Creates a listener for each port, all or none; the ids are in the order of the ports. @throws CloudError `quota` with

@@ -59,6 +59,7 @@ const ASK_AGAIN_MS = 20_000;
 const REFUSED_MS = 60_000;
 /** A load balancer is made in seconds. */
 const MADE_MS = 60_000;
+const MAX_LOGGED = 1_000;
 
 /** Makes load balancers what is desired. What is made is on record before. */
 export class BalancerKeeper {
@@ -75,6 +76,8 @@ export class BalancerKeeper {
   readonly #kind: OwnerKind;
   /** By owner: since when its load balancer is being made, or is not known; monotonic milliseconds. */
   readonly #pendingSinceMs = new Map<string, number>();
+  /** Listeners of other clients that are in the log as unread. */
+  readonly #loggedUnread = new Set<string>();
 
   constructor(
     deps: ControllerDeps,
@@ -137,7 +140,8 @@ export class BalancerKeeper {
       const wanted = withSourceGroup(desired, observed);
       const refusal = this.#adopt(head, desired, observed, vpcId);
       if (refusal !== undefined) return again(REFUSED_MS, [refusal]);
-      if (observed !== undefined) this.#noteFound(head, observed, desired);
+      const unread = observed === undefined ? undefined : this.#noteFound(head, observed, desired);
+      if (unread !== undefined) return unread;
       drift =
         drift === undefined
           ? this.#drift.decide(head, wanted, observed, baseline)
@@ -257,12 +261,38 @@ export class BalancerKeeper {
     return decideAdoption(observed, { ...asked, kind, clusterId: this.#deps.config.clusterId, vpcId });
   }
 
-  #noteFound({ key }: BalancerOwner, observed: ObservedLoadBalancer, desired: DesiredLoadBalancer): void {
+  /** @returns what holds the owner, where a listener of its own cannot be read */
+  #noteFound(
+    { key }: BalancerOwner,
+    observed: ObservedLoadBalancer,
+    desired: DesiredLoadBalancer,
+  ): KeepAgain | undefined {
     const { loadBalancerId } = observed.balancer;
     this.#comparer.note(key, desired, observed);
     this.#memory.note({ kind: this.#kind, key }, desired.listenerName, observed);
     this.#published.note(key, allTargetsOf(observed), observed.unreadIds);
     this.#creator.found(loadBalancerId);
+    return this.#unreadOf(observed, desired);
+  }
+
+  /** What is not known is not changed: a listener of the owner holds it, one of another client is left and in the log. */
+  #unreadOf(observed: ObservedLoadBalancer, { listenerName }: DesiredLoadBalancer): KeepAgain | undefined {
+    const { loadBalancerId } = observed.balancer;
+    const unread = observed.listeners.filter((one) => one.unread !== undefined);
+    const own = unread.find(({ name }) => name === listenerName);
+    if (own !== undefined) {
+      const { listenerId, protocol, port } = own;
+      const message = `${listenerId} (${protocol}/${port}) of ${loadBalancerId} cannot be read, and is not changed: ${own.unread}. Look at it in the console; it is looked at again by itself`;
+      return { ...again(REFUSED_MS, [remark('SyncLoadBalancerFailed', message)]), isStuck: true };
+    }
+    for (const { listenerId, unread: why } of unread) {
+      if (this.#loggedUnread.has(listenerId)) continue;
+      if (this.#loggedUnread.size >= MAX_LOGGED) this.#loggedUnread.clear();
+      this.#loggedUnread.add(listenerId);
+      const about = { loadBalancerId, listenerId, detail: why };
+      this.#deps.log.warn('a listener of another client cannot be read, and is left as it is', about);
+    }
+    return undefined;
   }
 
   /** Makes the load balancer, unless one of which is on record may still be found. @throws CloudError, KubeError, StepError */

@@ -68,7 +68,9 @@ export async function observeLoadBalancer(
 
 /** Tells whether a rule is redirected, also one of others: that may lead to a rule of the owner. */
 function isRedirected(listeners: readonly Listener[]): boolean {
-  return listeners.some(({ rules = [] }) => rules.some(({ rewriteTo }) => rewriteTo !== undefined));
+  return listeners.some(
+    ({ rules = [], unread }) => unread !== undefined || rules.some(({ rewriteTo }) => rewriteTo !== undefined),
+  );
 }
 
 /** Reads the security groups that were made for an owner: the one that its load balancer has, or else the oldest. */

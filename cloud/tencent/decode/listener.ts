@@ -1,4 +1,4 @@
-import { boolean, integer, optional, record, required } from '../../../runtime/decode.ts';
+import { boolean, type Decoder, Faults, integer, optional, record, required } from '../../../runtime/decode.ts';
 import { classifyError } from '../../classify-error.ts';
 import type { Listener } from '../../listeners.ts';
 import { CERTIFICATE, certificateOf } from './certificate-output.ts';
@@ -12,13 +12,17 @@ const MAX_LISTENERS = 131_070;
 const MAX_RULES = 10_000;
 
 const PORT = integer(0, 65_535);
+const IDENTITY_FIELDS = {
+  ListenerId: required(SHORT_NAME),
+  ListenerName: optional(SHORT_TEXT),
+  Protocol: required(SHORT_NAME),
+  Port: required(PORT),
+  EndPort: optional(PORT),
+};
+const IDENTITY = record(IDENTITY_FIELDS, 'ignore');
 const LISTENER = record(
   {
-    ListenerId: required(SHORT_NAME),
-    ListenerName: optional(SHORT_TEXT),
-    Protocol: required(SHORT_NAME),
-    Port: required(PORT),
-    EndPort: optional(PORT),
+    ...IDENTITY_FIELDS,
     HealthCheck: optional(CHECK),
     Scheduler: optional(SHORT_TEXT),
     SessionExpireTime: optional(COUNT),
@@ -31,15 +35,25 @@ const LISTENER = record(
   },
   'ignore',
 );
+/** A listener of another client may have what this program does not know: the others are read all the same. */
+const LISTENER_OR_IDENTITY: Decoder<Listener> = (value, path, faults) => {
+  const own = new Faults();
+  const whole = LISTENER(value, path, own);
+  if (whole !== undefined && own.count === 0) return listenerOf(whole);
+  const identity = IDENTITY(value, path, faults);
+  const [first] = own.list;
+  if (identity === undefined || first === undefined) return undefined;
+  return { ...listenerOf(identity), unread: `${first.path}: expected ${first.expected}, got ${first.got}` };
+};
 const LISTENERS = record(
-  { Listeners: optional(listUpTo(MAX_LISTENERS, LISTENER)), TotalCount: required(COUNT) },
+  { Listeners: optional(listUpTo(MAX_LISTENERS, LISTENER_OR_IDENTITY)), TotalCount: required(COUNT) },
   'ignore',
 );
 
 /** Decodes the answer of DescribeListeners. @throws CloudError BAD_ANSWER also when it has not as many as its total */
 export function decodeListeners(value: unknown): readonly Listener[] {
   const { Listeners = [], TotalCount } = decodeAnswer(LISTENERS, value, 'DescribeListeners');
-  if (Listeners.length === TotalCount) return Listeners.map(listenerOf);
+  if (Listeners.length === TotalCount) return Listeners;
   const text = `the answer has ${Listeners.length} of ${TotalCount} listeners`;
   throw classifyError({ code: 'BAD_ANSWER', action: 'DescribeListeners', text });
 }

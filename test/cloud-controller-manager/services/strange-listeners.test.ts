@@ -116,3 +116,43 @@ test('a listener of the Service itself that cannot be read is an event', async (
   t.regex(world.events('SyncLoadBalancerFailed').join(), /DescribeTargets/);
   await world.stop();
 });
+
+/** As no answer has it that this program can read. */
+const BROKEN = { sessionExpireTime: -1 };
+
+test('a listener of somebody else whose settings cannot be read: owners are served and released, and it stays as it is', async (t) => {
+  const { world, pods } = await start();
+  const strange = world.listener('TCP', STRANGE_PORT);
+  Object.assign(strange ?? {}, BROKEN);
+  const next = await pods.run('web', 'web-1', { node: 'n2' });
+  await world.advance(RESYNC_MS);
+  t.true(world.listeners()['TCP/80']?.includes(`${next}:8080 10`));
+  t.deepEqual(world.events('SyncLoadBalancerFailed'), []);
+  await world.replace();
+  await world.delete('web');
+  await world.advance(RESYNC_MS);
+  t.is(world.service('web'), undefined);
+  t.is(world.listeners()['TCP/80'], undefined);
+  t.like(world.listener('TCP', STRANGE_PORT), { listenerId: strange?.listenerId ?? '', ...BROKEN });
+  await world.stop();
+});
+
+test('a listener of a Service whose settings cannot be read holds this Service alone, until they can', async (t) => {
+  const { world, pods, ip } = await start();
+  const annotations = { ...DIRECT, [EXISTED]: world.balancer().loadBalancerId };
+  await world.create('api', { metadata: { annotations }, spec: { ports: [{ port: 81 }] } });
+  await world.advance(DONE_MS);
+  const mine = world.listener('TCP', 80);
+  const { sessionExpireTime } = mine ?? { sessionExpireTime: 0 };
+  Object.assign(mine ?? {}, BROKEN);
+  const more = await pods.run('web', 'web-1', { node: 'n2' });
+  const other = await pods.run('api', 'api-0', { node: 'n2' });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.listeners()['TCP/81'], [`${other}:8080 10`]);
+  t.deepEqual(world.listeners()['TCP/80'], [`${ip}:8080 10`]);
+  t.regex(world.events('SyncLoadBalancerFailed').join('\n'), /lbl-\w+ .*cannot be read.*SessionExpireTime/);
+  Object.assign(world.listener('TCP', 80) ?? {}, { sessionExpireTime });
+  await world.advance(3 * DONE_MS);
+  t.deepEqual(world.listeners()['TCP/80'], [`${ip}:8080 10`, `${more}:8080 10`].toSorted());
+  await world.stop();
+});
