@@ -21,7 +21,7 @@ type Places = { readonly ending: Set<string>; readonly serving: Set<string> };
 /** Load balancers at once. */
 const MAX_AT_ONCE = 20;
 /** After this time the comparisons begin, which do the rest. */
-const MOST_MS = 20_000;
+const MAX_MS = 20_000;
 const LATE = 'the comparisons begin';
 
 /**
@@ -53,7 +53,7 @@ export async function drainFirst(
       }
     }
   };
-  const late = clock.sleep(MOST_MS, ending).then(
+  const late = clock.sleep(MAX_MS, ending).then(
     () => over.abort(new Error(LATE)),
     () => {},
   );

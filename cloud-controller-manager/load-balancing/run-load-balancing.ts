@@ -52,7 +52,7 @@ export async function runLoadBalancing(
   });
   const memory = new ListenerMemory();
   const beforeWork = async (ending: () => readonly EndingOwner[]): Promise<void> => {
-    await pods.settled(MOST_READING_MS, signal);
+    await pods.settled(MAX_READING_MS, signal);
     const count = mayAct() ? await drainFirst(deps, ending(), signal) : 0;
     if (count > 0) log.info('targets of Pods that end got weight 0 first', { targets: count });
     await deps.instances.ready(signal);
@@ -101,7 +101,7 @@ export async function runLoadBalancing(
 }
 
 /** So long a leader waits for Pods before it begins without them. */
-const MOST_READING_MS = 10_000;
+const MAX_READING_MS = 10_000;
 
 /** What load balancers depend on of a Node. */
 function roleOf(node: CcmNode | undefined): string {

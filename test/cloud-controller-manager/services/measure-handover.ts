@@ -3,7 +3,7 @@ import { ServicePods } from './service-pods.ts';
 import { ServiceWorld } from './service-world.ts';
 
 /** How long Pods that end keep getting connections while the leader changes. */
-export type HandoverReport = {
+type HandoverReport = {
   /** Virtual seconds from the start of the new leader to the first weight 0. */
   readonly firstSeconds: number;
   /** To the weight 0 of the last Pod that ended meanwhile. */
