@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
-import { ByteCollector, collectStream } from '../runtime/byte-collector.ts';
+import { ByteCollector, collectStream, SpareBuffers } from '../runtime/byte-collector.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Access } from './access.ts';
 import { ANSWER_TOO_LARGE, isKubeError, KubeError } from './kube-error.ts';
@@ -153,10 +153,18 @@ async function openResponse({ access }: HttpDeps, call: HttpCall, signal: AbortS
  */
 export const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
+/** Of a page of a list, as they come one after the other. */
+const SPARE = new SpareBuffers(1, 2 * 1024 * 1024);
+
 async function readText(response: IncomingMessage, label: string): Promise<string> {
-  const body = new ByteCollector(MAX_ANSWER_BYTES);
+  const body = new ByteCollector(MAX_ANSWER_BYTES, SPARE.take());
   const why = await collectStream(response, body);
-  if (why === undefined) return body.take().toString('utf8');
+  if (why === undefined) {
+    const bytes = body.take();
+    const text = bytes.toString('utf8');
+    SPARE.giveBack(bytes);
+    return text;
+  }
   response.destroy();
   if (why === 'too-many-pieces')
     throw new KubeError({ code: 'BAD_ANSWER', request: label, text: 'an answer in too many pieces' });

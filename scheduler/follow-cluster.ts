@@ -47,10 +47,13 @@ type FollowDeps = {
   readonly namespace: string;
 };
 
+/** Objects on a page: of 100,000 Pods each page is garbage, and one of a few hundred kilobytes is reused sooner than one of megabytes. */
+const PAGE_SIZE = 200;
+
 /** Opens informers that update the index and notify waiting requests. They read nothing until they are started. */
 export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: ChangeSignal): Followed {
   const open = <T>(specifics: Pick<InformerOptions<T>, 'type' | 'decode' | 'query'>): Informer<T> =>
-    openInformer<T>({ ...deps, ...specifics });
+    openInformer<T>({ ...deps, pageSize: PAGE_SIZE, ...specifics });
   const keptWith = (key: string): KeptTexts => ({ key, nodeNameOf: (name) => index.node(name)?.name ?? name });
   const withoutRecords = { query: { labelSelector: `!${RECORD_LABEL.key}` } };
   const subnetsQuery = { namespace: deps.namespace, fieldSelector: `metadata.name=${SUBNETS_CONFIG_MAP}` };

@@ -3,7 +3,7 @@ import type { PodRequest } from '../index/pod-request.ts';
 import type { Reservation } from '../index/reservation.ts';
 import type { NodeView } from '../index/scheduler-index.ts';
 import { subnetRefusal } from './decide-subnets.ts';
-import { type FitContext, hasStaticAddress, type NominatedSubnet, type Refusal, subnetsOf } from './fit-context.ts';
+import { type FitContext, hasStaticAddress, type NominatedSubnet, type Refusal } from './fit-context.ts';
 
 /**
  * Decides whether a node fits a Pod: undefined when it does, else the reason. The answer holds only for this moment.
@@ -46,7 +46,7 @@ function locationRefusal(context: FitContext, view: NodeView): Refusal | undefin
     context.otherZone.refusal ??= unresolvable(`OtherZone (kept address ${ip} is in ${zone})`);
     return context.otherZone.refusal;
   }
-  if (subnetId !== undefined && !isReachable(view, [subnetId])) {
+  if (nec.subnetIds.length > 0 && subnetId !== undefined && !isReachable(view, [subnetId])) {
     return unresolvable(`kept address ${ip} is of ${subnetId}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
   }
   return undefined;
@@ -82,7 +82,7 @@ function isReachable({ nec }: NodeView, subnetIds: readonly string[]): boolean {
 }
 
 function routeRefusal(context: FitContext, view: NodeView, capacity: NodeCapacity): Refusal | undefined {
-  const { demand, staticAddress, nominated, reservation } = context;
+  const { demand, subnetIds, reservation } = context;
   const need = demand.isStatic ? Math.min(1, demand.routeIps) : demand.routeIps;
   if (need === 0) return undefined;
   if (view.routeFree < need) {
@@ -91,7 +91,6 @@ function routeRefusal(context: FitContext, view: NodeView, capacity: NodeCapacit
     if (short !== undefined) return { reason: short, isUnresolvable: false, isTransient: view.hasPendingCalls };
   }
   if (hasStaticAddress(context, view)) return undefined;
-  const subnetIds = subnetsOf(demand, staticAddress, nominated);
   if (subnetIds === undefined) return undefined;
   const { enis, maxEnis, moreEnis } = capacity;
   if (maxEnis === undefined || moreEnis > 0) return undefined;

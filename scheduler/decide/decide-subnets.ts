@@ -1,7 +1,7 @@
 import type { AddressRequest, NodeSupply } from '../index/node-supply.ts';
 import type { NodeView } from '../index/scheduler-index.ts';
 import type { SubnetAvailability } from '../index/subnet-availability.ts';
-import { type FitContext, hasStaticAddress, type Refusal, subnetsOf } from './fit-context.ts';
+import type { FitContext, Refusal } from './fit-context.ts';
 
 /**
  * Decides whether a node can get the addresses for a Pod: from its free addresses, else from what its subnets have
@@ -21,12 +21,12 @@ export function subnetRefusal(context: FitContext, view: NodeView, isTransient: 
 }
 
 function addressRequestOf(context: FitContext, view: NodeView, supply: NodeSupply): AddressRequest {
-  const { demand, staticAddress, nominated, reservation, holders } = context;
-  const subnetIds = subnetsOf(demand, staticAddress, nominated);
+  const { demand, subnetIds, reservation, holders } = context;
   if (demand.routeIps === 0) return NOTHING;
   if (demand.isStatic) {
-    const hasAddress = hasStaticAddress(context, view) || view.capacity?.route.keys.has(demand.key) === true;
-    return hasAddress || holders.size > 0 ? NOTHING : { count: 1, subnetIds };
+    // What any node holds is moved from there: it needs no other address.
+    if (holders.size > 0 || view.capacity?.route.keys.has(demand.key) === true) return NOTHING;
+    return { count: 1, subnetIds };
   }
   const ownUsage = reservation?.nodeName === view.name ? reservation.demand.routeIps : 0;
   // The node's own shortfall is already subtracted from its subnets. An eviction on the node first reduces that

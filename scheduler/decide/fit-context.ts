@@ -11,6 +11,8 @@ export type FitContext = {
   readonly staticAddress: StaticAddress | undefined;
   /** The subnets that the Pod or its claim accepts, with their zones where they are known; undefined: any subnet. */
   readonly nominated: readonly NominatedSubnet[] | undefined;
+  /** The subnets of which an ENI must be in one; undefined: any subnet of the node. */
+  readonly subnetIds: readonly string[] | undefined;
   /** The reservation that the Pod already has. The capacity it counts is the Pod's own. */
   readonly reservation: Reservation | undefined;
   /**
@@ -46,8 +48,7 @@ export type Refusal = {
   readonly isTransient: boolean;
 };
 
-/** Returns the subnets of which an ENI must be in one; undefined: any subnet of the node. */
-export function subnetsOf(
+function subnetsOf(
   { isStatic }: PodRequest,
   staticAddress: StaticAddress | undefined,
   nominated: readonly NominatedSubnet[] | undefined,
@@ -68,12 +69,14 @@ export function buildFitContext(index: SchedulerIndex, demand: PodRequest): FitC
   const isPlain = !demand.isStatic && ids === undefined && demand.directEnis === 0 && demand.eips === 0;
   const staticAddress = demand.isStatic ? index.staticAddressOf(demand) : undefined;
   const nominated = ids?.map((subnetId) => ({ subnetId, zone: index.zoneOf(subnetId) }));
+  const subnetIds = subnetsOf(demand, staticAddress, nominated);
   return {
     demand,
     staticAddress,
     nominated,
+    subnetIds,
     isPlain,
-    nodesInSubnets: subnetsOf(demand, staticAddress, nominated)?.map((subnetId) => index.nodesIn(subnetId)),
+    nodesInSubnets: subnetIds?.map((subnetId) => index.nodesIn(subnetId)),
     holders: index.holdersOf(demand.key),
     otherZone: {},
     reservation: index.reservationOf(demand.uid),

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyBudget } from '../../runtime/body-budget.ts';
+import type { SpareBuffers } from '../../runtime/byte-collector.ts';
 import { readBody } from '../../runtime/read-body.ts';
 import type { NameLists } from './name-lists.ts';
 import { RequestError } from './request-error.ts';
@@ -9,11 +10,19 @@ import { RequestError } from './request-error.ts';
  * @throws RequestError TOO_LARGE as soon as the size is known to exceed the limit; BUSY when too many bytes of bodies
  * are in memory; BAD_JSON; also the error of a connection that breaks
  */
-export async function readJson(request: IncomingMessage, budget: BodyBudget, names: NameLists): Promise<unknown> {
-  const body = await readBody(request, budget);
+export async function readJson(
+  request: IncomingMessage,
+  { budget, spare, names }: { readonly budget: BodyBudget; readonly spare: SpareBuffers; readonly names: NameLists },
+): Promise<unknown> {
+  const body = await readBody(request, budget, spare);
   if (body === 'too-large') throw tooLarge(budget.maxBody);
   if (body === 'busy') throw new RequestError('BUSY', 'too many large bodies are being read');
-  return parse(body, names);
+  try {
+    // What is parsed has no part of the body.
+    return parse(body, names);
+  } finally {
+    spare.giveBack(body);
+  }
 }
 
 function parse(body: Buffer, names: NameLists): unknown {

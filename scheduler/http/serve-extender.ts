@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BodyBudget, MAX_LARGE_BODIES } from '../../runtime/body-budget.ts';
+import { SpareBuffers } from '../../runtime/byte-collector.ts';
 import { ClientAdmission, FORWARDED_HEADER } from '../../runtime/client-admission.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { createHttpServer, createHttpsServer, type HttpServer, type HttpTimeouts } from '../../runtime/http-server.ts';
@@ -62,6 +63,8 @@ export type ExtenderServer = {
  * hold a large body.
  */
 const MAX_INFLIGHT_REQUESTS = 256;
+/** Largest buffer of a body that is kept for the next one: names of 25,000 nodes. */
+const SPARE_BYTES = 1_048_576;
 /** Most connections. A few schedulers open a few connections each. */
 const MAX_CONNECTIONS = 1_000;
 
@@ -96,14 +99,18 @@ class RequestHandler {
   isClosing = false;
   readonly clients: ClientAdmission;
   readonly #options: ExtenderServerOptions;
-  readonly #bodies: BodyBudget;
-  readonly #names = new NameLists();
+  readonly #reading: Parameters<typeof readJson>[1];
   #inflight = 0;
 
   constructor(options: ExtenderServerOptions) {
     this.#options = options;
     this.clients = new ClientAdmission(options.allowedNames ?? [], options.certificates?.ca !== undefined);
-    this.#bodies = new BodyBudget(options.bodyLimitBytes, MAX_LARGE_BODIES * options.bodyLimitBytes);
+    const { bodyLimitBytes } = options;
+    this.#reading = {
+      budget: new BodyBudget(bodyLimitBytes, MAX_LARGE_BODIES * bodyLimitBytes),
+      spare: new SpareBuffers(MAX_LARGE_BODIES, SPARE_BYTES),
+      names: new NameLists(),
+    };
   }
 
   /** Answers one request of any content. Never throws. */
@@ -145,7 +152,7 @@ class RequestHandler {
     const notReady = readiness();
     if (notReady !== undefined) throw new RequestError('STANDBY', notReady);
     const isForwarded = this.clients.isPeer(request.socket) && request.headers[FORWARDED_HEADER] !== undefined;
-    return await handler(await readJson(request, this.#bodies, this.#names), signal, isForwarded);
+    return await handler(await readJson(request, this.#reading), signal, isForwarded);
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
