@@ -42,6 +42,7 @@ type EnsureOptions = {
 /** Whether a certificate that is named was uploaded of a Secret; asked again after `untilMs`; monotonic milliseconds. */
 type NamedAnswer = { readonly isOfSecret: boolean; readonly untilMs: number };
 
+/** After a refusal, and after a call that hung. */
 const REFUSED_MS = 60_000;
 const RETRY_MS = 20_000;
 /** Lock of the first list; a hash or an id is no such text. */
@@ -112,7 +113,9 @@ export class CertificateKeeper {
     if (uploads.size + named.flat().length === 0) return NONE;
     if (uploads.size > 0)
       this.#uses.set(unit, new Map([...uploads].map(([hash, { expiresAtMs }]) => [hash, expiresAtMs])));
-    const failed = uploads.size === 0 ? undefined : await this.#locks.run(ALL, () => this.#listOnce(context));
+    // Targets wait for the pass, so one call that hangs takes no longer than all questions may.
+    const brief = { ...context, timeoutMs: Math.min(context.timeoutMs ?? ASK_MS, ASK_MS) };
+    const failed = uploads.size === 0 ? undefined : await this.#locks.run(ALL, () => this.#listOnce(brief));
     const { refused, doubtUntilMs } = await this.#refuse(named, context);
     const ids = new Map<string, string>();
     const failures = new Map<OwnCertificate, Failure>();
@@ -120,7 +123,7 @@ export class CertificateKeeper {
     let late = failed;
     for (const [hash, upload] of uploads) {
       const known = this.#ids?.get(hash) ?? late;
-      const ensured = known ?? (await this.#locks.run(hash, () => this.#ensureOne(upload, namespaceOf(hash), context)));
+      const ensured = known ?? (await this.#locks.run(hash, () => this.#ensureOne(upload, namespaceOf(hash), brief)));
       if (typeof ensured === 'string') ids.set(hash, ensured);
       else failures.set(upload, ensured);
       // Without an answer for so long the others are not asked about in this pass.
@@ -326,8 +329,10 @@ export class CertificateKeeper {
   #fail(key: string, error: unknown, { signal }: CallContext): Failure {
     signal.throwIfAborted();
     if (!isCloudError(error)) throw error;
+    const isHung = error.code === 'TIMEOUT';
     const isRefused = isCloudError(error, 'never', 'quota');
-    const untilMs = this.#deps.clock.monotonicMs() + Math.max(isRefused ? REFUSED_MS : RETRY_MS, error.afterMs);
+    const waitMs = isRefused || isHung ? REFUSED_MS : RETRY_MS;
+    const untilMs = this.#deps.clock.monotonicMs() + Math.max(waitMs, error.afterMs);
     const failure = { untilMs, text: error.message, isRefused };
     this.#failures.set(key, failure);
     this.#deps.metrics.certificates.onOutcome(isRefused ? 'refused' : 'failed');

@@ -104,6 +104,29 @@ test('ensure: what the cloud refuses is a notice, and the others are uploaded', 
   t.is((await ensure()).ids.size, 2);
 });
 
+for (const action of ['UploadCertificate', 'DescribeCertificates'] as const)
+  test(`ensure: ${action} that hangs holds a pass for ten seconds, and then none for a minute`, async (t) => {
+    const world = new CertificateWorld();
+    const { keeper } = world.begin();
+    const end = world.host.faults.add({ fault: { kind: 'hang' }, actions: [action] });
+    const ensure = async () => {
+      const startMs = world.clock.monotonicMs();
+      // As --cloud-timeout is by default.
+      const context = { ...world.contextOf(), timeoutMs: MINUTE_MS };
+      const ensured = await world.clock.run(keeper.ensure(UNIT, uploadsOf(ONE, TWO), context));
+      return { ...ensured, tookMs: world.clock.monotonicMs() - startMs };
+    };
+    const first = await ensure();
+    t.true(first.tookMs <= 11_000, `${first.tookMs} ms`);
+    t.is(first.notices.length, 2);
+    await world.clock.advance(30_000);
+    t.true((await ensure()).tookMs <= 11_000);
+    t.is((await ensure()).tookMs, 0);
+    end();
+    await world.clock.advance(2 * MINUTE_MS);
+    t.is((await ensure()).ids.size, 2);
+  });
+
 test('ensure: one question for all while the cloud does not answer', async (t) => {
   const world = new CertificateWorld();
   const { keeper } = world.begin();
