@@ -44,20 +44,21 @@ export async function removeExecutables(folders: ExecutableFolders, sweep: Sweep
     const path = join(cniBinDir, name);
     await sweep.step(path, async () => {
       rmSync(path + NEW_SUFFIX, { force: true });
-      if (statSync(path, { throwIfNoEntry: false }) === undefined) return putBack(path, sweep);
+      const kept = findKept(path);
+      if (statSync(path, { throwIfNoEntry: false }) === undefined) return putBack(kept, path, sweep);
       const isOwnName = OWN_NAMES.has(name);
       if (!(await isOurs(name, record, folders))) {
         if (isOwnName) sweep.leave(`${path}: not the file that we installed`);
-        return;
+        return leaveKept(kept, sweep);
       }
       const user = isOwnName ? undefined : findUser(name, others);
       if (user !== undefined) {
         sweep.leave(`${path}: ${user}`);
-        return;
+        return leaveKept(kept, sweep);
       }
-      rmSync(path, { force: true });
+      if (kept === undefined) rmSync(path, { force: true });
+      putBack(kept, path, sweep);
       sweep.removed(isLibrary(name) ? 'library' : 'executable', path);
-      putBack(path, sweep);
     });
   }
   for (const folder of new Set(PLUGIN_LIBRARIES.map((name) => dirname(join(cniBinDir, name))))) {
@@ -66,12 +67,22 @@ export async function removeExecutables(folders: ExecutableFolders, sweep: Sweep
   if (!sweep.hasFailed()) await sweep.step(join(cniBinDir, RECORD_FILE), () => removeInstallRecord(cniBinDir));
 }
 
-/** Gives the executable that ours replaced its name back, where there is one. */
-function putBack(path: string, sweep: Sweep): void {
+/** Returns where the executable that ours replaced is kept; undefined when there is none. */
+function findKept(path: string): string | undefined {
   const kept = replacedPath(path);
-  if (lstatSync(kept, { throwIfNoEntry: false })?.isFile() !== true) return;
+  return lstatSync(kept, { throwIfNoEntry: false })?.isFile() === true ? kept : undefined;
+}
+
+/** Gives the executable that ours replaced its name back, in one step: a runtime finds ours or that one. */
+function putBack(kept: string | undefined, path: string, sweep: Sweep): void {
+  if (kept === undefined) return;
   renameSync(kept, path);
   sweep.restored(path, 'executable');
+}
+
+function leaveKept(kept: string | undefined, sweep: Sweep): void {
+  if (kept === undefined) return;
+  sweep.leave(`${kept}: an executable of the closed product that ours replaced; another file has its name`);
 }
 
 const OWN_NAMES: ReadonlySet<string> = new Set([...PLUGIN_NAMES, ...LAUNCHER_FILES, ...PLUGIN_LIBRARIES]);

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { RECORD_FILE } from '../../../agent/install/install-record.ts';
 import { openInstallation } from '../../../agent/install/installation.ts';
@@ -65,8 +65,53 @@ test('removeExecutables: gives an executable that ours replaced its name back, u
   t.deepEqual(readdirSync(dir.join('bin')), ['tke-route-eni'], 'a second time changes nothing');
 
   writeFileSync(kept, 'an older one');
-  await remove(dir);
+  const { left } = (await remove(dir)).report();
   t.is(readFileSync(path, 'utf8'), "the product's");
+  t.deepEqual(left, [
+    `${path}: not the file that we installed`,
+    `${kept}: an executable of the closed product that ours replaced; another file has its name`,
+  ]);
+  t.is(readFileSync(kept, 'utf8'), 'an older one');
+});
+
+test('removeExecutables: gives the name back in one step, so that a runtime always finds a plugin of it', async (t) => {
+  const dir = folders(t);
+  await install(dir);
+  writeFileSync(dir.join('bin', '.tke-route-eni.replaced'), "the product's", { mode: 0o755 });
+  const changes: string[] = [];
+  const watcher = watch(dir.join('bin'));
+  t.teardown(() => watcher.close());
+  const hasSeenAll = new Promise<void>((resolve) => {
+    watcher.on('change', (kind, name) => {
+      if (name === 'last') resolve();
+      else if (kind === 'rename') changes.push(String(name));
+    });
+  });
+  await remove(dir);
+  writeFileSync(dir.join('bin', 'last'), '');
+  await hasSeenAll;
+  t.deepEqual(
+    changes.filter((name) => name === 'tke-route-eni' || name === 'tke-eni-ipamc'),
+    ['tke-route-eni', 'tke-eni-ipamc'],
+    'one change each: a rename over ours; a removal',
+  );
+});
+
+test('removeExecutables: names what it kept of a shared plugin that stays', async (t) => {
+  const dir = folders(t);
+  await install(dir);
+  const kept = dir.join('bin', '.portmap.replaced');
+  writeFileSync(kept, "the product's");
+  writeFileSync(dir.join('conf', '20-other.conflist'), '{"plugins": [{"type": "ptp"}, {"type" : "portmap"}]}');
+  t.deepEqual((await remove(dir)).report().left, [
+    `${dir.join('bin', 'portmap')}: ${dir.join('conf', '20-other.conflist')} names it`,
+    `${kept}: an executable of the closed product that ours replaced; another file has its name`,
+  ]);
+  await install(dir);
+  writeFileSync(dir.join('bin', 'portmap'), 'of others');
+  t.deepEqual((await remove(dir)).report().left, [
+    `${kept}: an executable of the closed product that ours replaced; another file has its name`,
+  ]);
 });
 
 test('removeExecutables: gives the name back also where the first run was cut short after our file was gone', async (t) => {
