@@ -16,11 +16,8 @@ function withNodeName(env: SettingsInput['env']): SettingsInput['env'] {
   return nodeName === undefined ? env : { TKE_ENI_NODE_NAME: nodeName, ...env };
 }
 
-/** Adds faults of settings that the manifests give. */
+/** Adds faults of settings that only the manifests give. */
 function checkTogether(config: AgentConfig, faults: Faults): void {
-  if (config.listenAddress !== '' && config.listenAddress === config.metricsAddress) {
-    faults.add('--listen-address', 'another address than --metrics-address', config.listenAddress);
-  }
   if (config.supplySource !== 'file' && config.nodeName === '') {
     const why = `as --supply-source is ${config.supplySource}`;
     faults.add('--node-name', `the name of this node, ${why}; or NODE_NAME`, undefined);

@@ -22,15 +22,16 @@ export const chainedPluginsValue: OptionValue<readonly ChainedPlugin[]> = {
     const types = new Set(valid.map(({ type }) => type));
     return types.size === plugins.length ? Object.freeze(valid) : undefined;
   },
+  items: (plugins) => plugins.map(({ type }) => type),
 };
 
-/** Tells whether the plugins contain cilium-cni, which chains itself to the link of each Pod. */
-export function hasCilium(plugins: readonly ChainedPlugin[]): boolean {
-  return plugins.some(({ type }) => type === 'cilium-cni');
-}
+/** The plugin that chains itself to the link of each Pod. */
+export const CILIUM_PLUGIN = 'cilium-cni';
 
-/** The same of the text of `--chained-plugins`, as a regular expression: a name of the list, or the type of an object. */
-export const CILIUM_PLUGIN = '(^|,)cilium-cni(,|$)|[\\[,]\\s*"cilium-cni"\\s*[,\\]]|"type"\\s*:\\s*"cilium-cni"';
+/** Tells whether the plugins contain cilium-cni. */
+export function hasCilium(plugins: readonly ChainedPlugin[]): boolean {
+  return plugins.some(({ type }) => type === CILIUM_PLUGIN);
+}
 
 const MAX_PLUGINS = 16;
 /** Plugins that the agent chains or calls itself, and ours, which are called first. */

@@ -35,9 +35,13 @@ export const AGENT_RULES: readonly Rule[] = [
   refused(
     'default-network',
     'tke-route-eni, as --chained-plugins has cilium-cni, which cannot be chained to Pods on a bridge',
-    { flag: 'chained-plugins', like: CILIUM_PLUGIN },
+    { flag: 'chained-plugins', hasItem: `^${CILIUM_PLUGIN}$` },
     ON_BRIDGE,
   ),
+  refused('listen-address', 'another address than --metrics-address', {
+    flag: 'listen-address',
+    isSameAs: 'metrics-address',
+  }),
   clientRateRule(),
 ];
 

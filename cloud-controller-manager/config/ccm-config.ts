@@ -1,4 +1,3 @@
-import type { Faults } from '../../runtime/decode.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
 import { CCM_PROGRAM, type CcmConfig } from './options.ts';
 
@@ -7,9 +6,5 @@ import { CCM_PROGRAM, type CcmConfig } from './options.ts';
  * @throws ConfigError with every fault of flags, variables and file; exit with `EX_CONFIG` then.
  */
 export function readCcmConfig(input: SettingsInput): SettingsOutcome<CcmConfig> {
-  return readSettings(CCM_PROGRAM, input, checkTogether);
-}
-
-function checkTogether(config: CcmConfig, faults: Faults): void {
-  if (config.controllers.size === 0) faults.add('--controllers', 'at least one controller', 'none');
+  return readSettings(CCM_PROGRAM, input);
 }

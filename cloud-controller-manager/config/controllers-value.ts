@@ -40,6 +40,7 @@ export const controllersValue: OptionValue<ReadonlySet<ControllerName>> = {
     };
     return new Set(CONTROLLER_NAMES.filter(isOn));
   },
+  items: (running) => [...running],
 };
 
 type Item = { readonly name: ControllerName | '*'; readonly isOn: boolean };

@@ -7,6 +7,11 @@ const WITH_ROUTES = { flag: 'routes', isNot: ['none'] } as const;
 /** Combinations of settings that the cloud controller manager refuses. */
 export const CCM_RULES: readonly Rule[] = [
   CLOUD_RULE,
+  // The chart looks at the items as they are: it takes * with each controller switched off, which the program refuses.
+  refused('controllers', 'at least one controller that runs: with -NAME alone none does, add *', {
+    flag: 'controllers',
+    hasNoItem: '^[^-]',
+  }),
   refused(
     'route-tables',
     'none, as with --routes={routes} no route table of the VPC is written',

@@ -3,31 +3,13 @@ import { readSettings, type SettingsInput, type SettingsOutcome } from '../../ru
 import { type BlockSettings, maskSizeFor } from '../pod-cidrs/cidr-blocks.ts';
 import { findBlockFaults } from '../pod-cidrs/find-block-faults.ts';
 import { IPAMD_PROGRAM, type IpamdConfig } from './options.ts';
-import { findTaintOwner, readTaintSelector } from './taint-selector.ts';
 
 /**
  * Reads ipamd's settings from `input`; only its `readFile` does I/O.
  * @throws ConfigError with every fault of flags, variables and file; exit with `EX_CONFIG` then.
  */
 export function readIpamdConfig(input: SettingsInput): SettingsOutcome<IpamdConfig> {
-  return readSettings(IPAMD_PROGRAM, input, checkTogether);
-}
-
-function checkTogether(config: IpamdConfig, faults: Faults): void {
-  checkBlocks(config, faults);
-  checkStartupTaints(config, faults);
-}
-
-const MAX_STARTUP_TAINTS = 32;
-
-function checkStartupTaints({ startupTaints }: IpamdConfig, faults: Faults): void {
-  if (startupTaints.length > MAX_STARTUP_TAINTS)
-    faults.add('--startup-taints', `at most ${MAX_STARTUP_TAINTS} taints`, startupTaints.length);
-  for (const text of startupTaints) {
-    const owner = findTaintOwner(readTaintSelector(text)?.key ?? '');
-    if (owner === undefined) continue;
-    faults.add('--startup-taints', `taints of node pools; ${owner} puts this one on and takes it off`, text);
-  }
+  return readSettings(IPAMD_PROGRAM, input, checkBlocks);
 }
 
 /** Returns the blocks that the flags describe; undefined without --allocate-node-cidrs. */

@@ -2,6 +2,7 @@ import { CLOUD_RULE } from '../../cloud/tencent/cloud-options.ts';
 import { clientRateRule } from '../../kube/connection-options.ts';
 import { ELECTION_RULE } from '../../kube/election/election-settings.ts';
 import type { Rule } from '../../runtime/settings/rule.ts';
+import { STARTUP_TAINT_RULES } from './taint-selector.ts';
 
 /** A smaller block has no address for a Pod. */
 const MIN_MAX_PODS = 8;
@@ -26,6 +27,7 @@ export const IPAMD_RULES: readonly Rule[] = [
     ],
     expected: 'the networks of Pods, as --gr-routes=ipamd leads them to nodes',
   },
+  ...STARTUP_TAINT_RULES,
   ELECTION_RULE,
   clientRateRule(),
   {

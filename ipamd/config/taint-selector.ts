@@ -1,4 +1,5 @@
 import { textValue } from '../../runtime/settings/option-value.ts';
+import type { Rule } from '../../runtime/settings/rule.ts';
 
 /** The taints that one item of `--startup-taints` names: those with its key and, where it has them, value and effect. */
 export type TaintSelector = { readonly key: string; readonly value?: string; readonly effect?: string };
@@ -24,22 +25,36 @@ export const taintSelectorValue = textValue(
   'a taint KEY, KEY:EFFECT or KEY=VALUE:EFFECT, such as startup-taint.cluster-autoscaler.kubernetes.io/eni-ip-unavailable',
 );
 
-/** Prefixes under which node pools may have startup taints of their own, although the domain is that of Kubernetes. */
-const STARTUP_PREFIXES = [
-  'startup-taint.cluster-autoscaler.kubernetes.io/',
-  'ignore-taint.cluster-autoscaler.kubernetes.io/',
-];
-/** Taints of cluster-autoscaler on nodes that it removes. */
-const OF_SCALE_DOWN = ['ToBeDeletedByClusterAutoscaler', 'DeletionCandidateOfClusterAutoscaler'];
+const MAX_STARTUP_TAINTS = 32;
+/** Under these node pools may have startup taints of their own, although the domain is that of Kubernetes. */
+const STARTUP_PREFIX = '^(startup|ignore)-taint\\.cluster-autoscaler\\.kubernetes\\.io/';
+/** Those on nodes that it removes, and those of its domain. */
+const OF_AUTOSCALER = `^(ToBeDeletedByClusterAutoscaler|DeletionCandidateOfClusterAutoscaler)([=:]|$)|${domain('cluster-autoscaler\\.kubernetes\\.io')}`;
 
 /**
- * Returns who puts taints of this key on Nodes and removes them; undefined when a node pool may use it. To remove such a
- * taint would place Pods where its owner keeps them off.
+ * Taints that `--startup-taints` may not name: those that another puts on Nodes and takes off. To remove such a taint would place
+ * Pods where its owner keeps them off.
  */
-export function findTaintOwner(key: string): string | undefined {
-  if (STARTUP_PREFIXES.some((prefix) => key.startsWith(prefix))) return undefined;
-  if (OF_SCALE_DOWN.includes(key)) return 'cluster-autoscaler';
-  if (/^([-a-z0-9.]+\.)?cluster-autoscaler\.kubernetes\.io\//.test(key)) return 'cluster-autoscaler';
-  if (/^([-a-z0-9.]+\.)?(kubernetes|k8s)\.io\//.test(key)) return 'Kubernetes';
-  return /^([-a-z0-9.]+\.)?karpenter\.sh\//.test(key) ? 'Karpenter' : undefined;
+export const STARTUP_TAINT_RULES: readonly Rule[] = [
+  {
+    flag: 'startup-taints',
+    refusedWhen: [{ flag: 'startup-taints', itemsAbove: MAX_STARTUP_TAINTS }],
+    expected: `at most ${MAX_STARTUP_TAINTS} taints`,
+  },
+  ownerRule('cluster-autoscaler', OF_AUTOSCALER, STARTUP_PREFIX),
+  ownerRule('Kubernetes', domain('(kubernetes|k8s)\\.io'), domain('cluster-autoscaler\\.kubernetes\\.io')),
+  ownerRule('Karpenter', domain('karpenter\\.sh')),
+];
+
+/** Returns an expression for keys of a domain and those below it. */
+function domain(name: string): string {
+  return `^([-a-z0-9.]+\\.)?${name}/`;
+}
+
+function ownerRule(owner: string, hasItem: string, but?: string): Rule {
+  return {
+    flag: 'startup-taints',
+    refusedWhen: [{ flag: 'startup-taints', hasItem, ...(but === undefined ? {} : { but }) }],
+    expected: `taints of node pools; ${owner} puts this one on and takes it off`,
+  };
 }

@@ -13,6 +13,8 @@ export type OptionValue<T> = {
   parse(text: string): T | undefined;
   /** True when the option may be repeated and its value is the list of all. */
   readonly isList?: boolean;
+  /** The items of a list as rules read them, without commas. The chart's helper `tke-eni.items` takes them from the text. */
+  items?(value: T): readonly string[];
 };
 
 /** An absolute path; '' is accepted when `allowEmpty` is true. */
@@ -124,6 +126,7 @@ export function listOf(item: OptionValue<string>): OptionValue<readonly string[]
     expected: `${item.expected}; several: repeat the flag, or commas between them`,
     form: listForm(item.form),
     isList: true,
+    items: (values) => values,
     parse: (text) => {
       const parts = text.split(',').filter((part) => part !== '');
       const values = parts.flatMap((part) => item.parse(part) ?? []);

@@ -44,19 +44,17 @@ export function readSettings<T extends OptionTable>(
   const path = flags.get('config') ?? env[variableOf('config')];
   const file = path === undefined ? new Map() : readSettingsFile(path, program.options, readFile, faults);
   const settings: Record<string, unknown> = {};
-  const texts = new Map<string, string>();
   for (const [key, option] of Object.entries(program.options)) {
     const found = findSetting(option, flags, env, file);
     const value = option.value.parse(found.text);
     if (value === undefined) faults.add(found.origin, option.value.expected, found.isSet ? found.text : undefined);
     settings[key] = value;
-    texts.set(option.flag, found.text);
   }
   // The loop filled `settings` key by key from the same table that the type is derived from.
   const complete = settings as Record<keyof T, unknown> as SettingsOf<T>;
   if (faults.list.length === 0) {
     checkTogether?.(complete, faults);
-    checkRules(program.rules ?? [], texts, program.options, faults);
+    checkRules(program.rules ?? [], program.options, settings, faults);
   }
   faults.throwIfAny('settings');
   return { kind: 'run', config: Object.freeze(complete) };

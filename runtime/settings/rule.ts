@@ -1,10 +1,19 @@
-/** What may hold of settings, by the texts that they have; a list is joined by commas. */
+/**
+ * What may hold of settings, by the texts of their values: a time is its milliseconds, a list its items joined by commas. Regular
+ * expressions are read alike by RE2 and JavaScript: without look-around.
+ */
 export type Condition =
   /** The text is one of these. */
   | { readonly flag: string; readonly is: readonly string[] }
   | { readonly flag: string; readonly isNot: readonly string[] }
-  /** The text matches a regular expression that RE2 and JavaScript read alike: without look-around. */
-  | { readonly flag: string; readonly like: string }
+  /** The text is not empty, and that of another setting too. */
+  | { readonly flag: string; readonly isSameAs: string }
+  /** An item of the list matches the first expression, and not the second. */
+  | { readonly flag: string; readonly hasItem: string; readonly but?: string }
+  /** No item of the list matches. */
+  | { readonly flag: string; readonly hasNoItem: string }
+  /** The list has more items. */
+  | { readonly flag: string; readonly itemsAbove: number }
   /** The sum of numbers, or of times in milliseconds, is above that of another setting times `of[0] / of[1]`. */
   | { readonly sum: readonly string[]; readonly above: string; readonly of?: readonly [number, number] }
   /** A number is below this one. */

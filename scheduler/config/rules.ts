@@ -15,6 +15,15 @@ export const SCHEDULER_RULES: readonly Rule[] = [
     ],
     expected: 'a file, as --client-allowed-names is given',
   },
+  {
+    flag: 'client-ca-file',
+    refusedWhen: [
+      ...['client-ca-file', 'tls-secret', 'client-allowed-names'].map((flag) => ({ flag, is: [''] })),
+      { flag: 'allow-anonymous-loopback', is: ['false'] },
+    ],
+    expected:
+      "a file with the authorities of kube-scheduler's client certificate, as whoever calls /bind places Pods (docs/static-ip.md has the commands that make it); or --allow-anonymous-loopback with a loopback --listen-address",
+  },
   ELECTION_RULE,
   clientRateRule(),
 ];

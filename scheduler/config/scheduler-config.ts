@@ -27,22 +27,14 @@ function checkTogether(config: SchedulerConfig, faults: Faults): void {
   if (clientCaFile !== '' && tlsCertFile === '' && tlsSecret === '') {
     faults.add('--tls-cert-file', 'a file, as --client-ca-file is given', undefined);
   }
-  checkClients(config, faults);
+  checkAnonymous(config, faults);
 }
 
-/** Nobody may bind Pods without a client certificate, unless loopback is allowed by its own flag. */
-function checkClients(config: SchedulerConfig, faults: Faults): void {
+/** Without a client certificate Pods are bound over loopback alone. */
+function checkAnonymous(config: SchedulerConfig, faults: Faults): void {
   const { listenAddress, clientCaFile, clientAllowedNames, allowAnonymousLoopback, tlsSecret } = config;
-  if (clientCaFile !== '' || tlsSecret !== '') return;
-  if (clientAllowedNames.length > 0) return;
-  if (!allowAnonymousLoopback) {
-    const file =
-      "a file with the authorities of kube-scheduler's client certificate, as whoever calls /bind places Pods";
-    const instead = isLoopbackAddress(listenAddress) ? ', or --allow-anonymous-loopback on this loopback address' : '';
-    const expected = `${file} (docs/static-ip.md has the commands that make it)${instead}`;
-    faults.add('--client-ca-file', expected, undefined);
-  } else if (listenAddress !== '' && !isLoopbackAddress(listenAddress)) {
-    const expected = 'a loopback address such as 127.0.0.1:61690, as --allow-anonymous-loopback is given';
-    faults.add('--listen-address', expected, listenAddress);
-  }
+  if (!allowAnonymousLoopback || clientCaFile !== '' || tlsSecret !== '' || clientAllowedNames.length > 0) return;
+  if (listenAddress === '' || isLoopbackAddress(listenAddress)) return;
+  const expected = 'a loopback address such as 127.0.0.1:61690, as --allow-anonymous-loopback is given';
+  faults.add('--listen-address', expected, listenAddress);
 }

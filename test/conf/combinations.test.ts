@@ -25,9 +25,10 @@ const place = createTempDir('combinations');
 test.after.always(() => place.close());
 const CHART = makeChart(place.join('tke-eni'));
 
+const AGENT_ARGV = ['--supply-source=cluster', '--node-name=n1', '--metrics-address=127.0.0.1:61680'];
 /** What the manifests give each program besides, and the values that switch it on. */
 const COMPONENTS = {
-  agent: { program: AGENT_PROGRAM, read: readAgentConfig, argv: ['--supply-source=cluster', '--node-name=n1'] },
+  agent: { program: AGENT_PROGRAM, read: readAgentConfig, argv: AGENT_ARGV },
   ipamd: { program: IPAMD_PROGRAM, read: readIpamdConfig, argv: ['--clusterid=cls-a1b2c3d4'] },
   scheduler: {
     program: SCHEDULER_PROGRAM,
@@ -69,6 +70,8 @@ const BLOCKS = { 'allocate-node-cidrs': true, 'gr-routes': 'none' } as const;
 const NETWORK = { ...BLOCKS, 'cluster-cidr': '192.168.0.0/20' } as const;
 const TABLE = { routes: 'table', 'cluster-cidr': '192.168.0.0/20', clusterid: 'cls-a1b2c3d4' } as const;
 
+const TAINTS = Array.from({ length: 32 }, (_, at) => `example.com/${at}`);
+
 const CASES: readonly Case[] = [
   { of: 'agent', settings: { 'force-reuse-after': '6s', 'add-wait': '5s' }, refused: ['force-reuse-after'] },
   { of: 'agent', settings: { 'force-reuse-after': '5s', 'add-wait': '5000ms' }, refused: [] },
@@ -94,7 +97,24 @@ const CASES: readonly Case[] = [
     settings: { 'chained-plugins': '[{"mtu": 1400, "type": "cilium-cni"}]', 'default-network': 'tke-bridge' },
     refused: ['default-network'],
   },
-  { of: 'agent', settings: { 'chained-plugins': 'tuning', 'default-network': 'tke-bridge' }, refused: [] },
+  {
+    of: 'agent',
+    settings: { 'chained-plugins': ' ["tuning", "cilium-cni"]', 'default-network': 'tke-bridge' },
+    refused: ['default-network'],
+  },
+  ...[
+    'tuning',
+    'tuning,my-cilium-cni',
+    '[]',
+    // What another plugin has in its configuration is not chained.
+    '[{"type":"x","waitFor":["a","cilium-cni"]}, "tuning"]',
+    '[{"type":"x","delegate":{"type":"cilium-cni"}}]',
+  ].map((plugins) => ({
+    ...({ of: 'agent', refused: [] } as const),
+    settings: { 'chained-plugins': plugins, 'default-network': 'tke-bridge' },
+  })),
+  { of: 'agent', settings: { 'listen-address': '127.0.0.1:61680' }, refused: ['listen-address'] },
+  { of: 'agent', settings: { 'listen-address': '127.0.0.1:61677' }, refused: [] },
   { of: 'agent', settings: { 'kube-client-qps': 50, 'kube-client-burst': 49 }, refused: ['kube-client-burst'] },
   { of: 'agent', settings: { 'kube-client-qps': 50, 'kube-client-burst': 50 }, refused: [] },
   { of: 'ipamd', settings: { 'ip-min-warm-target': 50, 'ip-max-warm-target': 8 }, refused: ['ip-min-warm-target'] },
@@ -119,7 +139,39 @@ const CASES: readonly Case[] = [
   { of: 'ipamd', settings: { 'kube-client-qps': 500, 'kube-client-burst': 100 }, refused: ['kube-client-burst'] },
   { of: 'ipamd', settings: { 'security-groups': ['sg-a1b2c3d4'] }, refused: ['enable-security-groups'] },
   { of: 'ipamd', settings: { 'security-groups': ['sg-a1b2c3d4'], 'enable-security-groups': true }, refused: [] },
+  { of: 'ipamd', settings: { 'security-groups': ',' }, refused: [] },
+  { of: 'ipamd', settings: { 'security-groups': ['', 'sg-a1b2c3d4'] }, refused: ['enable-security-groups'] },
+  { of: 'ipamd', settings: { 'gr-routes': 'ipamd', 'cluster-cidr': ',' }, refused: ['cluster-cidr'] },
+  ...[
+    'node.kubernetes.io/not-ready:NoSchedule',
+    'node-role.kubernetes.io/control-plane',
+    'node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule',
+    'kubernetes.io/x',
+    'a.k8s.io/x',
+    'ToBeDeletedByClusterAutoscaler',
+    'DeletionCandidateOfClusterAutoscaler=1:PreferNoSchedule',
+    'status-taint.cluster-autoscaler.kubernetes.io/x',
+    'cluster-autoscaler.kubernetes.io/x',
+    'karpenter.sh/unregistered:NoExecute',
+  ].map((taint) => ({
+    ...({ of: 'ipamd', refused: ['startup-taints'] } as const),
+    settings: { 'startup-taints': ['example.com/boot', taint] },
+  })),
+  {
+    of: 'ipamd',
+    settings: {
+      'startup-taints': [
+        ...['startup-taint.cluster-autoscaler.kubernetes.io/x', 'ignore-taint.cluster-autoscaler.kubernetes.io/x=y'],
+        ...['tke.cloud.tencent.com/eni-ip-unavailable', 'notkubernetes.io/x', 'ToBeDeletedByClusterAutoscalers'],
+        ...['example.com/a=kubernetes.io', 'notkarpenter.sh/x'],
+      ],
+    },
+    refused: [],
+  },
+  { of: 'ipamd', settings: { 'startup-taints': `,${TAINTS.join(',,')}` }, refused: [] },
+  { of: 'ipamd', settings: { 'startup-taints': [...TAINTS, 'example.com/32'] }, refused: ['startup-taints'] },
   // Networks.
+  { of: 'ipamd', settings: { ...BLOCKS, 'cluster-cidr': ',' }, refused: ['cluster-cidr'] },
   { of: 'ipamd', settings: BLOCKS, refused: ['cluster-cidr'] },
   { of: 'ipamd', settings: NETWORK, refused: [] },
   { of: 'ipamd', settings: { ...NETWORK, 'cluster-cidr': '10.8.0.0/16,10.8.9.0/24' }, refused: ['cluster-cidr'] },
@@ -159,6 +211,8 @@ const CASES: readonly Case[] = [
     refused: [],
   },
   { of: 'scheduler', settings: { 'client-ca-file': '' }, refused: ['client-ca-file'] },
+  { of: 'scheduler', settings: { 'client-ca-file': '', 'client-allowed-names': ',' }, refused: ['client-ca-file'] },
+  { of: 'scheduler', settings: { 'tls-names': ',' }, refused: [] },
   { of: 'scheduler', settings: { 'tls-names': '10.96.0.61' }, refused: ['tls-secret'] },
   {
     of: 'scheduler',
@@ -169,6 +223,7 @@ const CASES: readonly Case[] = [
   { of: 'webhook', settings: { 'client-ca-file': '/ca' }, ...MADE, refused: ['client-ca-file'] },
   { of: 'webhook', settings: { 'client-ca-file': '/ca' }, refused: [] },
   { of: 'webhook', settings: { 'client-allowed-names': ['api'] }, refused: ['client-ca-file'] },
+  { of: 'webhook', settings: { 'client-allowed-names': ',', 'tls-names': ['', ''] }, refused: [] },
   { of: 'webhook', settings: { 'tls-names': ['10.96.0.61'] }, refused: ['tls-secret'] },
   { of: 'webhook', settings: { 'tls-names': ['10.96.0.61'] }, ...MADE, refused: [] },
   { of: 'cloudControllerManager', settings: { credentials: 'file' }, refused: ['credentials-file'] },
@@ -181,6 +236,16 @@ const CASES: readonly Case[] = [
     of: 'cloudControllerManager',
     settings: { routes: 'table' },
     refused: ['cluster-cidr', 'route-tables', 'clusterid'],
+  },
+  { of: 'cloudControllerManager', settings: { controllers: '-service' }, refused: ['controllers'] },
+  { of: 'cloudControllerManager', settings: { controllers: ['-route', '-service'] }, refused: ['controllers'] },
+  { of: 'cloudControllerManager', settings: { controllers: ['*', '-service'] }, refused: [] },
+  { of: 'cloudControllerManager', settings: { controllers: '-service,cloud-node' }, refused: [] },
+  { of: 'cloudControllerManager', settings: { 'route-tables': ',' }, refused: [] },
+  {
+    of: 'cloudControllerManager',
+    settings: { ...TABLE, 'route-tables': ',', 'cluster-cidr': ',' },
+    refused: ['route-tables', 'cluster-cidr'],
   },
   { of: 'cloudControllerManager', settings: { ...TABLE, 'route-tables': ['rtb-a1b2c3d4'] }, refused: [] },
   { of: 'cloudControllerManager', settings: { 'ingress-without-class': true }, refused: ['ingress-without-class'] },

@@ -15,15 +15,14 @@ const PROGRAMS: Readonly<Record<string, SettingsProgram>> = {
   cloudControllerManager: CCM_PROGRAM,
 };
 
-/** Writes the rules of the programs for the chart's helper `tke-eni.broken-rules`, with the defaults of the settings that they name. */
+/** Writes the rules of the programs for the chart's helper `tke-eni.broken-rules`, with the settings that they name: their defaults, and which are lists. */
 export function renderRules(): string {
   const rendered = Object.entries(PROGRAMS).map(([component, { options, rules = [] }]) => {
     const named = new Set(rules.flatMap(flagsOf));
-    const defaults = Object.values(options).filter(({ flag }) => named.has(flag));
-    return [
-      component,
-      { defaults: Object.fromEntries(defaults.map(({ flag, defaultText }) => [flag, defaultText])), rules },
-    ];
+    const read = Object.values(options).filter(({ flag }) => named.has(flag));
+    const defaults = Object.fromEntries(read.map(({ flag, defaultText }) => [flag, defaultText]));
+    const lists = read.filter(({ value }) => value.items !== undefined).map(({ flag }) => flag);
+    return [component, { defaults, lists, rules }];
   });
   return `${JSON.stringify(Object.fromEntries(rendered), null, 2)}\n`;
 }
@@ -35,5 +34,6 @@ function flagsOf({ flag, refusedWhen, expected }: Rule): readonly string[] {
 }
 
 function flagsOfCondition(condition: Condition): readonly string[] {
-  return 'sum' in condition ? [...condition.sum, condition.above] : [condition.flag];
+  if ('sum' in condition) return [...condition.sum, condition.above];
+  return 'isSameAs' in condition ? [condition.flag, condition.isSameAs] : [condition.flag];
 }

@@ -53,7 +53,7 @@ const OF_AGENTS: readonly Change[] = [
   ['maxUnavailable: 10%', 'maxUnavailable: {{ .Values.agent.maxUnavailable }}'],
   [
     '            - --metrics-address=127.0.0.1:61680\n',
-    '            - --metrics-address={{ if .Values.monitoring.enabled }}0.0.0.0{{ else }}127.0.0.1{{ end }}:61680\n',
+    '            - --metrics-address={{ include "tke-eni.agent-metrics-address" . }}\n',
   ],
   [
     '          securityContext:\n',

@@ -64,6 +64,7 @@ const REFUSED: readonly (readonly [readonly string[], string])[] = [
   [['--controllers=*,-serviceaccount'], '--controllers'],
   [['--controllers=services'], '--controllers'],
   [[`--controllers=-${NODE}`], '--controllers'],
+  [['--controllers=*,-cloud-node,-cloud-node-lifecycle,-route,-service'], '--controllers'],
   [[`--controllers=${NODE},`], '--controllers'],
   [['--controllers=--cloud-node'], '--controllers'],
   [['--controllers=-*'], '--controllers'],

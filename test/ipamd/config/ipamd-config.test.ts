@@ -234,3 +234,13 @@ test('readIpamdConfig: refuses startup taints that Kubernetes and autoscalers pu
   ]);
   t.deepEqual(configOf('--startup-taints=').startupTaints, []);
 });
+
+test('readIpamdConfig: takes a number for what it is in combinations', (t) => {
+  t.deepEqual(faultsOf([CLUSTER, '--max-pods-per-node=00']), []);
+  t.deepEqual(faultsOf([CLUSTER, '--max-pods-per-node=007']), [
+    '--max-pods-per-node: expected at least 8, or 0, got 7',
+  ]);
+  t.deepEqual(faultsOf([CLUSTER, '--ip-min-warm-target=9', '--ip-max-warm-target=008']), [
+    '--ip-min-warm-target: expected at most --ip-max-warm-target, 8, got 9',
+  ]);
+});

@@ -308,6 +308,21 @@ account `default` is in every namespace: without it the answer is none.
 {{- end -}}
 {{- end -}}
 
+{{/* The items of a list, as JSON, of the text of a setting: those between commas, or of a JSON list the texts and the types of plugins. */}}
+{{- define "tke-eni.items" -}}
+{{- $items := splitList "," . -}}
+{{- if hasPrefix "[" (trim .) -}}
+{{- $items = list -}}
+{{- range fromJsonArray . }}{{ $items = append $items (kindIs "map" . | ternary . (dict "type" .)).type }}{{ end -}}
+{{- end -}}
+{{- compact $items | toJson -}}
+{{- end -}}
+
+{{/* Where the agent gives metrics. */}}
+{{- define "tke-eni.agent-metrics-address" -}}
+{{ .Values.monitoring.enabled | ternary "0.0.0.0" "127.0.0.1" }}:61680
+{{- end -}}
+
 {{/*
 What a rule of files/rules.json says against settings: `--flag: expected …, got …`; empty where it is kept. The programs decide by the
 same rules (runtime/settings/check-rules.ts). Takes a list: the rule, the texts of the settings by flag.
@@ -317,22 +332,37 @@ same rules (runtime/settings/check-rules.ts). Takes a list: the rule, the texts 
 {{- $texts := index . 1 -}}
 {{- $isBroken := true -}}
 {{- $limit := "" -}}
-{{- $sum := "" -}}
+{{- $got := get $texts $rule.flag | default "nothing" -}}
 {{- range $rule.refusedWhen -}}
 {{- $text := toString (get $texts (.flag | default "")) -}}
 {{- if hasKey . "sum" -}}
-{{- $sum = 0 -}}
+{{- $sum := 0 -}}
 {{- range .sum }}{{ $sum = add $sum (include "tke-eni.number" (get $texts .) | int64) }}{{ end -}}
 {{- $of := .of | default (list 1 1) -}}
 {{- $limit = divf (mulf (include "tke-eni.number" (get $texts .above) | int64) (index $of 0)) (index $of 1) -}}
 {{- if le (float64 $sum) (float64 $limit) }}{{ $isBroken = false }}{{ end -}}
-{{- if not (has $rule.flag .sum) }}{{ $sum = "" }}{{ end -}}
+{{- if has $rule.flag .sum }}{{ $got = $sum }}{{ end -}}
 {{- else if hasKey . "is" -}}
 {{- if not (has $text .is) }}{{ $isBroken = false }}{{ end -}}
 {{- else if hasKey . "isNot" -}}
 {{- if has $text .isNot }}{{ $isBroken = false }}{{ end -}}
-{{- else if hasKey . "like" -}}
-{{- if not (regexMatch .like $text) }}{{ $isBroken = false }}{{ end -}}
+{{- else if hasKey . "isSameAs" -}}
+{{- if or (not $text) (ne $text (toString (get $texts .isSameAs))) }}{{ $isBroken = false }}{{ end -}}
+{{- else if hasKey . "hasItem" -}}
+{{- $condition := . -}}
+{{- $found := list -}}
+{{- range splitList "," $text | compact -}}
+{{- if and (regexMatch $condition.hasItem .) (not (and $condition.but (regexMatch $condition.but .))) }}{{ $found = append $found . }}{{ end -}}
+{{- end -}}
+{{- if not $found }}{{ $isBroken = false }}{{ end -}}
+{{- if eq .flag $rule.flag }}{{ $got = join "," $found }}{{ end -}}
+{{- else if hasKey . "hasNoItem" -}}
+{{- $condition := . -}}
+{{- range splitList "," $text | compact }}{{ if regexMatch $condition.hasNoItem . }}{{ $isBroken = false }}{{ end }}{{ end -}}
+{{- else if hasKey . "itemsAbove" -}}
+{{- $count := splitList "," $text | compact | len -}}
+{{- if le (float64 $count) (float64 .itemsAbove) }}{{ $isBroken = false }}{{ end -}}
+{{- if eq .flag $rule.flag }}{{ $got = $count }}{{ end -}}
 {{- else if ge (float64 (include "tke-eni.number" $text | int64)) (float64 .below) -}}
 {{- $isBroken = false -}}
 {{- end -}}
@@ -340,8 +370,7 @@ same rules (runtime/settings/check-rules.ts). Takes a list: the rule, the texts 
 {{- if $isBroken -}}
 {{- $expected := $rule.expected | replace "{limit}" (toString $limit) -}}
 {{- range $flag, $text := $texts }}{{ $expected = $expected | replace (printf "{%s}" $flag) (toString $text) }}{{ end -}}
-{{- $got := get $texts $rule.flag | default "nothing" -}}
-{{- printf "expected %s, got %s" $expected (toString ($sum | default $got)) -}}
+{{- printf "expected %s, got %s" $expected (toString $got) -}}
 {{- end -}}
 {{- end -}}
 
@@ -358,6 +387,7 @@ variables, and what its manifest says by flags, which have precedence.
 {{- $variable := printf "TKE_ENI_%s" ($flag | upper | replace "-" "_") -}}
 {{- if not (hasKey $texts $flag) }}{{ $_ := set $texts $flag (hasKey $variables $variable | ternary (get $variables $variable) $text) }}{{ end -}}
 {{- end -}}
+{{- range $of.lists }}{{ $_ := set $texts . (include "tke-eni.items" (get $texts .) | fromJsonArray | join ",") }}{{ end -}}
 {{- range $rule := $of.rules -}}
 {{- with include "tke-eni.broken-rule" (list $rule $texts) }}{{ printf "%s.settings.%s: %s\n" $component $rule.flag . }}{{ end -}}
 {{- end -}}
@@ -368,7 +398,7 @@ variables, and what its manifest says by flags, which have precedence.
 {{- $makesOf := dict "scheduler" (include "tke-eni.scheduler-makes-certificates" .) "webhook" (include "tke-eni.webhook-makes-certificates" .) -}}
 {{- $secretOf := dict -}}
 {{- range $component, $makes := $makesOf }}{{ $_ := set $secretOf $component (dict "tls-secret" (ternary "made" "" (ne $makes ""))) }}{{ end -}}
-{{- $faults := include "tke-eni.broken-rules" (list . "agent" (include "tke-eni.agent-settings" .) (dict "supply-source" (.Values.agent.ciliumNode | ternary "cilium-node" "cluster"))) -}}
+{{- $faults := include "tke-eni.broken-rules" (list . "agent" (include "tke-eni.agent-settings" .) (dict "supply-source" (.Values.agent.ciliumNode | ternary "cilium-node" "cluster") "metrics-address" (include "tke-eni.agent-metrics-address" .))) -}}
 {{- $faults = print $faults (include "tke-eni.broken-rules" (list . "ipamd" (include "tke-eni.ipamd-settings" .) (dict))) -}}
 {{- $faults = print $faults (include "tke-eni.broken-blocks" (include "tke-eni.ipamd-settings" . | fromYaml)) -}}
 {{- if .Values.scheduler.enabled }}{{ $faults = print $faults (include "tke-eni.broken-rules" (list . "scheduler" (include "tke-eni.scheduler-settings" .) $secretOf.scheduler)) }}{{ end -}}
