@@ -8,8 +8,8 @@ export function compareVersions(one: ObjectVersion, other: ObjectVersion): numbe
 }
 
 /**
- * Tells whether an object is an earlier one than `known`, whether or not it is the same one: the revisions of a server grow from object to
- * object. False where that cannot be determined. @see KEP-5504
+ * Tells whether an object was written before `known`. The two may be different objects: all writes of a server share one series
+ * of revisions. False where that cannot be determined. @see KEP-5504
  */
 export function isEarlier(
   { metadata }: { readonly metadata: ObjectVersion },
