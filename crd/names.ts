@@ -134,7 +134,7 @@ export const STARTUP_TAINT_KEY = 'startup-taint.cluster-autoscaler.kubernetes.io
 /** Condition of a Node that has no addresses available. */
 export const ENI_IP_CONDITION = 'ENIIPUnavailable';
 
-/** Condition of a Node whose agent the API server refuses what Pods need. The agent writes it, ipamd the others. */
+/** Condition of a Node whose agent the API server refuses what Pods need, or does not answer well for long. The agent writes it, ipamd the others. */
 export const AGENT_REFUSED_CONDITION = 'ENIAgentRefused';
 
 /** Condition of a Node that is to serve exclusive ENIs and does not. */

@@ -316,7 +316,7 @@ const OWN: readonly (readonly [name: string, object: string, what: string])[] = 
   [
     AGENT_REFUSED_CONDITION,
     'condition of a Node',
-    'whether the API server refuses its agent what Pods need, and the sentence of the API server; a node whose agent was never refused anything has none',
+    'whether the API server refuses its agent what Pods need, or has not answered that well for half a minute, and the sentence of the API server; reason: the call, with `Fails` where it is not refused; a node whose agent was never refused anything has none',
   ],
 ];
 

@@ -126,6 +126,19 @@ test('docs/uninstall.md: every kind with a finalizer of ours is deleted, and the
   t.true(LINES.some(({ line }) => line.startsWith('kubectl get services,ingresses -A')));
 });
 
+test('docs/uninstall.md: names every condition of Nodes that stays', (t) => {
+  const folder = join(import.meta.dirname, '../frozen');
+  const conditions = ['0.1.0', 'next'].flatMap((release) => {
+    const names = JSON.parse(readFileSync(join(folder, release, 'names/kubernetes.json'), 'utf8'));
+    return Object.keys(names.conditions?.Node ?? {});
+  });
+  t.true(conditions.length >= 3, conditions.join(' '));
+  t.deepEqual(
+    conditions.filter((name) => !PAGE.includes(`\`${name}\``)),
+    [],
+  );
+});
+
 test('no other finalizer is written', (t) => {
   const known = new Set(FINALIZED_KINDS.map(({ finalizer }) => finalizer));
   const found = [

@@ -124,7 +124,9 @@ export function recordKubernetesNames(): object {
     taints: setOf(
       [names.ENI_IP_TAINT, names.DIRECT_ENI_TAINT].map(({ key, value, effect }) => `${key}=${value}:${effect}`),
     ),
-    conditions: { Node: setOf([names.ENI_IP_CONDITION, names.DIRECT_ENI_CONDITION]) },
+    conditions: {
+      Node: setOf([names.ENI_IP_CONDITION, names.DIRECT_ENI_CONDITION, names.AGENT_REFUSED_CONDITION]),
+    },
     finalizers: setOf([names.CLOUD_FINALIZER]),
     resources: setOf(names.EXTENDED_RESOURCES),
   };
