@@ -43,8 +43,12 @@ const REPAIR_MS = 60_000;
 /** Timeout of the second try of a call for which there is another source, milliseconds. */
 const PATIENCE_MS = 3_000;
 
-/** The agent's socket, and what `--agent-timeout` says, milliseconds. */
-export type AgentPlace = { readonly socket: string; readonly agentTimeoutMs: number };
+/** The agent's socket, what `--agent-timeout` says, milliseconds, and whether the user gave it. */
+export type AgentPlace = {
+  readonly socket: string;
+  readonly agentTimeoutMs: number;
+  readonly isAgentTimeoutGiven?: boolean;
+};
 
 /**
  * Opens a client of the agent on its socket. Reads go over a small client: the gRPC library takes 60 ms of CPU time to
@@ -85,8 +89,8 @@ export async function openOpsClient(
 }
 
 /**
- * Reads from the agent within `--agent-timeout`, for a command that has another source. An agent that is silent for so
- * long gets more time once: a node that is busy, or an agent amid a repair pass, is not one without an agent.
+ * Reads from the agent within `--agent-timeout`, for a command that has another source. Where the user did not say how long,
+ * an agent that is silent gets more time once: a node that is busy, or an agent amid a repair pass, is not one without an agent.
  * @throws UserError NO_AGENT, FORBIDDEN, REFUSED; what `read` throws
  */
 export async function readPatiently<T>(place: AgentPlace, read: (client: OpsClient) => Promise<T>): Promise<T> {
@@ -94,11 +98,11 @@ export async function readPatiently<T>(place: AgentPlace, read: (client: OpsClie
     using client = await openOpsClient(place, limitMs);
     return await read(client);
   };
-  const { agentTimeoutMs } = place;
+  const { agentTimeoutMs, isAgentTimeoutGiven = false } = place;
   try {
     return await within(agentTimeoutMs);
   } catch (error) {
-    if (!isNoAgent(error) || !isSilent(error) || agentTimeoutMs >= PATIENCE_MS) throw error;
+    if (!isNoAgent(error) || !isSilent(error) || isAgentTimeoutGiven) throw error;
     return await within(PATIENCE_MS);
   }
 }

@@ -120,6 +120,8 @@ export type GlobalArgs = NodePlace & {
   readonly socket: string;
   /** Longest wait for the agent's answer where the journal has one too. */
   readonly agentTimeoutMs: number;
+  /** Whether the user said how long; absent: no. */
+  readonly isAgentTimeoutGiven?: boolean;
   readonly kubeconfig: string;
 };
 

@@ -20,6 +20,7 @@ export type GlobalValues = {
   readonly socket: string;
   readonly stateDir: string;
   readonly agentTimeoutMs: number;
+  readonly isAgentTimeoutGiven: boolean;
   readonly netns: string | undefined;
   readonly hostRoot: string | undefined;
   readonly kubeconfig: string | undefined;
@@ -32,7 +33,7 @@ export function readCommandLine(argv: readonly string[], commands: readonly Comm
   if (options['version'] === true) return { kind: 'version' };
   if (options['help'] === true || (command === undefined && rest.length === 0 && Object.keys(options).length === 0)) {
     const words = command === undefined ? rest : command.name.split(' ');
-    return { kind: 'help', words, global: globalValues(pickGlobal(options)) };
+    return { kind: 'help', words, global: globalValues(pickGlobal(options), options) };
   }
   const known: OptionTable = command === undefined ? GLOBAL_OPTIONS : { ...GLOBAL_OPTIONS, ...command.options };
   const outcome = parseArguments(
@@ -55,7 +56,7 @@ export function readCommandLine(argv: readonly string[], commands: readonly Comm
   }
   const { values } = outcome;
   const args = Object.fromEntries(Object.entries(values).filter(([name]) => !(name in GLOBAL_OPTIONS)));
-  return { kind: 'run', command, args, global: globalValues(values) };
+  return { kind: 'run', command, args, global: globalValues(values, options) };
 }
 
 /** Tells whether an option of some command is placed before any command. */
@@ -85,7 +86,11 @@ function pickGlobal(options: Readonly<Record<string, unknown>>): Readonly<Record
   return { color: color === 'always' || color === 'never' ? color : 'auto' };
 }
 
-function globalValues(values: Readonly<Record<string, unknown>>): GlobalValues {
+/** @param given What the command line has, without defaults. */
+function globalValues(
+  values: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
+): GlobalValues {
   const text = (name: keyof typeof GLOBAL_OPTIONS) => {
     const value = values[name];
     return typeof value === 'string' ? value : undefined;
@@ -99,6 +104,7 @@ function globalValues(values: Readonly<Record<string, unknown>>): GlobalValues {
     socket: text('socket') ?? GLOBAL_OPTIONS.socket.default,
     stateDir: text('state-dir') ?? GLOBAL_OPTIONS['state-dir'].default,
     agentTimeoutMs: 1_000 * (number('agent-timeout') ?? GLOBAL_OPTIONS['agent-timeout'].default),
+    isAgentTimeoutGiven: given['agent-timeout'] !== undefined,
     netns: text('netns'),
     hostRoot: text('host-root'),
     kubeconfig: text('kubeconfig'),

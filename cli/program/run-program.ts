@@ -83,6 +83,7 @@ function contextOf(values: GlobalValues, ports: ProgramPorts): CommandContext {
     socket: values.socket,
     stateDir: values.stateDir,
     agentTimeoutMs: values.agentTimeoutMs,
+    ...(values.isAgentTimeoutGiven ? { isAgentTimeoutGiven: true } : {}),
     netns: values.netns,
     hostRoot: values.hostRoot ?? hostRoot(),
     kubeconfig: values.kubeconfig ?? kubeconfig(),

@@ -17,7 +17,7 @@ type CommandEnvironment = Pick<CommandContext, 'env' | 'clock' | 'isRoot' | 'glo
 /** Returns the parts that are the output of other commands, run as a user would run them. */
 export function commandParts(given: CommandEnvironment): readonly BundlePart[] {
   const agentTimeoutMs = Math.max(AGENT_TIMEOUT_MS, given.global.agentTimeoutMs);
-  const context = { ...given, global: { ...given.global, agentTimeoutMs } };
+  const context = { ...given, global: { ...given.global, agentTimeoutMs, isAgentTimeoutGiven: true } };
   const part = (path: string, command: Command, options: Readonly<Record<string, unknown>>): BundlePart => ({
     path,
     collect: async (signal) => contentOf(path, await runCaptured(command, options, context, signal)),

@@ -10,8 +10,12 @@ export function nodeNameOf({ agent }: Pick<NodeFacts, 'agent'>): string {
   return name === undefined || name === '' ? 'NODE-NAME' : name;
 }
 
-/** Returns the kubectl command for the agent's Pod on this node. */
-export function agentPodCommand(node: Pick<NodeFacts, 'agent'>, verb: 'get' | 'delete'): string {
+/** Returns the kubectl command for the agent's Pod on this node; `namespace` where another one than the manifests' is known. */
+export function agentPodCommand(
+  node: Pick<NodeFacts, 'agent'>,
+  verb: 'get' | 'delete',
+  namespace = 'kube-system',
+): string {
   const selectors = `-l k8s-app=tke-eni-agent --field-selector spec.nodeName=${nodeNameOf(node)}`;
-  return `kubectl -n kube-system ${verb} pod ${selectors}${verb === 'get' ? ' -o wide' : ''}`;
+  return `kubectl -n ${namespace} ${verb} pod ${selectors}${verb === 'get' ? ' -o wide' : ''}`;
 }

@@ -56,10 +56,16 @@ export const AGENT_CHECK: Check = {
     }),
 };
 
-function failureOf(node: DoctorFacts['node'], { kind, call, summary, isNeededByPods }: ApiFailure): Finding {
-  const look = agentPodCommand(node, 'get');
-  const [verb = '', resource = ''] = call.split(' ');
-  const whoMay = `kubectl auth can-i ${verb} ${resource} --as=system:serviceaccount:kube-system:tke-eni-agent`;
+/** The account that the API server names in what it refuses for want of a right. */
+const REFUSED_ACCOUNT = /User "system:serviceaccount:([a-z0-9-]+):([a-z0-9.-]+)" cannot /;
+
+function failureOf(node: DoctorFacts['node'], { kind, call, text, summary, isNeededByPods }: ApiFailure): Finding {
+  const [, namespace = 'kube-system', account = 'tke-eni-agent'] = REFUSED_ACCOUNT.exec(text) ?? [];
+  const look = agentPodCommand(node, 'get', namespace);
+  const [verb = '', place = ''] = call.split(' ');
+  const [resource = '', subresource] = place.split('/');
+  const what = subresource === undefined ? resource : `${resource} --subresource=${subresource}`;
+  const whoMay = `kubectl auth can-i ${verb} ${what} --as=system:serviceaccount:${namespace}:${account}`;
   const fix = kind === 'refused' && resource !== '' ? [whoMay, look] : ['kubectl get --raw /readyz', look];
   return finding(kind === 'refused' ? 'api-refused' : 'api-failing', {
     ...{ what: summary, fix, subjects: [] },

@@ -84,8 +84,9 @@ function poolLines({ now: { pool } }: TopView, options: FrameOptions): readonly 
 }
 
 function demandText({ demand, asked, warm }: PoolView): string {
-  const request = asked === undefined || asked === demand ? 'asked for' : `asked for ${asked} of`;
-  const requested = demand === undefined ? '' : `${request} ${demand}`;
+  const isAsked = asked === undefined || asked === demand;
+  const requested =
+    demand === undefined ? '' : isAsked ? `asked for ${demand}` : `wanted ${demand}, asked for ${asked}`;
   return warm === undefined ? requested : `${requested}, kept warm ${warm.min} to ${warm.max}`;
 }
 

@@ -23,6 +23,8 @@ type Surroundings = {
   readonly signal?: AbortSignal;
   readonly env?: CommandContext['env'];
   readonly isRoot?: boolean;
+  /** Whether the agent has the time that users give it; by default it has more, for a loaded machine. */
+  readonly isHasty?: boolean;
   /** Called with what is written, as it is. */
   readonly onStdout?: (text: string) => void;
 };
@@ -32,7 +34,7 @@ export async function runCaptured(argv: readonly string[], around: Surroundings 
   const written = { stdout: '', stderr: '' };
   const bytes: Uint8Array[] = [];
   const code = await runProgram(
-    withPatience(argv),
+    around.isHasty === true ? argv : withPatience(argv),
     {
       env: around.env ?? {},
       clock: around.clock ?? systemClock,

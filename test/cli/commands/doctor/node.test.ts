@@ -132,6 +132,23 @@ for (const [check, cases] of CASES) {
   }
 }
 
+test('agent: what is refused is asked of kubectl as it is granted, for the account that was refused', (t) => {
+  const fixOf = (changes: Partial<ApiFailure>): readonly string[] => {
+    const facts = doctorFacts({ status: status({ apiFailures: [{ ...apiFailure('refused'), ...changes }] }) });
+    const result = AGENT_CHECK.evaluate(facts);
+    return result.kind === 'done' ? result.findings.flatMap(({ fix }) => fix) : [];
+  };
+  const user = 'system:serviceaccount:eni:agent';
+  const text = `nodes "n1" is forbidden: User "${user}" cannot patch resource "nodes/status" in API group "" at the cluster scope`;
+  const [whoMay, look] = fixOf({ call: 'patch nodes/status', text });
+  t.is(whoMay, `kubectl auth can-i patch nodes --subresource=status --as=${user}`);
+  t.regex(look ?? '', /^kubectl -n eni get pod /);
+  const [plain] = fixOf({});
+  t.is(plain, 'kubectl auth can-i update nodeeniconfigs --as=system:serviceaccount:kube-system:tke-eni-agent');
+  const [hostile] = fixOf({ text: 'User "system:serviceaccount:a:b; rm -rf /" cannot update' });
+  t.is(hostile, plain);
+});
+
 test('service-cidrs: is skipped on a node without exclusive ENIs', (t) => {
   t.is(SERVICE_CIDRS_CHECK.evaluate(doctorFacts()).kind, 'skipped');
 });

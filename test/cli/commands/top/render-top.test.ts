@@ -56,6 +56,16 @@ for (const [columns, rows] of [
   });
 }
 
+test('renderTop: calls asked for only what the object has', (t) => {
+  const linesOf = (asked: number) => {
+    const { pool, ...rest } = sample(0);
+    const view = buildTopView({ ...rest, pool: { ...pool, demand: 10, asked } }, undefined);
+    return renderTop(view, { ...FRAME, columns: 120 }).join('\n');
+  };
+  t.regex(linesOf(12), /^ +wanted 10, asked for 12, kept warm/m);
+  t.regex(linesOf(10), /^ +asked for 10, kept warm/m);
+});
+
 test('renderTop: fits any terminal, and lets the keys be seen', (t) => {
   for (let columns = 20; columns < 200; columns += 13) {
     for (let rows = 3; rows < 60; rows += 5) {
