@@ -1,8 +1,7 @@
 import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../crd/names.ts';
-import { type CallFailure, CallFailures, describeCallFailure } from '../kube/call-failures.ts';
+import { CallFailures, describeCallFailure, describeRefusal } from '../kube/call-failures.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { describeMissingRight, trackRights } from '../kube/track-rights.ts';
-import { runInBackground } from '../runtime/background.ts';
+import { CILIUM_NODES } from '../kube/resource-types.ts';
 import type { Fault } from '../runtime/decode.ts';
 import { invariant } from '../runtime/invariant.ts';
 import { acceptPodCidrs } from './bridge/accept-pod-cidr.ts';
@@ -11,7 +10,7 @@ import type { AgentConfig } from './config/options.ts';
 import { countDirectWaiting } from './direct/count-direct-waiting.ts';
 import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
 import { followNode } from './follow/follow-node.ts';
-import { keepRefusedCondition, type ShownCondition } from './follow/refused-condition.ts';
+import { keepRefusedCondition } from './follow/refused-condition.ts';
 import type { Journal } from './journal/journal-content.ts';
 import type { WarmTargets } from './journal/supply.ts';
 import type { Metrics } from './observability/metrics.ts';
@@ -24,11 +23,17 @@ import { openStaticIpLookup } from './pods/static-ip-lookup.ts';
 import type { OutsideDemand } from './pool/demand.ts';
 import type { Occurrence, OperationLog } from './recorder/operation-log.ts';
 import type { NodeState } from './state/node-state.ts';
-import { AGENT_ROLE, isNeededByPods, whyApiUnready } from './supply/api-failures.ts';
+import {
+  AGENT_ROLE,
+  type AgentFailure,
+  listAgentFailures,
+  trackAgentCalls,
+  whyApiUnready,
+} from './supply/api-failures.ts';
 import { type CiliumNodeSource, openCiliumNodeSource } from './supply/cilium-node-source.ts';
 import { NODE_OWNERS } from './supply/cilium-supply.ts';
 import { decideReadiness } from './supply/decide-readiness.ts';
-import { type NecSource, openNecSource } from './supply/nec-source.ts';
+import { type NecSource, NODE_ENI_CONFIGS, openNecSource } from './supply/nec-source.ts';
 import type { ObservedNec } from './supply/publication.ts';
 import { publishCiliumStatus } from './supply/publish-cilium-status.ts';
 import { POLL_MS, publishWhenChanged } from './supply/publish-when-changed.ts';
@@ -65,7 +70,7 @@ export type ClusterConnection = {
   /** Milliseconds since the API server last answered, monotonic; infinite when it never did. */
   silenceMs(): number;
   /** What the API server refuses now, or has not answered well for long; empty when all is well. */
-  apiFailures(): readonly CallFailure[];
+  apiFailures(): readonly AgentFailure[];
   /** Why `/readyz` is not ready as far as the API server is concerned. */
   whyUnready(): string | undefined;
   /** Number of addresses that the NodeENIConfig says are wanted, undefined before the first write; absent where the agent writes none. */
@@ -84,13 +89,8 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   const random = runtime.random ?? (() => 0.5);
   const events = runtime.events ?? NO_EVENTS;
   const { apiFailures = new CallFailures(clock) } = runtime;
-  const kube = trackRights(deps.kube, (right, error) => {
-    metrics.missingRight(right, error !== undefined);
-    if (error === undefined) return log.info('a right is there again', { right });
-    const message = describeMissingRight(right, error, AGENT_ROLE);
-    log.error('a right is missing', { right, detail: message });
-    return events.report('Warning', 'Forbidden', message);
-  });
+  const kube = runtime.apiFailures === undefined ? trackAgentCalls(deps.kube, apiFailures) : deps.kube;
+  reportRefusals(apiFailures, { metrics, log, events });
   const follow = { client: kube, nodeName: config.nodeName, clock, log, random };
   const onFaults = (kind: 'annotation' | 'object', faults: readonly Fault[]): void => {
     metrics.objectFaults(kind, faults.length);
@@ -98,25 +98,29 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
     events.report('Warning', kind === 'annotation' ? 'AnnotationInvalid' : 'ObjectInvalid', textOf(faults));
   };
   const cilium = config.supplySource === 'cilium-node' ? openCilium(deps, follow, onFaults) : undefined;
-  const nec = cilium !== undefined ? undefined : openNec(state, follow, onFaults);
+  const nothingDue = (): void => apiFailures.notDue(`update ${NODE_ENI_CONFIGS.plural}`);
+  const nec = cilium !== undefined ? undefined : openNec(state, follow, { onFaults, nothingDue });
   const supply = cilium ?? nec;
   invariant(supply !== undefined, 'there is one source of supply');
   const followed = config.role === 'uplinks' ? undefined : followPods(deps, kube, follow);
+  const hasBlocks = config.podCidrs.length === 0 && config.role !== 'uplinks' && cilium === undefined;
+  const listFailures = (): readonly AgentFailure[] => listAgentFailures(apiFailures, hasBlocks);
   // A refusal comes first: only a person can end it, and ipamd does not know what it could not be asked for.
   state.supplyWaitsFor = () => {
-    const waitsFor = supply.waitsFor();
-    const failure = apiFailures.list().find((one) => waitsFor !== undefined || isNeededByPods(one));
-    if (failure === undefined) return waitsFor ?? supply.notReadyReason();
+    const failure = listFailures().find(({ isNeededByPods }) => isNeededByPods);
+    if (failure === undefined) return supply.waitsFor() ?? supply.notReadyReason();
     return describeCallFailure(failure, clock.monotonicMs(), AGENT_ROLE);
   };
-  const hasBlocks = config.podCidrs.length === 0 && config.role !== 'uplinks' && cilium === undefined;
   const changed = (cause: string): void => state.kickPass(cause);
-  const refused = followRefusals(deps, kube, () => apiFailures.list());
+  const refused = keepRefusedCondition({
+    ...{ kube, nodeName: config.nodeName, clock, log, failures: listFailures },
+    isNodeUnread: () => apiFailures.last('list nodes') !== undefined,
+  });
   const endNode = followNode({
     ...follow,
     accept: ({ podCidrs, internalIps, maxPods, refused: shown }) => {
       acceptMaxPods(state, maxPods);
-      refused.shown = shown;
+      refused.accept(shown);
       acceptNodeIps(state, internalIps, changed);
       if (hasBlocks) acceptPodCidrs({ ...deps, events, log, changed }, podCidrs);
     },
@@ -137,17 +141,19 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   return {
     ...{ supply, pods: followed?.view, events, life, warm, outside },
     publish: async (isReady, signal) => {
-      if (cilium !== undefined) return await publishUsed(deps, kube, cilium, signal);
+      if (cilium !== undefined) return await publishUsed(deps, kube, apiFailures, cilium, signal);
       if (nec === undefined) return;
       if (config.role === 'uplinks')
         return await publishReadiness(deps, { supply: nec, life, random, isReady }, signal);
       await publish(deps, { supply: nec, life, random, isReady, warm, outside, direct }, signal);
     },
     silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
-    apiFailures: () => apiFailures.list(),
+    apiFailures: listFailures,
     whyUnready: () => {
       const isHeard = Number.isFinite(supply.lastContactMs);
-      return whyApiUnready({ isHeard, failures: apiFailures }, clock.monotonicMs());
+      const listCall = `list ${(cilium === undefined ? NODE_ENI_CONFIGS : CILIUM_NODES).plural}`;
+      const last = apiFailures.last.bind(apiFailures);
+      return whyApiUnready({ isHeard, listCall, failures: listFailures(), last }, clock.monotonicMs());
     },
     ...(nec === undefined || config.role === 'uplinks' ? {} : { asked: () => nec.asked() }),
     close: () => {
@@ -169,17 +175,19 @@ function acceptNodeIps(state: NodeState, ips: readonly string[], changed: (cause
   changed('addresses of the Node');
 }
 
-/** Keeps the Node's condition about refusals until `close`; `shown` is what the Node says now. */
-function followRefusals(
-  { config: { nodeName }, runtime: { clock, log } }: ClusterDeps,
-  kube: KubeClient,
-  failures: () => readonly CallFailure[],
-): { shown: ShownCondition | undefined | 'unknown'; close(): void } {
-  const closing = new AbortController();
-  const known: ReturnType<typeof followRefusals> = { shown: 'unknown', close: () => closing.abort('closed') };
-  const kept = keepRefusedCondition({ kube, nodeName, clock, log, failures, shown: () => known.shown }, closing.signal);
-  runInBackground('keeping the condition of the Node', kept);
-  return known;
+/** Reports each right and token that is missing, once, and when that is over: in the log, an event and the metric. */
+function reportRefusals(
+  apiFailures: CallFailures,
+  { metrics, log, events }: Pick<ClusterDeps, 'metrics'> & Pick<AgentRuntime, 'log'> & { readonly events: NodeEvents },
+): void {
+  apiFailures.subscribe((failure, isOver) => {
+    const { call: right } = failure;
+    metrics.missingRight(right, !isOver);
+    if (isOver) return log.info('a right is not missing any more, or not needed', { right });
+    const detail = describeRefusal(failure, AGENT_ROLE);
+    log.error('a right is missing', { right, detail });
+    return events.report('Warning', 'Forbidden', detail);
+  });
 }
 
 function acceptMaxPods(state: NodeState, maxPods: number | undefined): void {
@@ -188,10 +196,14 @@ function acceptMaxPods(state: NodeState, maxPods: number | undefined): void {
   state.demandChanged.notify();
 }
 
-function openNec(state: NodeState, follow: Follow, onFaults: OnFaults): NecSource {
+function openNec(
+  state: NodeState,
+  follow: Follow,
+  listener: { readonly onFaults: OnFaults; readonly nothingDue: () => void },
+): NecSource {
   const isInUse = (ip: string): boolean =>
     state.pool.state.addresses.get(ip)?.leaseKey !== undefined || isOfLeasedEni(state, ip);
-  return openNecSource({ ...follow, isInUse, onFaults, inForce: () => state.supply });
+  return openNecSource({ ...follow, ...listener, isInUse, inForce: () => state.supply });
 }
 
 function openCilium({ config, state }: ClusterDeps, follow: Follow, onFaults: OnFaults): CiliumNodeSource {
@@ -210,6 +222,7 @@ function openCilium({ config, state }: ClusterDeps, follow: Follow, onFaults: On
 async function publishUsed(
   { config, runtime, state, journal, metrics, operationLog }: ClusterDeps,
   client: KubeClient,
+  apiFailures: CallFailures,
   source: CiliumNodeSource,
   signal: AbortSignal,
 ): Promise<void> {
@@ -221,7 +234,12 @@ async function publishUsed(
     const text = isFailure ? 'status not written, will be tried again' : 'status of the CiliumNode written';
     operationLog.report('publish', () => (isFailure ? { text, isFailure } : { text }));
   };
-  await publishCiliumStatus({ client, nodeName, clock, log, state, journal, source, updateEveryMs, published }, signal);
+  const nothingDue = (): void => apiFailures.notDue(`patch ${CILIUM_NODES.plural}/status`);
+  const observe = { published, nothingDue };
+  await publishCiliumStatus(
+    { client, nodeName, clock, log, state, journal, source, updateEveryMs, ...observe },
+    signal,
+  );
 }
 
 /** Follows the Pods of the node, and looks them up for ADDs, until `close`. */

@@ -1,5 +1,6 @@
 import { limitText } from '../runtime/limit-text.ts';
 import { isKubeError, type KubeError, type KubeErrorCode } from './kube-error.ts';
+import { CILIUM_NODES } from './resource-types.ts';
 import type { CallListener, CallName } from './track-calls.ts';
 import { isOfRole, TOKEN_RIGHT } from './track-rights.ts';
 
@@ -20,19 +21,28 @@ export type CallFailure = {
   readonly count: number;
 };
 
+/** Called when a refusal for want of a right or a token begins, and when it is over, whatever ended it. */
+type RefusalListener = (failure: CallFailure, isOver: boolean) => void;
+
 /** The name for all calls while no answer comes to any. */
 export const CONNECTION = 'connection';
 
-/** How long other failures than refusals go on before they count: servers restart, and writers collide. */
+/** How long other failures than refusals go on before they count: servers restart. */
 const FAILING_AFTER_MS = 30_000;
-/** What was not called again for so long may be granted by now: each caller that needs it calls again sooner. */
-const FORGET_AFTER_MS = 15 * 60_000;
+/**
+ * What was not called again for so long is needed no more: callers repeat what fails, with 30 s as the longest back-off and 30 s
+ * as the time limit of a call.
+ */
+const OVER_AFTER_MS = 90_000;
+/** A creation is not repeated: the next one comes when there is something to create. */
+const CREATION_OVER_AFTER_MS = 15 * 60_000;
 const SHOWN_CHARS = 500;
 
 /** Keeps what the API server answered last to each kind of call, as far as that was no good answer. */
 export class CallFailures {
   readonly #monotonicMs: () => number;
   readonly #failures = new Map<CallName, CallFailure>();
+  readonly #listeners: RefusalListener[] = [];
 
   constructor(clock: { monotonicMs(): number }) {
     this.#monotonicMs = () => clock.monotonicMs();
@@ -46,23 +56,33 @@ export class CallFailures {
       return;
     }
     if (isUnanswered(error)) {
+      if (!(call.startsWith('watch ') && error.code === 'TIMEOUT')) return this.#note(CONNECTION, error);
       // A watch of objects that do not change is silent, and the list that follows shows whether the server answers.
-      if (!(call.startsWith('watch ') && error.code === 'TIMEOUT')) this.#note(CONNECTION, error);
-      return;
+      return this.#clear(call);
     }
     this.#clear(CONNECTION);
     if (error.code === 'UNAUTHORIZED') return this.#note(TOKEN_RIGHT, error);
     this.#clear(TOKEN_RIGHT);
-    // What is asked for is there already, or the list is to be read again: both are answers.
-    if (error.code === 'ALREADY_EXISTS' || error.code === 'EXPIRED') return this.#clear(call);
-    return this.#note(call, error);
+    return ANSWERS.has(error.code) ? this.#clear(call) : this.#note(call, error);
   };
+
+  /** Ends the failure of a write that is not due any more; it may still be refused the next time. */
+  notDue(call: CallName): void {
+    this.#clear(call);
+  }
+
+  /** Calls the listener at each turn from now on, and for what is refused already. */
+  subscribe(listener: RefusalListener): void {
+    this.#listeners.push(listener);
+    for (const failure of this.#failures.values()) if (isOfRights(failure)) listener(failure, false);
+  }
 
   /** Lists what is refused now or has failed for long, refusals first. Empty when all is well. */
   list(): readonly CallFailure[] {
     const nowMs = this.#monotonicMs();
+    this.#clear(...[...this.#failures.values()].filter((one) => isOver(one, nowMs)).map(({ call }) => call));
     return [...this.#failures.values()]
-      .filter((failure) => nowMs - failure.lastMs < FORGET_AFTER_MS && isShown(failure))
+      .filter(isShown)
       .sort((a, b) => Number(a.kind === 'failing') - Number(b.kind === 'failing') || (a.call < b.call ? -1 : 1));
   }
 
@@ -75,24 +95,45 @@ export class CallFailures {
     const nowMs = this.#monotonicMs();
     const kind = REFUSALS.has(code) ? 'refused' : 'failing';
     const before = this.#failures.get(call);
-    const isSame = before?.kind === kind && nowMs - before.lastMs < FORGET_AFTER_MS;
-    this.#failures.set(call, {
+    const isSame = before?.kind === kind && !isOver(before, nowMs);
+    const failure: CallFailure = {
       ...{ call, kind, code, status, text: limitText(text, SHOWN_CHARS), lastMs: nowMs },
       sinceMs: isSame ? before.sinceMs : nowMs,
       count: isSame ? before.count + 1 : 1,
-    });
+    };
+    this.#failures.set(call, failure);
+    if (isOfRights(before) && !isOfRights(failure)) this.#turned(before, true);
+    if (!isOfRights(before) && isOfRights(failure)) this.#turned(failure, false);
   }
 
   #clear(...calls: readonly CallName[]): void {
-    for (const call of calls) this.#failures.delete(call);
+    for (const call of calls) {
+      const before = this.#failures.get(call);
+      if (this.#failures.delete(call) && isOfRights(before)) this.#turned(before, true);
+    }
+  }
+
+  #turned(failure: CallFailure, isOver: boolean): void {
+    for (const listener of this.#listeners) listener(failure, isOver);
   }
 }
 
 const REFUSALS: ReadonlySet<KubeErrorCode> = new Set(['FORBIDDEN', 'UNAUTHORIZED', 'INVALID']);
 
+/** What is asked for is there already, the list or the object is to be read again: the caller does that. */
+const ANSWERS: ReadonlySet<KubeErrorCode> = new Set(['ALREADY_EXISTS', 'EXPIRED', 'CONFLICT']);
+
 /** No connection, or none that lasted until an answer. */
 function isUnanswered({ code, status }: KubeError): boolean {
   return status === undefined && (code === 'UNAVAILABLE' || code === 'TIMEOUT');
+}
+
+function isOfRights(failure: CallFailure | undefined): failure is CallFailure {
+  return failure?.code === 'FORBIDDEN' || failure?.code === 'UNAUTHORIZED';
+}
+
+function isOver({ call, lastMs }: CallFailure, nowMs: number): boolean {
+  return nowMs - lastMs > (call.startsWith('create ') ? CREATION_OVER_AFTER_MS : OVER_AFTER_MS);
 }
 
 function isShown({ code, kind, count, sinceMs, lastMs }: CallFailure): boolean {
@@ -124,9 +165,16 @@ function describe(failure: CallFailure, role: string, since: string): string {
 export function nextStepOf({ call, kind, code, text }: CallFailure, role: string): string {
   if (call === CONNECTION) return `see whether this node reaches the address that ${role} has, and its clock`;
   if (call === TOKEN_RIGHT) return `look at the ServiceAccount or kubeconfig of ${role}, and the node's clock`;
+  if (code === 'NOT_FOUND' && /^(?:list|watch) /.test(call)) return missingDefinition(call.replace(/^\S+ /, ''));
   if (kind === 'failing') return "see the API server's log, and the webhooks that it calls";
   if (code === 'FORBIDDEN' && isOfRole(text)) return `grant "${call}" to ClusterRole ${role}`;
   return 'see the admission webhooks and policies of the cluster, and whether its definitions are of this release';
+}
+
+function missingDefinition(resource: string): string {
+  const missing = `the definition of ${resource} is missing`;
+  if (resource !== CILIUM_NODES.plural) return `${missing}: apply it`;
+  return `${missing}; Cilium's operator creates it when it starts, until then nothing is wrong`;
 }
 
 const MINUTE_MS = 60_000;

@@ -103,11 +103,15 @@ export type KubeClient = {
     query: ObjectQuery & { readonly limit?: number; readonly continueToken?: string },
     signal?: AbortSignal,
   ): Promise<ListPage>;
-  /** Ends when the server closes it, which happens regularly. @throws KubeError EXPIRED (410): list again. */
+  /**
+   * Ends when the server closes it, which happens regularly. `onOpen` is called once the server has accepted it: nothing
+   * need follow for minutes. @throws KubeError EXPIRED (410): list again.
+   */
   watch(
     type: ResourceType,
     query: ObjectQuery & { readonly resourceVersion: string },
     signal: AbortSignal,
+    onOpen?: () => void,
   ): AsyncIterable<WatchEvent>;
   /** Creates an object. @throws KubeError ALREADY_EXISTS */
   create(type: ResourceType, object: KubeObject, signal?: AbortSignal): Promise<KubeObject>;

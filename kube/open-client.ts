@@ -77,7 +77,7 @@ export function openKubeClient(options: KubeClientOptions): OpenKubeClient {
     });
     return {
       ...objectCalls(send),
-      watch: (type, query, signal) => followWatch(watchDeps, type, query, signal),
+      watch: (type, query, signal, onOpen) => followWatch({ ...watchDeps, onOpen }, type, query, signal),
       serverMs: () => time.read(),
     };
   };

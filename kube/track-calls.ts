@@ -3,7 +3,10 @@ import type { KubeClient, WatchEvent } from './kube-client.ts';
 /** A call of the API in the form in which people grant it: `list pods`, `patch nodes/status`. */
 export type CallName = string;
 
-/** Called with the end of each call; `error` is undefined after a good answer, and after each event of a watch. */
+/**
+ * Called with the end of each call; `error` is undefined after a good answer. A watch has one when it opens, with each of its
+ * events, and when it ends cleanly.
+ */
 export type CallListener = (call: CallName, error: unknown) => void;
 
 /** Wraps a client, and its urgent one, so that `settled` hears how each call ended. What the caller gets is unchanged. */
@@ -21,7 +24,14 @@ export function trackCalls(client: KubeClient, settled: CallListener): KubeClien
   const tracked: KubeClient = {
     get: (type, ...rest) => track(`get ${type.plural}`, client.get(type, ...rest)),
     listPage: (type, ...rest) => track(`list ${type.plural}`, client.listPage(type, ...rest)),
-    watch: (type, ...rest) => trackWatch(`watch ${type.plural}`, client.watch(type, ...rest), settled),
+    watch: (type, query, signal, onOpen) => {
+      const call = `watch ${type.plural}`;
+      const opened = (): void => {
+        settled(call, undefined);
+        onOpen?.();
+      };
+      return trackWatch(call, client.watch(type, query, signal, opened), settled);
+    },
     create: (type, ...rest) => {
       const part = type.subresource === undefined ? '' : `/${type.subresource}`;
       return track(`create ${type.plural}${part}`, client.create(type, ...rest));

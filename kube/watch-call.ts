@@ -18,6 +18,7 @@ type WatchDeps = {
   readonly idleMs: number;
   readonly userAgent: string;
   readonly observer?: KubeObserver;
+  readonly onOpen: (() => void) | undefined;
 };
 
 type WatchQuery = Parameters<KubeClient['watch']>[1];
@@ -62,6 +63,7 @@ async function* eventsOf(
   const { http, idleMs } = deps;
   const call = watchCall(deps, type, query);
   const response = await openWatch(http, call, signal);
+  deps.onOpen?.();
   const idle = startIdleTimer(http.clock, idleMs, () => response.destroy());
   try {
     for await (const line of splitLines(withActivity(response, idle.onData), call.label)) {

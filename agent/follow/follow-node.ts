@@ -1,12 +1,11 @@
 import { parseCidr } from '../../crd/ip-text.ts';
-import { AGENT_REFUSED_CONDITION } from '../../crd/names.ts';
 import { isAddress } from '../../dataplane/ip-prefix.ts';
 import { type InformerOptions, openInformer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
-import type { ShownCondition } from './refused-condition.ts';
+import { type ShownCondition, shownConditionOf } from './refused-condition.ts';
 
 /** What the agent reads of its Node object. */
 type OwnNode = {
@@ -45,7 +44,9 @@ export function followNode({ client, nodeName, clock, log, random, accept }: Fol
 }
 
 /** Reads a Node; what is no CIDR or no address is left out. */
-export function ownNodeOf({ spec, status }: KubeObject): OwnNode {
+export function ownNodeOf(node: KubeObject): OwnNode {
+  const { spec, status } = node;
+  const refused = shownConditionOf(node);
   const { podCIDR, podCIDRs } = recordOf(spec);
   const listed: readonly unknown[] = [podCIDR, ...listOf(podCIDRs)];
   const cidrs = listed.filter((one): one is string => typeof one === 'string' && parseCidr(one) !== undefined);
@@ -58,7 +59,7 @@ export function ownNodeOf({ spec, status }: KubeObject): OwnNode {
     podCidrs: [...new Set(cidrs)].slice(0, MAX_PER_NODE),
     internalIps: [...new Set(ips)].slice(0, MAX_PER_NODE),
     ...maxPodsOf(recordOf(status)['allocatable']),
-    ...refusedConditionOf(recordOf(status)['conditions']),
+    ...(refused === undefined ? {} : { refused }),
   };
 }
 
@@ -66,18 +67,6 @@ function maxPodsOf(allocatable: unknown): Pick<OwnNode, 'maxPods'> {
   const { pods } = recordOf(allocatable);
   // kubelet writes a plain number; another form of a quantity bounds nothing.
   return typeof pods === 'string' && /^\d{1,6}$/.test(pods) && Number(pods) > 0 ? { maxPods: Number(pods) } : {};
-}
-
-function refusedConditionOf(conditions: unknown): Pick<OwnNode, 'refused'> {
-  const found = listOf(conditions)
-    .map(recordOf)
-    .find(({ type }) => type === AGENT_REFUSED_CONDITION);
-  if (found === undefined) return {};
-  const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-  const { status, reason, lastTransitionTime } = found;
-  return {
-    refused: { status: textOf(status), reason: textOf(reason), lastTransitionTime: textOf(lastTransitionTime) },
-  };
 }
 
 /** A Node has at most one block of each family, and mostly one address. */

@@ -1,10 +1,10 @@
 import type { FlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
 import type { GrWiring } from '../../dataplane/network.ts';
-import { type CallFailure, describeCallFailure, nextStepOf } from '../../kube/call-failures.ts';
+import { describeCallFailure, nextStepOf } from '../../kube/call-failures.ts';
 import type { CniFailure } from '../api/cni-failure.ts';
 import type { SummaryReplyInit } from '../api/ops-messages.ts';
 import type { NodeState } from '../state/node-state.ts';
-import { AGENT_ROLE, isNeededByPods } from '../supply/api-failures.ts';
+import { AGENT_ROLE, type AgentFailure } from '../supply/api-failures.ts';
 import { computeCallStats, type MetricSamples, sumMetric } from './sum-metrics.ts';
 
 /** The result of the last repair pass. */
@@ -46,7 +46,7 @@ export type SummaryView = {
   /** Undefined where supply does not come from the API server. */
   readonly kube: (KubeUse & { readonly silenceMs: number }) | undefined;
   /** What the API server refuses now, or has not answered well for long. */
-  readonly apiFailures: readonly CallFailure[];
+  readonly apiFailures: readonly AgentFailure[];
   readonly watchers: number;
   /** Undefined while the fast path is off. */
   readonly programs: Pick<FlowPrograms, 'flows' | 'epoch'> | undefined;
@@ -118,15 +118,15 @@ function fastPathMessage(
   };
 }
 
-function failureMessage(failure: CallFailure, nowMs: number): NonNullable<SummaryReplyInit['apiFailures']>[number] {
-  const { call, kind, code, status = 0, text, sinceMs, lastMs, count } = failure;
+function failureMessage(failure: AgentFailure, nowMs: number): NonNullable<SummaryReplyInit['apiFailures']>[number] {
+  const { call, kind, code, status = 0, text, sinceMs, lastMs, count, isNeededByPods } = failure;
   return {
     ...{ call, kind, code, text, count, httpStatus: status },
     ageMs: Math.max(0, Math.round(nowMs - sinceMs)),
     lastAgeMs: Math.max(0, Math.round(nowMs - lastMs)),
     next: nextStepOf(failure, AGENT_ROLE),
     summary: describeCallFailure(failure, nowMs, AGENT_ROLE),
-    isNeededByPods: isNeededByPods(failure),
+    isNeededByPods,
   };
 }
 

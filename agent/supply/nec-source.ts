@@ -30,6 +30,8 @@ type NecSourceOptions = InForce & {
   readonly isInUse: (ip: string) => boolean;
   /** Called once for each new set of faults in what people wrote, and once when there are none any more. */
   readonly onFaults?: (kind: 'annotation' | 'object', faults: readonly Fault[]) => void;
+  /** Called when a publication had nothing to write. */
+  readonly nothingDue?: () => void;
 };
 
 /** The result of a publication. */
@@ -151,7 +153,7 @@ class KubeNecSource implements NecSource {
     plan: (observed: ObservedNec) => AgentSpec | ReadinessSpec | undefined,
     signal: AbortSignal,
   ): Promise<PublishOutcome> {
-    if (this.#object === undefined) return 'nothing';
+    if (this.#object === undefined) return this.#publishedNothing();
     let base: KubeObject | undefined;
     const change = (current: KubeObject): KubeObject | undefined => {
       base = undefined;
@@ -170,10 +172,15 @@ class KubeNecSource implements NecSource {
       signal,
     });
     if (written === undefined) this.#clear();
-    if (written === undefined || base === undefined) return 'nothing';
+    if (written === undefined || base === undefined) return this.#publishedNothing();
     const isChanged = written.metadata.resourceVersion !== base.metadata.resourceVersion;
     if (!isEarlier(written, this.#object)) this.#accept(written);
     return isChanged ? 'changed' : 'unchanged';
+  }
+
+  #publishedNothing(): PublishOutcome {
+    this.#options.nothingDue?.();
+    return 'nothing';
   }
 
   close(): void {

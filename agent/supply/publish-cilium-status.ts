@@ -21,6 +21,8 @@ type CiliumStatusDeps = {
   readonly updateEveryMs: number;
   /** Called after each write, and each that failed. */
   readonly published: (outcome: 'changed' | 'failed') => void;
+  /** Called when the object says all that it is to say. */
+  readonly nothingDue: () => void;
 };
 
 /** A lease that changes is not notified in every case. */
@@ -37,9 +39,11 @@ export async function publishCiliumStatus(deps: CiliumStatusDeps, signal: AbortS
   while (!signal.aborted) {
     const changed = source.changed.wait(POLL_MS, signal);
     try {
-      await answerMarks(deps, signal);
-      if (clock.monotonicMs() - usedWrittenMs >= deps.updateEveryMs && (await writeUsed(deps, signal)))
-        usedWrittenMs = clock.monotonicMs();
+      const hasAnswered = await answerMarks(deps, signal);
+      if (clock.monotonicMs() - usedWrittenMs >= deps.updateEveryMs) {
+        if (await writeUsed(deps, signal)) usedWrittenMs = clock.monotonicMs();
+        else if (!hasAnswered) deps.nothingDue();
+      }
     } catch (error) {
       if (signal.aborted) return;
       deps.published('failed');
@@ -63,19 +67,21 @@ async function writeUsed(deps: CiliumStatusDeps, signal: AbortSignal): Promise<b
   return true;
 }
 
-async function answerMarks(deps: CiliumStatusDeps, signal: AbortSignal): Promise<void> {
+/** @returns whether it was written */
+async function answerMarks(deps: CiliumStatusDeps, signal: AbortSignal): Promise<boolean> {
   const { state, journal, source, log } = deps;
   const observed = source.observed();
-  if (observed === undefined) return;
+  if (observed === undefined) return false;
   const { object, ipam, refused } = observed;
   const answers = decideReleases({
     ...{ ipam, leases: state.leases, addresses: state.pool.state.addresses },
     refused: new Set([...refused, ...state.refusals.flatMap(({ ip }) => ip ?? [])]),
     isRecorded: journal.load().supply === state.supply,
   });
-  if (answers.length === 0) return;
+  if (answers.length === 0) return false;
   await patch(deps, { kind: 'json', body: releasePatchOf(answers, object.metadata.resourceVersion ?? '') }, signal);
   log.info('release of addresses answered', { answers });
+  return true;
 }
 
 async function patch(

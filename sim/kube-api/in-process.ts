@@ -88,7 +88,7 @@ function createClient(api: Api, caller: Caller, hub: WatchHub, options: InProces
     get: (type, ref, signal) => caller.callOrMiss(who, { verb: 'get', type, ...placeOf(ref) }, signal),
     listPage: (type, { namespace, ...query }, signal) =>
       caller.list(who, { verb: 'list', type, namespace, query }, signal),
-    watch: (type, query, signal) => followChanges({ api, caller, hub, who }, type, query, signal),
+    watch: (type, query, signal, onOpen) => followChanges({ api, caller, hub, who, onOpen }, type, query, signal),
     create: (type, object, signal) =>
       caller.call(who, { verb: 'create', type, namespace: object.metadata.namespace, body: object }, signal),
     update: (type, object, signal) =>

@@ -260,7 +260,8 @@ longTest.serial(
     };
     const grant = api.faults.add({ ...ofAgent, name: 'n1', action });
     await system.node('n1').runPod('n1-more');
-    const says = /^Forbidden Node\/n1: tke-eni-agent may not update nodeeniconfigs; grant it to its ClusterRole/;
+    const says =
+      /^Forbidden Node\/n1: the API server refuses to update nodeeniconfigs .* grant "update nodeeniconfigs" to ClusterRole/;
     await waitUntil(() => events().some((line) => says.test(line)), {
       what: 'event of the agent',
       timeoutMs: 30_000,

@@ -76,10 +76,9 @@ test('CallFailures: a silent watch, and an aborted call, are no failures', (t) =
   t.deepEqual(calls(), []);
 });
 
-test('CallFailures: a webhook that cannot be called, or a conflict without end, counts after half a minute', (t) => {
+test('CallFailures: a webhook that cannot be called counts after half a minute', (t) => {
   for (const [code, status] of [
     ['UNAVAILABLE', 500],
-    ['CONFLICT', 409],
     ['THROTTLED', 429],
     ['BAD_ANSWER', undefined],
     ['NOT_FOUND', 404],
@@ -104,9 +103,83 @@ test('CallFailures: a token counts for all calls, and any answer to one shows th
   t.deepEqual(calls(), []);
 });
 
-test('CallFailures: what nobody calls any more is forgotten', (t) => {
+test('CallFailures: a conflict is an answer that the caller resolves, however often it comes', (t) => {
+  const { clock, settled, calls } = createFailures();
+  settled(UPDATE, failureOf('FORBIDDEN', 403, RBAC));
+  for (clock.ms = 0; clock.ms < 60_000; clock.ms += 5_000) settled(UPDATE, failureOf('CONFLICT', 409));
+  t.deepEqual(calls(), []);
+});
+
+test('CallFailures: single failures far apart are no failure that lasts', (t) => {
+  for (const [code, status] of [
+    ['UNAVAILABLE', 500],
+    ['INVALID', 422],
+    ['UNAVAILABLE', undefined],
+  ] as const) {
+    const { clock, settled, calls } = createFailures();
+    settled(UPDATE, failureOf(code, status));
+    clock.ms = 8 * 60_000;
+    settled(UPDATE, failureOf(code, status));
+    t.deepEqual(calls(), [], `${code} ${status}`);
+  }
+});
+
+test('CallFailures: a watch that is only silent had a good answer', (t) => {
+  const { settled, calls } = createFailures();
+  const WATCH = 'watch nodeeniconfigs';
+  settled(WATCH, failureOf('FORBIDDEN', 403, RBAC));
+  t.deepEqual(calls(), [WATCH]);
+  settled(WATCH, failureOf('TIMEOUT'));
+  t.deepEqual(calls(), []);
+});
+
+test('CallFailures: a write that is not due any more has failed no longer', (t) => {
+  const { failures, settled, calls } = createFailures();
+  settled(UPDATE, failureOf('FORBIDDEN', 403, 'admission webhook "w" denied the request'));
+  settled('list pods', failureOf('FORBIDDEN', 403, RBAC));
+  failures.notDue(UPDATE);
+  t.deepEqual(calls(), ['list pods']);
+});
+
+test('CallFailures: each missing right is reported once, and its end, whatever ends it', (t) => {
+  const { clock, failures, settled } = createFailures();
+  const turns: string[] = [];
+  failures.subscribe(({ call }, isOver) => void turns.push(`${call} ${isOver ? 'over' : 'missing'}`));
+  const ends: readonly (() => void)[] = [
+    () => settled(UPDATE, undefined),
+    () => settled(UPDATE, failureOf('CONFLICT', 409)),
+    () => settled(UPDATE, failureOf('INVALID', 422)),
+    () => failures.notDue(UPDATE),
+    () => {
+      clock.ms += 600_000;
+      failures.list();
+    },
+  ];
+  for (const end of ends) {
+    for (let calls = 0; calls < 2; calls++) settled(UPDATE, failureOf('FORBIDDEN', 403, RBAC));
+    end();
+    t.deepEqual(turns.splice(0), [`${UPDATE} missing`, `${UPDATE} over`], `${end}`);
+  }
+});
+
+test('CallFailures: a list of a kind that is not defined says so', (t) => {
+  for (const [resource, step] of [
+    ['nodeeniconfigs', /the definition of nodeeniconfigs is missing/],
+    ['ciliumnodes', /the definition of ciliumnodes is missing; Cilium's operator creates it when it starts/],
+  ] as const) {
+    const { failures, settled } = createFailures();
+    settled(`list ${resource}`, failureOf('NOT_FOUND', 404, '404 page not found'));
+    const last = failures.last(`list ${resource}`);
+    t.regex(last === undefined ? 'none' : describeCallFailure(last, 0, 'tke-eni-agent'), step);
+  }
+});
+
+test('CallFailures: what nobody calls any more is over, a creation later than what is tried again', (t) => {
   const { clock, settled, calls } = createFailures();
   settled('create events', failureOf('FORBIDDEN', 403, RBAC));
+  settled('get pods', failureOf('FORBIDDEN', 403, RBAC));
+  clock.ms = 60_000;
+  t.deepEqual(calls(), ['create events', 'get pods']);
   clock.ms = 14 * 60_000;
   t.deepEqual(calls(), ['create events']);
   clock.ms = 16 * 60_000;

@@ -11,7 +11,13 @@ import { asKubeError, type Call, type Caller, dropped, textOf, type Who } from '
 import type { Focus, WatchHub } from './watch-hub.ts';
 
 /** What a watch is made of. */
-type WatchDeps = { readonly api: Api; readonly caller: Caller; readonly hub: WatchHub; readonly who: Who };
+type WatchDeps = {
+  readonly api: Api;
+  readonly caller: Caller;
+  readonly hub: WatchHub;
+  readonly who: Who;
+  readonly onOpen: (() => void) | undefined;
+};
 
 /** Changes that wait for a reader before the server gives it up, as the real one gives up slow readers. */
 const MOST_WAITING = 100_000;
@@ -65,6 +71,7 @@ export async function* followChanges(
     );
   signal.addEventListener('abort', abort, { once: true });
   try {
+    deps.onOpen?.();
     for (const event of missed) take(event);
     for (let event = await waiting.next(); event !== undefined; event = await waiting.next()) yield event;
   } finally {

@@ -143,5 +143,21 @@ test('cilium-node: without the definition it waits', async (t) => {
   const agent = scene.startAgent();
   await scene.pass(30_000);
   t.regex(agent.state.supplyWaitsFor() ?? '', /^Waiting for initial IP/);
+  t.regex(agent.cluster.whyUnready() ?? 'ready', /404 NOT_FOUND.*Cilium's operator creates it when it starts/);
   await t.throwsAsync(scene.kube.get(CILIUM_NODES, { name: 'n1' }));
+});
+
+test('cilium-node: a refused write that is not due any more keeps no agent from being ready', async (t) => {
+  const { scene } = t.context;
+  await scene.create({ [A]: {}, [B]: {} });
+  const agent = scene.startAgent();
+  await scene.pass(20_000);
+  const action = { kind: 'status', code: 403, reason: 'Forbidden' } as const;
+  scene.api.api.faults.add({ verbs: ['patch'], resources: ['ciliumnodes/status'], userAgent: 'agent', action });
+  leaseTo(agent, 'p1', scene.clock.bootMs());
+  await scene.pass(5_000);
+  t.regex(agent.cluster.whyUnready() ?? 'ready', /patch ciliumnodes\/status \(403/);
+  endLease(agent, 'p1', scene.clock.bootMs());
+  await scene.pass(10_000);
+  t.is(agent.cluster.whyUnready(), undefined);
 });

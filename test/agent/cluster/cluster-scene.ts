@@ -15,6 +15,7 @@ import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-e
 import { CallFailures } from '../../../kube/call-failures.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
+import { KubeError } from '../../../kube/kube-error.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
@@ -34,6 +35,10 @@ export type AgentLife = {
   /** What those who watch are told: 'kind: text'. */
   readonly signs: string[];
   isReady: boolean;
+  /** Lets the API server refuse a call that no part of this scene makes. */
+  refused(call: string): void;
+  /** What the metric `tke_eni_missing_right` says of a call; undefined where it says nothing. */
+  missingRight(call: string): Promise<number | undefined>;
   /** Ends as SIGKILL would: nothing is finished. */
   kill(): void;
 };
@@ -162,6 +167,15 @@ export function startLife(clock: VirtualClock, api: InProcessApi, path: string, 
   const life: AgentLife = {
     ...{ state, journal, cluster, told, signs },
     isReady: true,
+    refused: (call) =>
+      apiFailures.settled(call, new KubeError({ code: 'FORBIDDEN', request: call, text: 'no', status: 403 })),
+    missingRight: async (call) => {
+      const all = await metrics.registry.getMetricsAsJSON();
+      const found = all.find(({ name }) => name === 'tke_eni_missing_right') as
+        | { readonly values: readonly { readonly value: number; readonly labels: { readonly right?: string } }[] }
+        | undefined;
+      return found?.values.find(({ labels }) => labels.right === call)?.value;
+    },
     kill: () => {
       down.abort('killed');
       cluster.close();

@@ -26,8 +26,8 @@ async function openScene() {
       await clock.sleep(SLOW_MS, signal);
       return answer;
     },
-    watch: async function* (type, query, signal) {
-      for await (const event of direct.watch(type, query, signal)) {
+    watch: async function* (type, query, signal, onOpen) {
+      for await (const event of direct.watch(type, query, signal, onOpen)) {
         await clock.sleep(lag.ms, signal);
         yield event;
       }

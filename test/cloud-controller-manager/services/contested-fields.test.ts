@@ -194,8 +194,8 @@ test('an API server without ipMode, before Kubernetes 1.29, gets the status once
           const page = await client.listPage(type, query, signal);
           return { ...page, items: page.items.map(withoutIpMode) };
         },
-        watch: async function* (type, query, signal) {
-          for await (const event of client.watch(type, query, signal))
+        watch: async function* (type, query, signal, onOpen) {
+          for await (const event of client.watch(type, query, signal, onOpen))
             yield 'object' in event && event.object !== undefined
               ? { ...event, object: withoutIpMode(event.object) }
               : event;
