@@ -30,6 +30,6 @@ function checkBlocks(config: IpamdConfig, faults: Faults): void {
     faults.add('--max-pods-per-node', expected, maxPodsPerNode);
   }
   const settings = blockSettingsOf(config);
-  if (settings === undefined) return;
+  if (settings === undefined || settings.clusterCidrs.length === 0) return;
   for (const { flag, expected, value } of findBlockFaults(settings)) faults.add(flag, expected, value);
 }

@@ -22,6 +22,14 @@ export const IPAMD_RULES: readonly Rule[] = [
   {
     flag: 'cluster-cidr',
     refusedWhen: [
+      { flag: 'allocate-node-cidrs', is: ['true'] },
+      { flag: 'cluster-cidr', is: [''] },
+    ],
+    expected: 'the networks of Pods, as --allocate-node-cidrs is set',
+  },
+  {
+    flag: 'cluster-cidr',
+    refusedWhen: [
       { flag: 'gr-routes', is: ['ipamd'] },
       { flag: 'cluster-cidr', is: [''] },
     ],

@@ -7,12 +7,12 @@ type BlockFault = { readonly flag: string; readonly expected: string; readonly v
 /** Most bits between a cluster CIDR and its blocks: 65,536 blocks, as kube-controller-manager allows. */
 const MAX_BLOCK_BITS = 16;
 
-/** Finds every combination of cluster CIDRs, Service range and mask from which no blocks can be given. */
+/**
+ * Finds every combination of cluster CIDRs, at least one, Service range and mask from which no blocks can be given. The chart's
+ * helper `tke-eni.broken-blocks` finds the same.
+ */
 export function findBlockFaults(settings: BlockSettings): readonly BlockFault[] {
   const { clusterCidrs, serviceCidr, maskSize } = settings;
-  if (clusterCidrs.length === 0) {
-    return [{ flag: '--cluster-cidr', expected: 'the networks of Pods, as --allocate-node-cidrs is set', value: '' }];
-  }
   const faults = [
     ...clusterCidrs.flatMap((cidr, at) => {
       const other = clusterCidrs.find((one, index) => index < at && areOverlapping(one, cidr));

@@ -172,6 +172,11 @@ const CASES: readonly Case[] = [
   { of: 'ipamd', settings: { 'startup-taints': [...TAINTS, 'example.com/32'] }, refused: ['startup-taints'] },
   // Networks.
   { of: 'ipamd', settings: { ...BLOCKS, 'cluster-cidr': ',' }, refused: ['cluster-cidr'] },
+  {
+    of: 'ipamd',
+    settings: { ...BLOCKS, 'service-cluster-ip-range': '192.168.0.0/16' },
+    refused: ['cluster-cidr'],
+  },
   { of: 'ipamd', settings: BLOCKS, refused: ['cluster-cidr'] },
   { of: 'ipamd', settings: NETWORK, refused: [] },
   { of: 'ipamd', settings: { ...NETWORK, 'cluster-cidr': '10.8.0.0/16,10.8.9.0/24' }, refused: ['cluster-cidr'] },

@@ -133,7 +133,7 @@ test(
   'readIpamdConfig: wants networks to allocate from',
   refusesBlocks,
   ['--allocate-node-cidrs'],
-  ['--cluster-cidr: expected the networks of Pods, as --allocate-node-cidrs is set, got ""'],
+  ['--cluster-cidr: expected the networks of Pods, as --allocate-node-cidrs is set, got nothing'],
 );
 test(
   'readIpamdConfig: refuses a block that is larger than its network',

@@ -77,7 +77,6 @@ const refused = test.macro((t, change: Partial<typeof PRODUCT>, want: readonly R
   for (const [at, pattern] of want.entries()) t.regex(texts[at] ?? '', pattern);
 });
 test('findBlockFaults: accepts the product’s example', refused, {}, []);
-test('findBlockFaults: wants a cluster CIDR', refused, { clusterCidrs: [] }, [/^--cluster-cidr: the networks of Pods/]);
 test(
   'findBlockFaults: refuses networks that overlap',
   refused,

@@ -436,11 +436,10 @@ overlap, and Services that leave no block. Takes the settings as variables.
 {{- printf "ipamd.settings.max-pods-per-node: expected no more than a block of --node-cidr-mask-size=%d has, got %d\n" $mask $pods -}}
 {{- end -}}
 {{- $cidrs := get . "TKE_ENI_CLUSTER_CIDR" | default "" | splitList "," | compact -}}
-{{- if eq (get . "TKE_ENI_ALLOCATE_NODE_CIDRS" | default "false") "true" -}}
+{{- if and $cidrs (eq (get . "TKE_ENI_ALLOCATE_NODE_CIDRS" | default "false") "true") -}}
 {{- $mask = $mask | default $ofPods -}}
 {{- $blockSize := 1 }}{{ range until (int (sub 32 $mask)) }}{{ $blockSize = mul $blockSize 2 }}{{ end -}}
 {{- $faults := "" -}}
-{{- if not $cidrs }}{{ $faults = "ipamd.settings.cluster-cidr: expected the networks of Pods, as --allocate-node-cidrs is set, got nothing\n" }}{{ end -}}
 {{- $before := list -}}
 {{- range $cidrs -}}
 {{- $cidr := . -}}
