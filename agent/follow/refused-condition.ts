@@ -28,13 +28,15 @@ type Verdict = { readonly status: string; readonly reason: string; readonly mess
 
 /**
  * Decides what the condition is to say; undefined: it says that, or nothing is to be said. A Node whose agent was never refused
- * anything has none. The message is that of the first failure: texts of webhooks may differ each time.
+ * anything has none. It stays with the call that it names while that fails, and with the first message: other calls come and go,
+ * and texts of webhooks may differ each time.
  */
 function decideRefusedCondition(
   shown: ShownCondition | undefined,
   failures: readonly AgentFailure[],
 ): Verdict | undefined {
-  const failure = failures.find((one) => one.call !== CONNECTION && one.isNeededByPods);
+  const needed = failures.filter((one) => one.call !== CONNECTION && one.isNeededByPods);
+  const failure = needed.find((one) => reasonOf(one) === shown?.reason) ?? needed[0];
   if (failure === undefined && shown === undefined) return undefined;
   const required =
     failure === undefined

@@ -147,6 +147,24 @@ test('a Node that its agent cannot read loses the condition of an agent before, 
   t.like(nodeOf(scene).condition, { status: 'False', reason: 'Answered' });
 });
 
+test('the condition stays with the call that it names, whatever else is refused for a while', async (t) => {
+  const scene = await openServing(t);
+  await createNode(scene);
+  const agent = scene.startAgent();
+  refuse(scene, 'update', 'nodeeniconfigs');
+  leaseTo(agent, 'a', scene.clock.bootMs());
+  await scene.pass(90_000);
+  const before = nodeOf(scene);
+  t.like(before.condition, { reason: 'UpdateNodeeniconfigs' });
+  const permit = refuse(scene, 'list', 'pods');
+  scene.api.cutWatches('agent');
+  await scene.pass(90_000);
+  t.true(agent.cluster.apiFailures().some(({ call }) => call === 'list pods'));
+  permit();
+  await scene.pass(90_000);
+  t.deepEqual(nodeOf(scene), before);
+});
+
 test('the condition says of calls that fail that they fail', async (t) => {
   const scene = await openServing(t);
   await createNode(scene);
