@@ -36,15 +36,16 @@ function declareRules(mode: 'iptables' | 'nftables', detector: LocalDetector): v
     async (t) => {
       for (const node of running().nodes) {
         if (made === undefined) return t.fail('no scene');
-        const rules = serviceRules(proxiedServices(made, node.name), detector);
+        const services = proxiedServices(made, node.name);
+        const rules = serviceRules(services, detector);
         // A prefix is the whole name here.
-        const wanted = readProxyFacts(rules).map((line) => line.replaceAll('cbr0*', 'cbr0'));
+        const wanted = readProxyFacts(rules, services).map((line) => line.replaceAll('cbr0*', 'cbr0'));
         const ways = wanted.map((line) => line.slice(0, line.indexOf(': ')));
         t.is(ways.length, 8);
         let facts: readonly string[] = [];
         // It writes what has changed once a second.
         const isDone = async (): Promise<boolean> => {
-          const all = readProxyFacts((await node.tryExec(argv)).stdout);
+          const all = readProxyFacts((await node.tryExec(argv)).stdout, services);
           facts = all.filter((line) => ways.includes(line.slice(0, line.indexOf(': '))));
           return facts.join('\n') === wanted.join('\n');
         };

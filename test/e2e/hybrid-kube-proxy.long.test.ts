@@ -38,7 +38,7 @@ for (const mode of ['iptables', 'nftables'] as const) {
           ...(detector && { detector }),
         });
         try {
-          t.deepEqual(await proxy.facts(), readProxyFacts(serviceRules(services, detector)));
+          t.deepEqual(await proxy.facts(), readProxyFacts(serviceRules(services, detector), services));
           t.log(`figure: ${await expectServices(t, world, services, detector)} questions by Services`);
         } finally {
           await proxy.close();

@@ -60,7 +60,7 @@ export async function startKubeProxy(spec: KubeProxySpec): Promise<KubeProxy> {
   );
   const read = async (): Promise<readonly string[]> => {
     const argv = mode === 'iptables' ? ['iptables-save', '-t', 'nat'] : ['nft', 'list', 'table', 'ip', 'kube-proxy'];
-    return readProxyFacts((await netns.tryRun(argv)).stdout);
+    return readProxyFacts((await netns.tryRun(argv)).stdout, services);
   };
   const wanted = services.reduce((sum, { nodePort }) => sum + (nodePort === undefined ? 1 : 2), 0);
   const isDone = async (): Promise<boolean> => {
