@@ -18,8 +18,11 @@ export type Service = {
   readonly isKubeProxy: boolean;
   /** Addresses that may replace it, sorted, as far as they can be read. */
   readonly backends: readonly string[];
-  /** Whether packets are refused: kube-proxy does that where a Service has no backends. */
-  readonly isRefused: boolean;
+  /**
+   * What kube-proxy does with packets to a Service without backends: it rejects them, or drops them where the traffic policy
+   * is Local and the backends are on other nodes. Undefined: it rewrites them.
+   */
+  readonly refusal: 'rejected' | 'dropped' | undefined;
 };
 
 /**
@@ -33,23 +36,33 @@ export function findService({ host }: Pick<NodeFacts, 'host'>, ip: string): Serv
     ipvs !== undefined &&
     host.addresses.some((address) => address.ifindex === ipvs && (address.local ?? address.address) === ip)
   ) {
-    return { ip, by: `IPVS (link ${IPVS_LINK})`, isKubeProxy: true, backends: [], isRefused: false };
+    return { ip, by: `IPVS (link ${IPVS_LINK})`, isKubeProxy: true, backends: [], refusal: undefined };
   }
   if (host.nft.kind === 'unknown') return undefined;
   const ruleset = rulesetOf(host.nft.value.objects);
   const found = startsFor(ruleset, ip).map((start) => ({ start, reached: follow(ruleset, start) }));
   const first =
     found.find(({ reached }) => reached.isRewriting) ??
-    found.find(({ start, reached }) => isKubeProxys(start) && reached.isRefusing);
+    found.find(({ start, reached }) => isKubeProxys(start) && reached.isRefusing) ??
+    found.find(({ start }) => isKubeProxys(start) && isDropping(start));
   if (first === undefined) return undefined;
   const { start, reached } = first;
   const backends = [...new Set(reached.backends)].filter((each) => each !== ip).sort();
   const by = `nftables table ${start.table}, ${start.where}`;
-  return { ip, by, isKubeProxy: isKubeProxys(start), backends, isRefused: !reached.isRewriting };
+  const refusal = reached.isRewriting ? undefined : reached.isRefusing ? 'rejected' : 'dropped';
+  return { ip, by, isKubeProxy: isKubeProxys(start), backends, refusal };
 }
 
 function isKubeProxys({ table, where }: Start): boolean {
   return /KUBE-/.test(where) || / kube-proxy$/.test(table);
+}
+
+/**
+ * Tells whether it drops packets itself, as kube-proxy does by a rule of iptables or an element of a map: chains behind it
+ * may drop those of some sources only.
+ */
+function isDropping({ where, body }: Start): boolean {
+  return /^(map |chain KUBE-)/.test(where) && listOf(body).some((statement) => 'drop' in recordOf(statement));
 }
 
 type Ruleset = {
@@ -97,10 +110,14 @@ function fieldOf({ left }: JsonObject): unknown {
   return recordOf(payload)['field'];
 }
 
-/** Tells whether a map key is the address, or a concatenation that begins with it: '10.96.0.10'. */
+/**
+ * Tells whether a map key is the address, or a concatenation that begins with it: '10.96.0.10'. nft wraps the key of an
+ * element that has a comment, as those of Services without backends have.
+ */
 function isKeyOf(key: unknown, ip: string): boolean {
-  if (key === ip) return true;
-  const concat = recordOf(key)['concat'];
+  const value = recordOf(recordOf(key)['elem'])['val'] ?? key;
+  if (value === ip) return true;
+  const concat = recordOf(value)['concat'];
   return Array.isArray(concat) && concat[0] === ip;
 }
 

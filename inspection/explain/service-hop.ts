@@ -10,7 +10,7 @@ const MAX_NAMED = 5;
  * @param backend the backend with which the path continues; undefined: the path ends here
  */
 export function serviceHop(service: Service, title: string, backend: string | undefined): Hop {
-  const { ip, by, backends, isKubeProxy, isRefused } = service;
+  const { ip, by, backends, isKubeProxy, refusal } = service;
   const named = backends.slice(0, MAX_NAMED).join(', ');
   const more = backends.length > MAX_NAMED ? ` and ${backends.length - MAX_NAMED} more` : '';
   const fields = {
@@ -20,7 +20,13 @@ export function serviceHop(service: Service, title: string, backend: string | un
     details: [`by ${by}; ports are not looked at`, backends.length === 0 ? undefined : `backends: ${named}${more}`],
   };
   if (!isKubeProxy) return hopOf({ ...fields, details: [...fields.details, `walked on to ${ip} itself`] });
-  if (isRefused) return unknownHop(fields, 'it has no backends: packets are refused', 'kubectl get endpointslices -A');
+  if (refusal !== undefined) {
+    const why =
+      refusal === 'rejected'
+        ? 'it has no backends: packets are refused'
+        : 'it has no backends on this node, and its traffic policy is Local: packets are dropped';
+    return unknownHop(fields, why, 'kubectl get endpointslices -A');
+  }
   if (backend !== undefined) {
     return hopOf({ ...fields, details: [...fields.details, `walked on to ${backend}; for another: --to of it`] });
   }

@@ -18,7 +18,7 @@ const PROGRAMS: readonly (readonly [RegExp, string])[] = [
   [/ cali-/, 'Calico'],
   [/ CILIUM_/, 'Cilium'],
   [/ ts-|0x[48]0000\/0xff0000\b/, 'Tailscale'],
-  [/ KUBE-/, 'kube-proxy'],
+  [/ KUBE-|^nft ip6? kube-proxy /, 'kube-proxy'],
   [/ AWS-/, 'the AWS VPC CNI'],
 ];
 

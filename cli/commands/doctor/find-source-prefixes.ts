@@ -29,8 +29,8 @@ export function findSourcePrefixes(
 
 /** Of Services asked from outside, only those of policy Local have a rule for sources that are Pods. */
 const EXTERNAL_CHAIN = /^(KUBE-EXT-|external-)/;
-/** The rule of the cluster address: other sources are masqueraded. */
-const SERVICE_CHAIN = /^(KUBE-SVC-|service-)/;
+/** The rule of the cluster address: other sources are masqueraded. Newer versions have one in `services` for all of them. */
+const SERVICE_CHAIN = /^(KUBE-SVC-|service-|services$)/;
 
 function ofIptables({ table, chain, args }: IptablesRule): readonly SourcePrefix[] {
   const at = args.indexOf('-s');

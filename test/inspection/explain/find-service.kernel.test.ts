@@ -26,6 +26,7 @@ COMMIT
 *filter
 :KUBE-SERVICES - [0:0]
 -A KUBE-SERVICES -d 10.96.0.11/32 -p tcp -m comment --comment "default/empty has no endpoints" -j REJECT
+-A KUBE-SERVICES -d 10.96.0.12/32 -p tcp -m comment --comment "default/elsewhere has no local endpoints" -m tcp --dport 80 -j DROP
 COMMIT
 `;
 
@@ -54,7 +55,7 @@ const NFTABLES = `table ip kube-proxy {
   }
   map no-endpoint-services {
     type ipv4_addr . inet_proto . inet_service : verdict
-    elements = { 10.96.0.21 . tcp . 80 : goto reject-chain }
+    elements = { 10.96.0.21 . tcp . 80 comment "default/empty" : goto reject-chain, 10.96.0.22 . tcp . 80 comment "default/elsewhere" : drop }
   }
   chain services {
     ip daddr . meta l4proto . th dport vmap @service-ips
@@ -82,28 +83,38 @@ const CASES: readonly Case[] = [
   {
     name: 'iptables by its nft variant',
     ip: '10.96.0.10',
-    expects: { isKubeProxy: true, backends: ['10.0.2.4', '10.0.2.5'], isRefused: false },
+    expects: { isKubeProxy: true, backends: ['10.0.2.4', '10.0.2.5'], refusal: undefined },
   },
   {
     name: 'nftables',
     ip: '10.96.0.20',
-    expects: { isKubeProxy: true, backends: ['10.0.2.6', '10.0.2.7'], isRefused: false },
+    expects: { isKubeProxy: true, backends: ['10.0.2.6', '10.0.2.7'], refusal: undefined },
   },
-  { name: 'IPVS', ip: '10.96.0.30', expects: { isKubeProxy: true, backends: [], isRefused: false } },
+  { name: 'IPVS', ip: '10.96.0.30', expects: { isKubeProxy: true, backends: [], refusal: undefined } },
   {
     name: 'a Service without backends, iptables',
     ip: '10.96.0.11',
-    expects: { isKubeProxy: true, backends: [], isRefused: true },
+    expects: { isKubeProxy: true, backends: [], refusal: 'rejected' },
   },
   {
     name: 'a Service without backends, nftables',
     ip: '10.96.0.21',
-    expects: { isKubeProxy: true, backends: [], isRefused: true },
+    expects: { isKubeProxy: true, backends: [], refusal: 'rejected' },
+  },
+  {
+    name: 'a Service without backends on the node, iptables',
+    ip: '10.96.0.12',
+    expects: { isKubeProxy: true, backends: [], refusal: 'dropped' },
+  },
+  {
+    name: 'a Service without backends on the node, nftables',
+    ip: '10.96.0.22',
+    expects: { isKubeProxy: true, backends: [], refusal: 'dropped' },
   },
   {
     name: 'a redirection that is not kube-proxy’s',
     ip: '169.254.169.254',
-    expects: { isKubeProxy: false, backends: ['10.0.1.9'], isRefused: false },
+    expects: { isKubeProxy: false, backends: ['10.0.1.9'], refusal: undefined },
   },
   { name: 'a rule that only drops', ip: '10.9.9.9', expects: undefined },
   { name: 'a backend', ip: '10.0.2.4', expects: undefined },
@@ -123,7 +134,7 @@ test('findService: finds who rewrites an address, and to what', async (t) => {
   for (const { name, ip: address, expects } of CASES) {
     const found = findService(facts, address);
     t.deepEqual(
-      found && { isKubeProxy: found.isKubeProxy, backends: found.backends, isRefused: found.isRefused },
+      found && { isKubeProxy: found.isKubeProxy, backends: found.backends, refusal: found.refusal },
       expects,
       name,
     );

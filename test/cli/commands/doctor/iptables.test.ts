@@ -5,6 +5,8 @@ import { MARKS_CHECK } from '../../../../cli/commands/doctor/check-marks.ts';
 import { markUseOfIptables, markUseOfNft } from '../../../../cli/commands/doctor/mark-use.ts';
 import { known, unknown } from '../../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../../inspection/node/node-facts.ts';
+import { listOf, recordOf } from '../../../../runtime/json.ts';
+import { kubeProxyObjects } from '../../../support/kube-proxy/captured-rules.ts';
 import { doctorFacts, healthyNode, idsOf, iptables, nodeWith } from './facts.ts';
 
 const IPTABLES = [
@@ -117,6 +119,32 @@ const SOURCES = [
   ],
 ] as const;
 
+/** The rules of kube-proxy 1.36.3, nftables mode, with another range of Pods. */
+const of136 = (addr: string, policies: RegExp = /./): readonly Readonly<Record<string, unknown>>[] => {
+  const text = JSON.stringify(kubeProxyObjects()).replaceAll('"172.31.0.0"', JSON.stringify(addr));
+  const all: unknown = JSON.parse(text);
+  return listOf(all)
+    .map(recordOf)
+    .filter(({ rule, chain }) => policies.test(String(recordOf(rule ?? chain)['chain'] ?? recordOf(chain)['name'])));
+};
+
+const SINCE_136 = [
+  ['all Services', of136('10.0.0.0'), ['error']],
+  ['without one of policy Local', of136('10.0.0.0', /^(?!external-)/), ['warning']],
+  ['a prefix of another network', of136('172.16.0.0'), []],
+] as const;
+
+for (const [what, objects, severities] of SINCE_136) {
+  test(`kube-proxy 1.36, nftables mode: finds ${severities.join() || 'nothing'}: ${what}`, (t) => {
+    const node = nodeWith(() => ({ nft: known({ objects, ourTable: undefined }) }));
+    const verdict = KUBE_PROXY_CHECK.evaluate(doctorFacts({ node, iptables: iptables('') }));
+    t.deepEqual(
+      verdict.kind === 'done' ? verdict.findings.map(({ id, severity }) => [id, severity]) : [],
+      severities.map((severity) => ['kube-proxy-cluster-cidr', severity]),
+    );
+  });
+}
+
 for (const [what, saved, objects, severities, table = '*nat'] of SOURCES) {
   test(`kube-proxy: ${severities.length === 0 ? 'finds nothing' : `finds hosts of the VPC taken for Pods, ${severities}`}: ${what}`, (t) => {
     const node = nodeWith(() => ({ nft: known({ objects, ourTable: undefined }) }));
@@ -207,6 +235,17 @@ const TAILSCALE_RULE = {
   fwmask: 0xff0000,
   unknown: [],
 };
+
+test('marks: kube-proxy’s rules of nftables mode are one program, however many Services there are', (t) => {
+  // Of kube-proxy 1.36.3, as with `nftables.masqueradeBit: 16`.
+  const text = JSON.stringify(kubeProxyObjects()).replaceAll('16384', '65536');
+  const objects = listOf(JSON.parse(text)).map(recordOf);
+  const node = nodeWith(() => ({ nft: known({ objects, ourTable: undefined }) }));
+  const verdict = MARKS_CHECK.evaluate(doctorFacts({ node, iptables: iptables('') }));
+  const found = verdict.kind === 'done' ? verdict.findings.map(({ what }) => what) : [];
+  t.is(found.length, 1);
+  t.regex(found[0] ?? '', /^kube-proxy uses bits 0x10000 of the mark, /);
+});
 
 const MARKS = [
   ['nobody uses any', doctorFacts(), []],
