@@ -14,7 +14,7 @@ const APART_MS = 600_000;
 const MIN_AGE_MS = 900_000;
 /** One that the cloud does not delete is tried again after so long. */
 const REFUSED_MS = 3_600_000;
-/** Most deletions of one sweep, beside as many as were uploaded: deletions keep pace with renewals. */
+/** Most deletions of one sweep while an Ingress uses any, beside as many as were uploaded: deletions keep pace with renewals. */
 const MAX_DELETIONS = 20;
 
 /**
@@ -77,7 +77,9 @@ export class CertificateSweep {
     for (const [certId, untilMs] of this.#refusedUntilMs) if (untilMs <= nowMs) this.#refusedUntilMs.delete(certId);
     const open = due.filter(({ certId }) => !this.#refusedUntilMs.has(certId));
     this.#uploaded += this.#keeper.takeUploads();
-    const some = open.slice(0, MAX_DELETIONS + this.#uploaded);
+    // Once no Ingress uses any, an uninstallation may wait for all of them.
+    const most = own.some((one) => this.#keeper.isUsed(one)) ? MAX_DELETIONS + this.#uploaded : open.length;
+    const some = open.slice(0, most);
     this.#uploaded -= Math.max(0, some.length - MAX_DELETIONS);
     for (const certificate of some) await this.#delete(certificate, context);
   }

@@ -247,6 +247,21 @@ test('a namespace that renews all the time uploads a hundred an hour, others are
   stop();
 });
 
+for (const { title, isOneUsed, left } of [
+  { title: 'twenty at a time while one is used', isOneUsed: true, left: 50 },
+  { title: 'all at once when none is used', isOneUsed: false, left: 0 },
+])
+  test(`sweep: unused ones that another process uploaded go, ${title}`, async (t) => {
+    const world = new CertificateWorld();
+    const chain = (at: number): string => at.toString(16).padStart(64, '0');
+    for (let at = 0; at < 70; at++) await world.upload(ONE, TAGS(chain(at)));
+    const { keeper, stop } = world.begin();
+    if (isOneUsed) await world.clock.run(keeper.ensure(UNIT, uploadsOf(TWO), world.contextOf()));
+    await world.clock.advance(31 * MINUTE_MS);
+    t.is(world.ids().length, left);
+    stop();
+  });
+
 /** Ids that no certificate has. */
 const invented = (count: number): readonly string[] => Array.from({ length: count }, (_, at) => `none${1000 + at}`);
 
