@@ -16,6 +16,7 @@ import type { WarmTargets } from './journal/supply.ts';
 import type { Metrics } from './observability/metrics.ts';
 import { countWaiting } from './pods/count-waiting.ts';
 import { openNetworkModeLookup } from './pods/network-mode-lookup.ts';
+import { openPodFindings, shownPodsOf } from './pods/pod-findings.ts';
 import type { PodRecord } from './pods/pod-record.ts';
 import { openPodView, type PodView } from './pods/pod-view.ts';
 import { openRecordedPods } from './pods/recorded-pods.ts';
@@ -131,6 +132,7 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
     waiting: countWaiting(podsOfEnis(followed?.view, config), state.leases.values(), state.addsWaiting.values()),
     floor: warm().floor ?? 0,
     maxPods: state.maxPods,
+    nowMs: clock.bootMs(),
   });
   const direct: DirectPublishing = {
     pool: state.direct,
@@ -250,7 +252,12 @@ function followPods(
 ): { readonly view: PodView; close(): void } {
   const { clock, log } = follow;
   const view = openPodView(follow);
-  const unsubscribe = view.subscribe(() => state.demandChanged.notify());
+  const unsubscribe = view.subscribe(() => {
+    state.acceptShown(shownPodsOf(view.pods()));
+    state.demandChanged.notify();
+  });
+  const findings = openPodFindings({ kube, view, clock, proven: (podUid) => state.acceptFailed(podUid) });
+  state.podFindings = findings;
   const recorded = openRecordedPods({ journal, view, clock, log, journalError: metrics.journalError });
   state.staticIpLookup = openStaticIpLookup(kube, view, recorded, clock);
   state.networkModeLookup = openNetworkModeLookup(kube, view, recorded, clock);
@@ -258,6 +265,7 @@ function followPods(
     view,
     close: () => {
       unsubscribe();
+      findings.close();
       recorded.close();
       view.close();
     },

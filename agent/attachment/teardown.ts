@@ -37,7 +37,8 @@ export async function teardown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
   if (lease.block !== undefined) {
     for (const { ip } of lease.addresses) deps.reservations.release({ ip, containerId: lease.containerId });
   }
-  const cooldowns = state.release(releasing, { nowMs: deps.clock.bootMs(), cooldownMs });
+  const finding = state.podFindings.of(releasing);
+  const cooldowns = state.release(releasing, { nowMs: deps.clock.bootMs(), cooldownMs, finding });
   try {
     journal.eraseLease(key, cooldowns);
   } catch (error) {
@@ -50,6 +51,7 @@ export async function teardown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
     return 'held';
   }
   state.leases.delete(key);
+  if (state.awaitsProof(releasing.podUid)) state.podFindings.ask(releasing);
   deps.operationLog.step(key, 'erase');
   state.changed.notify();
   // Its address is refused again.

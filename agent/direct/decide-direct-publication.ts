@@ -28,6 +28,10 @@ export type DirectPublicationInput = {
   readonly waiting: number;
   /** Allocatable Pods of the Node; absent while it was not read. */
   readonly maxPods?: number | undefined;
+  /** Milliseconds since boot. */
+  readonly nowMs: number;
+  /** Addresses that load balancers may still have as targets; absent: no controller publishes for this node. */
+  readonly registered?: ReadonlySet<string> | undefined;
   /** The pool follows this object. */
   readonly isCurrent: boolean;
   /** False when offers cannot be recorded. */

@@ -1,6 +1,6 @@
 import type { DirectWarmTargets } from '../journal/supply.ts';
-import { boundByPods } from '../pool/brief.ts';
-import { type DirectEni, type DirectPoolState, isUsable } from './direct-pool.ts';
+import { coolingDemand } from '../pool/brief.ts';
+import { type DirectEni, type DirectPoolState, isBriefSpare, isUsable } from './direct-pool.ts';
 
 /** How many whole ENIs the pool of the node should have, and which it could release. */
 type DirectDemand = {
@@ -20,33 +20,36 @@ type DirectOutsideDemand = {
   readonly waiting: number;
   /** Allocatable Pods of the Node; absent while it was not read. */
   readonly maxPods?: number | undefined;
+  /** Milliseconds since boot. */
+  readonly nowMs: number;
+  /** Addresses that load balancers may still have as targets; absent: no controller publishes for this node. */
+  readonly registered?: ReadonlySet<string> | undefined;
 };
 
 /** Computes the demand for whole ENIs from the pool. */
 export function directDemand(
   state: DirectPoolState,
   warm: DirectWarmTargets,
-  { waiting, maxPods }: DirectOutsideDemand,
+  outside: DirectOutsideDemand,
 ): DirectDemand {
+  const { waiting, maxPods } = outside;
   const all = [...state.values()];
   const pool = all.filter(({ claim }) => claim === undefined);
   const isWaiting = ({ use, registered }: DirectEni) => use === 'free' && registered === true;
-  const isBriefRest = ({ use, isBrief }: DirectEni) => use === 'cooling' && isBrief === true;
-  const used = pool.filter((eni) => (eni.use !== 'free' && !isBriefRest(eni)) || isWaiting(eni)).length;
-  const leased = pool.filter(({ use }) => use === 'leased').length;
-  const heldBack = pool.filter(isWaiting).length;
-  // One that rests briefly serves the next Pod if no other is free: it is one of the warm ones.
-  const brief = pool.filter((eni) => isBriefRest(eni) && isUsable(eni)).length;
+  const spare = pool.filter((eni) => isBriefSpare(eni, outside)).length;
+  const used = pool.filter((eni) => eni.use !== 'free' || isWaiting(eni)).length - spare;
+  const cooling = pool.filter(({ use }) => use === 'cooling').length - spare;
   const free = pool.filter((eni) => eni.use === 'free' && isUsable(eni) && !isWaiting(eni));
-  const bound = used + free.length + brief;
-  const needed = boundByPods(used - heldBack + waiting, leased + waiting, maxPods) + heldBack;
+  const bound = used + free.length + spare;
+  const needed = used - cooling + coolingDemand(cooling, maxPods) + waiting;
   const limit = Math.max(
     0,
     (warm.limit ?? Number.POSITIVE_INFINITY) - (warm.awaited ?? 0) - (all.length - pool.length),
   );
   const ready = Math.min(Math.max(bound - needed, warm.min), warm.max);
   const excess = Math.min(free.length, Math.max(0, bound - limit));
-  const beyondWarm = Math.min(free.length, Math.max(0, bound - needed - warm.max));
+  // What cools beyond the demand is no reason to give a free one back.
+  const beyondWarm = Math.min(free.length, Math.max(0, bound - used - waiting - warm.max));
   const byAge = free.toSorted((a, b) => (a.freedAtMs ?? 0) - (b.freedAtMs ?? 0) || (a.eniId < b.eniId ? -1 : 1));
   return {
     desired: Math.min(needed + ready, limit),

@@ -1,6 +1,7 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import type { Lease } from '../journal/lease.ts';
 import type { DirectSupplyEni } from '../journal/supply.ts';
+import type { ShownPods } from '../pool/brief.ts';
 import {
   adoptDirect,
   adoptDirectCooldowns,
@@ -10,6 +11,8 @@ import {
   type DirectRequest,
   leaseDirect,
   markRegistered,
+  noteShownDirect,
+  proveFailedDirect,
   releaseDirect,
   setOffered,
   tickDirect,
@@ -25,6 +28,11 @@ export class DirectEniPool {
   /** The state now; never changed in place. */
   get state(): DirectPoolState {
     return this.#state;
+  }
+
+  /** Addresses that load balancers may still have as targets; undefined: no controller publishes any. */
+  get registered(): ReadonlySet<string> | undefined {
+    return this.#registered;
   }
 
   /** @see applyDirectSupply */
@@ -68,6 +76,16 @@ export class DirectEniPool {
   setRegistered(ips: ReadonlySet<string> | undefined): void {
     this.#registered = ips;
     this.#state = markRegistered(this.#state, ips ?? NONE);
+  }
+
+  /** @see noteShownDirect */
+  noteShown(shown: ShownPods): void {
+    this.#state = noteShownDirect(this.#state, shown);
+  }
+
+  /** @see proveFailedDirect */
+  proveFailed(podUid: string): void {
+    this.#state = proveFailedDirect(this.#state, podUid);
   }
 
   /** @see setOffered */

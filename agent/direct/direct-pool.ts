@@ -1,7 +1,14 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
 import type { ClaimMark, DirectSupplyEni, EniPrimaryAddress } from '../journal/supply.ts';
-import { isBriefRest } from '../pool/brief.ts';
+import {
+  type BriefMarks,
+  type LeaseEnd,
+  marksOfRest,
+  type ShownPods,
+  withoutContradicted,
+  withProof,
+} from '../pool/brief.ts';
 import { mayCutCooldown } from '../pool/registered.ts';
 
 /** One ENI of the pool of whole ENIs. */
@@ -24,11 +31,7 @@ export type DirectEni = {
   /** End of the cooldown, milliseconds since boot; only while cooling. */
   readonly coolUntilMs?: number;
   readonly freedAtMs?: number;
-  /** When its owner got it; only while leased, and absent where that is not known or it had not rested before. */
-  readonly leasedAtMs?: number;
-  /** Its last owner had it for a moment only: its rest is no demand. Only while cooling. */
-  readonly isBrief?: true;
-};
+} & BriefMarks;
 
 /** The pool: by ENI id, in the order of the supply. Each function returns a new one. */
 export type DirectPoolState = ReadonlyMap<string, DirectEni>;
@@ -104,9 +107,9 @@ export function leaseDirect(
   const candidates = awaitsClaim
     ? ofName.filter(({ claim }) => claim?.uid !== undefined && claim.uid === request.podUid)
     : all.filter(({ claim, registered }) => claim === undefined && registered !== true);
-  const mayForce = (eni: DirectEni): boolean =>
-    (request.mayForce || eni.isBrief === true) && mayCutCooldown(request, eni, request.nowMs);
-  const usable = candidates.filter((eni) => isUsable(eni) && (isCooled(eni, request.nowMs) || mayForce(eni)));
+  const mayForce = (eni: DirectEni): boolean => request.mayForce && mayCutCooldown(request, eni, request.nowMs);
+  const isGivable = (eni: DirectEni): boolean => isCooled(eni, request.nowMs) || isBriefSpare(eni, request);
+  const usable = candidates.filter((eni) => isUsable(eni) && (isGivable(eni) || mayForce(eni)));
   const [best] = usable
     .filter(({ eniId }) => request.present.has(eniId))
     .toSorted(
@@ -118,7 +121,7 @@ export function leaseDirect(
     const missingNics = usable.filter(({ eniId }) => !request.present.has(eniId)).length;
     return { state, result: { kind: 'exhausted', awaitsClaim, missingNics } };
   }
-  const { coolUntilMs: _cool, isBrief, ...rest } = best;
+  const { coolUntilMs: _cool, failedPod: _pod, isBrief, ...rest } = best;
   const isForced = !isCooled(best, request.nowMs);
   const isUnderPressure = isForced && isBrief !== true;
   const since = isUnderPressure ? {} : { leasedAtMs: request.nowMs };
@@ -132,15 +135,20 @@ export function leaseDirect(
  */
 export function releaseDirect(
   state: DirectPoolState,
-  { key, nowMs, cooldownMs }: { readonly key: LeaseKey; readonly nowMs: number; readonly cooldownMs: number },
+  { key, nowMs, cooldownMs, ...pod }: LeaseEnd & { readonly key: LeaseKey; readonly cooldownMs: number },
 ): { readonly state: DirectPoolState; readonly cooldowns: readonly Cooldown[] | undefined } {
   const leased = [...state.values()].find((eni) => eni.leaseKey === key);
   if (leased === undefined) return { state, cooldowns: undefined };
-  const { leaseKey: _key, leasedAtMs, ...rest } = leased;
+  const { leaseKey: _key, leasedAtMs: _since, ...rest } = leased;
   const isCooling = cooldownMs > 0 && leased.claim === undefined;
-  const brief = isBriefRest({ leasedAtMs }, nowMs) ? { isBrief: true as const } : {};
   const freed: DirectEni = isCooling
-    ? { ...rest, ...brief, use: 'cooling', freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs }
+    ? {
+        ...rest,
+        ...marksOfRest(leased, { nowMs, ...pod }),
+        use: 'cooling',
+        freedAtMs: nowMs,
+        coolUntilMs: nowMs + cooldownMs,
+      }
     : { ...rest, use: 'free', freedAtMs: nowMs };
   const [first] = leased.primary;
   if (!isCooling || first === undefined) return { state: settle(withEni(state, freed)), cooldowns: [] };
@@ -160,7 +168,8 @@ export function tickDirect(
   const over = [...state.values()].filter((eni) => eni.use === 'cooling' && isCooled(eni, nowMs));
   if (over.length === 0) return { state, ended: [] };
   const next = new Map(state);
-  for (const { coolUntilMs: _cool, isBrief: _brief, ...eni } of over) next.set(eni.eniId, { ...eni, use: 'free' });
+  for (const { coolUntilMs: _cool, failedPod: _pod, isBrief: _brief, ...eni } of over)
+    next.set(eni.eniId, { ...eni, use: 'free' });
   return { state: settle(next), ended: over.map(({ eniId }) => eniId) };
 }
 
@@ -170,7 +179,7 @@ export function adoptDirect(state: DirectPoolState, leases: readonly Lease[]): D
   for (const lease of leases) {
     if (lease.plugin !== 'direct-eni') continue;
     const known = next.get(lease.eniId) ?? unknownEni(lease);
-    const { coolUntilMs: _cool, isBrief: _brief, ...rest } = known;
+    const { coolUntilMs: _cool, failedPod: _pod, isBrief: _brief, ...rest } = known;
     next.set(lease.eniId, { ...rest, use: 'leased', leaseKey: leaseKey(lease.containerId, lease.ifName) });
   }
   return next;
@@ -213,6 +222,29 @@ export function markRegistered(state: DirectPoolState, ips: ReadonlySet<string>)
       return [eniId, isTarget ? { ...rest, registered: true as const } : rest] as const;
     }),
   );
+}
+
+/** Takes over what the watch of the node's Pods shows: a sandbox whose address a Pod has did not fail. Idempotent. */
+export function noteShownDirect(state: DirectPoolState, shown: ShownPods): DirectPoolState {
+  const ipsOf = ({ primary }: DirectEni) => primary.map(({ ip }) => ip);
+  return new Map([...state].map(([eniId, eni]) => [eniId, withoutContradicted(eni, ipsOf(eni), shown)]));
+}
+
+/** The API server answered that a Pod has no address: the rests after its sandboxes are brief. Idempotent. */
+export function proveFailedDirect(state: DirectPoolState, podUid: string): DirectPoolState {
+  return new Map([...state].map(([eniId, eni]) => [eniId, withProof(eni, podUid)]));
+}
+
+/**
+ * Tells whether an ENI of the pool rests after a sandbox that failed and goes to the next Pod now if no other is free: it
+ * is one of the warm ones.
+ */
+export function isBriefSpare(
+  eni: DirectEni,
+  { nowMs, registered }: { readonly nowMs: number; readonly registered?: ReadonlySet<string> | undefined },
+): boolean {
+  if (eni.isBrief !== true || eni.claim !== undefined || eni.registered === true) return false;
+  return isUsable(eni) && mayCutCooldown({ registered }, eni, nowMs);
 }
 
 /** Tells whether an ENI may be leased now: attached, not offered, not draining, not leased. */

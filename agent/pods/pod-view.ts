@@ -23,6 +23,8 @@ export type PodView = {
   find(namespace: string, name: string): PodRecord | undefined;
   /** True while the API server answers: the content is up to date. */
   isFresh(): boolean;
+  /** Milliseconds since the last answer or event of the API server; infinite when there was none. */
+  silenceMs(): number;
   /** Calls the listener whenever a Pod is added, deleted or changed. Returns the function that unsubscribes. */
   subscribe(listener: () => void): () => void;
   close(): void;
@@ -45,11 +47,13 @@ export function openPodView({ nodeName, ...options }: PodViewOptions): PodView {
     pageSize: PAGE_SIZE,
     decode: podRecordOf,
   });
+  const silenceMs = (): number => options.clock.monotonicMs() - informer.lastContactMs;
   runInBackground('following the Pods of the node', informer.start(closing.signal));
   return {
     pods: () => informer.values(),
     find: (namespace, name) => informer.get(`${namespace}/${name}`),
-    isFresh: () => informer.isSynced && options.clock.monotonicMs() - informer.lastContactMs < FRESH_MS,
+    isFresh: () => informer.isSynced && silenceMs() < FRESH_MS,
+    silenceMs,
     subscribe: (listener) => informer.subscribe(listener),
     close: () => closing.abort('closed'),
   };

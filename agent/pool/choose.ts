@@ -37,6 +37,15 @@ export function chooseAddresses(state: PoolState, request: LeaseRequest, mayForc
   return best;
 }
 
+/**
+ * Tells whether an address rests after a sandbox that failed and goes to the next Pod now if no other is free: it is one
+ * of the warm ones.
+ */
+export function isBriefSpare(state: PoolState, address: PoolAddress, nowMs: number): boolean {
+  if (address.isBrief !== true || state.enis.get(address.eniId)?.serves !== true) return false;
+  return isGivable(state, address) && mayCutCooldown(state, address, nowMs);
+}
+
 /** Tells whether a cooldown is over, or there is none. */
 export function isCooled(address: PoolAddress, nowMs: number): boolean {
   return address.coolUntilMs === undefined || address.coolUntilMs <= nowMs;
@@ -56,12 +65,17 @@ function groupCandidates(state: PoolState, request: LeaseRequest, mayForce: bool
 }
 
 function isCandidate(state: PoolState, address: PoolAddress, request: LeaseRequest, mayForce: boolean): boolean {
-  if (address.claim !== undefined || isHeldBack(state, address)) return false;
-  if (address.supplyState !== 'assigned' || address.offered || !request.families.includes(address.family)) return false;
+  if (!isGivable(state, address) || !request.families.includes(address.family)) return false;
   if (address.state === 'free') return true;
   if (address.state !== 'cooling') return false;
-  const mayCut = mayForce || address.isBrief === true;
-  return isCooled(address, request.nowMs) || (mayCut && mayCutCooldown(state, address, request.nowMs));
+  if (isCooled(address, request.nowMs) || isBriefSpare(state, address, request.nowMs)) return true;
+  return mayForce && mayCutCooldown(state, address, request.nowMs);
+}
+
+/** Tells whether nothing but its owner or its rest keeps an address from the next Pod. */
+function isGivable(state: PoolState, address: PoolAddress): boolean {
+  const { claim, supplyState, offered } = address;
+  return claim === undefined && supplyState === 'assigned' && !offered && !isHeldBack(state, address);
 }
 
 function chooseOnEni(group: EniGroup, request: LeaseRequest): EniChoice | undefined {

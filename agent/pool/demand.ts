@@ -1,6 +1,7 @@
 import type { Family } from '../journal/lease.ts';
 import type { WarmTargets } from '../journal/supply.ts';
-import { boundByPods } from './brief.ts';
+import { coolingDemand } from './brief.ts';
+import { isBriefSpare } from './choose.ts';
 import type { PoolAddress, PoolDemand, PoolState } from './pool-state.ts';
 import { isHeldBack } from './registered.ts';
 
@@ -12,15 +13,19 @@ export type OutsideDemand = {
   readonly floor: number;
   /** Allocatable Pods of the Node; absent while it was not read. */
   readonly maxPods?: number | undefined;
+  /** Milliseconds since boot; absent: where load balancers count, no rest is taken to be old enough to end early. */
+  readonly nowMs?: number;
 };
 
 const NO_OUTSIDE_DEMAND: OutsideDemand = { waiting: 0, floor: 0 };
 
 /**
  * Computes how many addresses the node should have and which it could release. Cooling addresses count as used, or a
- * node that restarts many Pods would run out, as far as the node can run so many Pods; those with a brief rest do not; so do those that load balancers still have as targets. Counts IPv4 addresses, or IPv6 where there are no others: an IPv6 partner
- * comes and goes with its IPv4 address. Free addresses of a draining ENI do not count. Static addresses are left out,
- * and the part of the limit that they use is not available to the pool.
+ * node that restarts many Pods would run out; as demand they count up to the number of Pods that the node can run. One
+ * whose sandbox failed counts as free while it can be given. Addresses that load balancers still have as targets count
+ * as used. Counts IPv4 addresses, or IPv6 where there are no others: an IPv6 partner comes and goes with its IPv4
+ * address. Free addresses of a draining ENI do not count. Static addresses are left out, and the part of the limit that
+ * they use is not available to the pool.
  */
 export function demand(state: PoolState, warm: WarmTargets, outside?: OutsideDemand): PoolDemand {
   const { desired, used, bound, surplus } = demandInUnits(state, warm, outside);
@@ -34,7 +39,7 @@ export function demand(state: PoolState, warm: WarmTargets, outside?: OutsideDem
 export function demandInUnits(
   state: PoolState,
   warm: WarmTargets,
-  { waiting, floor, maxPods }: OutsideDemand = NO_OUTSIDE_DEMAND,
+  { waiting, floor, maxPods, nowMs = 0 }: OutsideDemand = NO_OUTSIDE_DEMAND,
 ): Omit<PoolDemand, 'surplus'> & {
   readonly surplus: readonly (readonly PoolAddress[])[];
   readonly excess: number;
@@ -42,19 +47,17 @@ export function demandInUnits(
   const all = [...state.addresses.values()];
   const family = countedFamily(state);
   const counted = all.filter((address) => address.family === family && address.claim === undefined);
-  const used = counted.filter((address) => isUsed(state, address)).length;
-  const leased = counted.filter((address) => address.state === 'leased').length;
-  const heldBack = counted.filter((address) => address.state === 'free' && isHeldBack(state, address)).length;
-  const brief = counted.filter((address) => isBriefSpare(state, address)).length;
+  const spare = counted.filter((address) => isBriefSpare(state, address, nowMs)).length;
+  const used = counted.filter((address) => isOccupied(state, address)).length - spare;
+  const cooling = counted.filter((address) => address.state === 'cooling').length - spare;
   const free = counted.filter((address) => isFree(state, address) && state.enis.get(address.eniId)?.serves === true);
-  const bound = used + free.length + brief;
-  // No Pod that this node can run gets one that is held back.
-  const wanted = boundByPods(used - heldBack + waiting, leased + waiting, maxPods) + heldBack;
-  const needed = Math.max(wanted, floor);
+  const bound = used + free.length + spare;
+  const needed = Math.max(used - cooling + coolingDemand(cooling, maxPods) + waiting, floor);
   const limit = Math.max(0, (warm.limit ?? Number.POSITIVE_INFINITY) - (warm.keptPlaces ?? 0));
   const ready = Math.min(Math.max(bound - needed, warm.min), warm.max);
   const excess = Math.min(free.length, Math.max(0, bound - limit));
-  const beyondWarm = Math.min(free.length, Math.max(0, bound - needed - warm.max));
+  // What cools beyond the demand is no reason to give a free one back.
+  const beyondWarm = Math.min(free.length, Math.max(0, bound - Math.max(used + waiting, floor) - warm.max));
   return {
     desired: Math.min(needed + ready, limit),
     used,
@@ -79,7 +82,7 @@ function emptiestFirst(state: PoolState, free: readonly PoolAddress[]): readonly
   for (const address of state.addresses.values()) {
     const { eniId, claim } = address;
     // An ENI is also in use by the static addresses on it.
-    if (isUsed(state, address) || claim !== undefined) users.set(eniId, (users.get(eniId) ?? 0) + 1);
+    if (isOccupied(state, address) || claim !== undefined) users.set(eniId, (users.get(eniId) ?? 0) + 1);
   }
   const usersOf = (address: PoolAddress) => users.get(address.eniId) ?? 0;
   const left = new Map<string, number>();
@@ -104,14 +107,9 @@ function withPartners(state: PoolState, candidates: readonly PoolAddress[]): rea
   });
 }
 
-function isUsed(state: PoolState, address: PoolAddress): boolean {
-  const { state: use, isBrief } = address;
-  return use === 'leased' || (use === 'cooling' && isBrief !== true) || (use === 'free' && isHeldBack(state, address));
-}
-
-/** Tells whether an address rests only briefly and serves the next Pod if no other is free: it is one of the warm ones. */
-function isBriefSpare(state: PoolState, { isBrief, supplyState, eniId }: PoolAddress): boolean {
-  return isBrief === true && supplyState === 'assigned' && state.enis.get(eniId)?.serves === true;
+function isOccupied(state: PoolState, address: PoolAddress): boolean {
+  const { state: use } = address;
+  return use === 'leased' || use === 'cooling' || (use === 'free' && isHeldBack(state, address));
 }
 
 /** Tells whether an address is free and may be given to a Pod or given back. */

@@ -2,6 +2,7 @@ import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import type { Lease } from '../journal/lease.ts';
 import type { Supply, WarmTargets } from '../journal/supply.ts';
 import { applySupply } from './apply-supply.ts';
+import type { ShownPods } from './brief.ts';
 import { demand, type OutsideDemand } from './demand.ts';
 import { leaseStatic, type StaticLeaseRequest, type StaticLeaseResult } from './lease-static.ts';
 import {
@@ -11,6 +12,8 @@ import {
   counts,
   forceCool,
   lease,
+  noteShown,
+  proveFailed,
   release,
   restore,
   setRegistered,
@@ -99,6 +102,16 @@ export class IpPool {
   /** @see setStrangers */
   setStrangers(ips: ReadonlySet<string>): void {
     this.#apply(setStrangers(this.#state, ips));
+  }
+
+  /** @see noteShown */
+  noteShown(shown: ShownPods): void {
+    this.#apply(noteShown(this.#state, shown));
+  }
+
+  /** @see proveFailed */
+  proveFailed(podUid: string): void {
+    this.#apply(proveFailed(this.#state, podUid));
   }
 
   /** @see restore */

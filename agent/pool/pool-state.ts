@@ -1,6 +1,7 @@
 import type { Cooldown } from '../journal/journal-content.ts';
 import type { Family, LeaseKey } from '../journal/lease.ts';
 import type { ClaimMark } from '../journal/supply.ts';
+import type { BriefMarks } from './brief.ts';
 
 /**
  * State of an address in the supply. `assigned`: it serves; `releasing`: ipamd is taking it back; `missing`: the supply
@@ -61,11 +62,7 @@ export type PoolAddress = {
   readonly cooldownMs?: number;
   /** When its last owner released it; absent when it was never leased. */
   readonly freedAtMs?: number;
-  /** When its owner got it; only while leased, and absent where that is not known or it had not rested before. */
-  readonly leasedAtMs?: number;
-  /** Its last owner had it for a moment only: its rest is no demand. Only while cooling. */
-  readonly isBrief?: true;
-};
+} & BriefMarks;
 
 /** An ENI of the pool. */
 export type PoolEni = {
@@ -180,11 +177,11 @@ export type PoolDemand = {
   /** Desired number of addresses: in use + cooling + warm, within the limit. */
   readonly desired: number;
   /**
-   * In use + cooling + still registered with load balancers, without static addresses and brief rests; the same holds for
-   * all that follows.
+   * In use + cooling + still registered with load balancers, without static addresses, and without those of failed
+   * sandboxes that can be given; the same holds for all that follows.
    */
   readonly used: number;
-  /** Assigned now, without withdrawn ones; brief rests count. */
+  /** Assigned now, without withdrawn ones; those of failed sandboxes count. */
   readonly bound: number;
   /** Free addresses beyond the warm maximum, in the order of release: emptiest ENI first. */
   readonly surplus: readonly PoolAddress[];

@@ -1,6 +1,6 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
-import { isBriefRest } from './brief.ts';
+import { type LeaseEnd, marksOfRest, type ShownPods, withoutContradicted, withProof } from './brief.ts';
 import { chooseAddresses, isCooled } from './choose.ts';
 import type {
   AdoptConflict,
@@ -68,7 +68,7 @@ function leaseWith(state: PoolState, request: LeaseRequest, mayForce: boolean): 
  */
 export function release(
   state: PoolState,
-  { key, nowMs, cooldownMs }: { readonly key: LeaseKey; readonly nowMs: number; readonly cooldownMs: number },
+  { key, nowMs, cooldownMs, ...pod }: LeaseEnd & { readonly key: LeaseKey; readonly cooldownMs: number },
 ): Step<ReleaseResult> {
   const leasedIps = state.leases.get(key);
   if (leasedIps === undefined) return { state, result: { kind: 'unknown' } };
@@ -76,7 +76,10 @@ export function release(
   leases.delete(key);
   const freed = leasedIps
     .flatMap((ip) => state.addresses.get(ip) ?? [])
-    .map((address) => asCooling(address, { freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs, cooldownMs }));
+    .map((address) => {
+      const cooling = { freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs, cooldownMs };
+      return asCooling(address, { ...cooling, ...marksOfRest(address, { nowMs, ...pod }) });
+    });
   const cools = (address: PoolAddress): boolean => cooldownMs > 0 && !isListedAsStatic(address);
   const released: PoolState = { ...state, addresses: withAddresses(state, freed), leases };
   return {
@@ -218,6 +221,24 @@ export function setStrangers(state: PoolState, ips: ReadonlySet<string>): Step<v
   return { state: ips.size === 0 ? rest : { ...rest, strangers: ips }, result: undefined };
 }
 
+/** Takes over what the watch of the node's Pods shows: a sandbox whose address a Pod has did not fail. Idempotent. */
+export function noteShown(state: PoolState, shown: ShownPods): Step<void> {
+  const next = [...state.addresses.values()].map((address) => withoutContradicted(address, [address.ip], shown));
+  return replaceChanged(state, next);
+}
+
+/** The API server answered that a Pod has no address: the rests after its sandboxes are brief. Idempotent. */
+export function proveFailed(state: PoolState, podUid: string): Step<void> {
+  const next = [...state.addresses.values()].map((address) => withProof(address, podUid));
+  return replaceChanged(state, next);
+}
+
+function replaceChanged(state: PoolState, all: readonly PoolAddress[]): Step<void> {
+  const changed = all.filter((address) => state.addresses.get(address.ip) !== address);
+  const isSame = changed.length === 0;
+  return { state: isSame ? state : { ...state, addresses: withAddresses(state, changed) }, result: undefined };
+}
+
 /** Returns offered addresses to use, once the offer was removed from the object that ipamd reads. Idempotent. */
 export function restore(state: PoolState, ips: readonly string[]): Step<readonly PoolAddress[]> {
   const restored = ips
@@ -249,7 +270,7 @@ export function counts(state: PoolState): PoolCounts {
 export function settle(address: PoolAddress): PoolAddress | undefined {
   if (address.supplyState === 'missing') return undefined;
   const { leaseKey: _owner, coolUntilMs: _until, cooldownMs: _length, next: _next, ...known } = address;
-  const { leasedAtMs: _since, isBrief: _brief, ...rest } = known;
+  const { leasedAtMs: _since, failedPod: _pod, isBrief: _brief, ...rest } = known;
   const isOut = address.offered || address.supplyState === 'releasing';
   return { ...rest, state: isOut ? 'withdrawn' : address.claim === undefined ? 'free' : 'kept' };
 }
@@ -261,19 +282,19 @@ export function isIdle({ state }: PoolAddress): boolean {
 
 /** Returns the address as leased to a key. */
 export function asLeased(address: PoolAddress, key: LeaseKey): PoolAddress {
-  const { coolUntilMs: _until, cooldownMs: _length, leasedAtMs: _since, isBrief: _brief, ...rest } = address;
+  const { coolUntilMs: _until, cooldownMs: _length, ...known } = address;
+  const { leasedAtMs: _since, failedPod: _pod, isBrief: _brief, ...rest } = known;
   return { ...rest, state: 'leased', offered: false, leaseKey: key };
 }
 
-type Cooling = Required<Pick<PoolAddress, 'freedAtMs' | 'coolUntilMs' | 'cooldownMs'>>;
+type Cooling = Required<Pick<PoolAddress, 'freedAtMs' | 'coolUntilMs' | 'cooldownMs'>> & ReturnType<typeof marksOfRest>;
 
 /** Returns the address as cooling; one that the supply moved while it was leased changes to its new ENI now. */
 function asCooling(address: PoolAddress, cooling: Cooling): PoolAddress {
-  const { leaseKey: _owner, next, leasedAtMs, isBrief: _brief, ...rest } = address;
-  const rested = { ...cooling, ...(isBriefRest({ leasedAtMs }, cooling.freedAtMs) ? { isBrief: true as const } : {}) };
-  if (next === undefined) return { ...rest, ...rested, state: 'cooling' };
+  const { leaseKey: _owner, next, leasedAtMs: _since, failedPod: _pod, isBrief: _brief, ...rest } = address;
+  if (next === undefined) return { ...rest, ...cooling, state: 'cooling' };
   const { claim: _claim, ...elsewhere } = rest;
-  return { ...elsewhere, ...next, ...rested, state: 'cooling' };
+  return { ...elsewhere, ...next, ...cooling, state: 'cooling' };
 }
 
 function nextEntry(known: PoolAddress | undefined): Pick<PoolAddress, 'next'> {

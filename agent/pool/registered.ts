@@ -21,7 +21,7 @@ export function isHeldBack(state: PoolState, address: Pick<PoolAddress, 'ip' | '
 
 /** Tells whether a cooling address may be taken before its time, as far as load balancers are concerned. */
 export function mayCutCooldown(
-  { registered }: Pick<PoolState, 'registered'>,
+  { registered }: { readonly registered?: ReadonlySet<string> | undefined },
   { freedAtMs }: Pick<PoolAddress, 'freedAtMs'>,
   nowMs: number,
 ): boolean {

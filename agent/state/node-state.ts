@@ -13,7 +13,9 @@ import { formerBlocks, isPodCidrId, podCidrSupply, usableBlocks } from '../pod-c
 import type { OccupiedNetwork } from '../pod-cidr/refuse-pod-cidrs.ts';
 import type { WaitingAdd } from '../pods/count-waiting.ts';
 import { type NetworkModeLookup, NO_NETWORK_MODE_LOOKUP } from '../pods/network-mode-lookup.ts';
+import { NO_POD_FINDINGS, type PodFindings } from '../pods/pod-findings.ts';
 import { NO_STATIC_IP_LOOKUP, type StaticIpLookup } from '../pods/static-ip-lookup.ts';
+import { awaitsProof, type PodFinding, type ShownPods } from '../pool/brief.ts';
 import { IpPool } from '../pool/ip-pool.ts';
 import {
   heldBack,
@@ -114,6 +116,8 @@ export class NodeState {
   staticIpLookup: StaticIpLookup = NO_STATIC_IP_LOOKUP;
   /** Looks up how a Pod is connected to the VPC. */
   networkModeLookup: NetworkModeLookup = NO_NETWORK_MODE_LOOKUP;
+  /** Looks at the Pods of leases that end. */
+  podFindings: PodFindings = NO_POD_FINDINGS;
   /** Runs a repair pass that begins after this call. */
   runPass: (cause: string) => Promise<unknown> = async () => undefined;
   /** Requests a repair pass soon. */
@@ -272,11 +276,32 @@ export class NodeState {
   }
 
   /** Returns what a lease holds to its pool. Returns the cooldowns to record. Idempotent. */
-  release(lease: Lease, times: { readonly nowMs: number; readonly cooldownMs: number }): readonly Cooldown[] {
-    const key = keyOf(lease);
-    if (lease.plugin === 'direct-eni') return this.direct.release({ key, ...times }) ?? [];
-    const released = this.#poolOf(lease).release({ key, ...times });
+  release(
+    lease: Lease,
+    end: { readonly nowMs: number; readonly cooldownMs: number; readonly finding?: PodFinding },
+  ): readonly Cooldown[] {
+    const request = { key: keyOf(lease), podUid: lease.podUid, ...end };
+    if (lease.plugin === 'direct-eni') return this.direct.release(request) ?? [];
+    const released = this.#poolOf(lease).release(request);
     return released.kind === 'released' ? released.cooldowns : [];
+  }
+
+  /** Tells whether it depends on the API server what the rests after the sandboxes of a Pod are. */
+  awaitsProof(podUid: string): boolean {
+    const all = [this.pool.state.addresses, this.bridgePool.state.addresses, this.direct.state];
+    return all.some((one) => one.values().some((marks) => awaitsProof(marks, podUid)));
+  }
+
+  /** Takes over what the watch of the node's Pods shows. Idempotent. */
+  acceptShown(shown: ShownPods): void {
+    for (const pool of [this.pool, this.bridgePool, this.direct]) pool.noteShown(shown);
+  }
+
+  /** The API server answered that a Pod has no address, so that its sandboxes failed. Idempotent. */
+  acceptFailed(podUid: string): void {
+    for (const pool of [this.pool, this.bridgePool, this.direct]) pool.proveFailed(podUid);
+    this.changed.notify();
+    this.demandChanged.notify();
   }
 
   /** Makes the lease the owner of its addresses, or its ENI, again: its end could not be recorded. */

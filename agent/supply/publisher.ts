@@ -191,6 +191,8 @@ class Publisher {
       warm: direct.warm(),
       waiting: direct.waiting(),
       maxPods: outside().maxPods,
+      nowMs: clock.bootMs(),
+      registered: direct.pool.registered,
       isCurrent: isInForce(pool.state, observed, life),
       isIntervalOver: clock.bootMs() >= nextMs,
     });

@@ -30,12 +30,6 @@ const scenes = openScenes(test, [
     nodes: [{ name: 'n1', enis: [{ eniId: 'eni-1', ips: 3 }] }],
     agentFlags: { 'ip-cooldown': '1h' },
   },
-  {
-    key: 'four addresses',
-    ruleMode: 'compact',
-    nodes: [{ name: 'n1', enis: [{ eniId: 'eni-1', ips: 4 }] }],
-    agentFlags: { 'ip-cooldown': '1h', 'force-reuse-after': '2m', 'add-wait': '2m' },
-  },
 ]);
 
 function addMany(node: SceneNode, count: number): Promise<readonly AttachedPod[]> {
@@ -100,19 +94,6 @@ shortTest.serial(
     await node.delete(first, second, third);
   },
 );
-
-shortTest.serial('cooldown: a sandbox that fails after our ADD keeps no address from the next one', async (t) => {
-  const { node } = scenes.get('four addresses');
-  const lives = await node.addPod();
-  // As the runtime does when the next plugin of the chain fails; kubelet makes another sandbox.
-  for (let round = 0; round < 7; round++) {
-    const pod = await node.addPod();
-    t.not(pod.ip, lives.ip);
-    await node.delete(pod);
-  }
-  await node.delete(lives);
-  await scenes.verify(t, 'four addresses');
-});
 
 shortTest.serial('cooldown: survives a restart of the agent', async (t) => {
   const { node, vpc } = scenes.get('three addresses');

@@ -249,8 +249,7 @@ function add(world: World, { planted }: Setting, pod: number): Move<World> | und
   const key = podKey(pod);
   const usable =
     planted === 'withdrawn-not-honoured' ? restore(agent.pool, [...agent.pool.addresses.keys()]).state : agent.pool;
-  const { state: given, result } = lease(usable, { key, families: [4], nowMs });
-  const pool = withPodsThatLive(given);
+  const { state: pool, result } = lease(usable, { key, families: [4], nowMs });
   if (result.kind === 'exhausted') return undefined;
   const { addresses } = result;
   const leases = new Map(agent.journal.leases).set(key, leaseOf(key, addresses));
@@ -258,12 +257,6 @@ function add(world: World, { planted }: Setting, pod: number): Move<World> | und
   for (const { ip } of addresses) cooldowns.delete(ip);
   const next = withAgent(world, { pool, journal: { ...agent.journal, leases, cooldowns } });
   return { label: `pod${pod}: ADD gives ${addresses.map(({ ip }) => ip).join(' ')}`, next, isFair: true };
-}
-
-/** Pods of the model live for long, however short its steps: their addresses rest as those do that had traffic. */
-function withPodsThatLive(pool: PoolState): PoolState {
-  const addresses = [...pool.addresses].map(([ip, { leasedAtMs: _since, ...address }]) => [ip, address] as const);
-  return { ...pool, addresses: new Map(addresses) };
 }
 
 /** The journal's entry of a sandbox that has these addresses. */

@@ -31,6 +31,8 @@ export type RunPodOptions = {
   readonly isOffline?: boolean;
   readonly marks?: PodMarks;
   readonly plugin?: CallOptions['plugin'];
+  /** So many sandboxes fail after our ADD, as by the next plugin of the chain; DEL comes at once. */
+  readonly failures?: number;
 };
 
 const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
@@ -108,10 +110,16 @@ export class SystemNode implements SystemMember {
   async runPod(name: string, options: RunPodOptions = {}): Promise<SystemPod> {
     if (options.isOffline !== true) await this.#cluster.addPod(name, this.name, options.marks);
     const object = await this.#cluster.admin.get(PODS, { namespace: POD_NAMESPACE, name });
-    const { waitMs = POD_WAIT_MS } = options;
+    const { waitMs = POD_WAIT_MS, failures = 0 } = options;
     let last = '';
+    let tries = 0;
     const uid = object?.metadata.uid;
-    const pod = await waitUntil(() => this.#tryPod(name, uid, options, (text) => (last = text)), {
+    const tryOnce = async (): Promise<SystemPod | undefined> => {
+      const made = await this.#tryPod(name, uid, options, (text) => (last = text));
+      if (made === undefined || tries++ >= failures) return made;
+      return await this.#endSandbox(made.sandbox);
+    };
+    const pod = await waitUntil(tryOnce, {
       what: `network of Pod ${name} on ${this.name}`,
       timeoutMs: waitMs,
       everyMs: 200,
@@ -138,11 +146,14 @@ export class SystemNode implements SystemMember {
       return { name, sandbox, ip, ...(plugin === undefined ? {} : { plugin }) };
     } catch (error) {
       tell(String(error));
-      await this.scene.delete(sandbox).catch(() => undefined);
-      this.cri.removeSandbox(sandbox.containerId);
-      await sandbox.netns.close();
-      return undefined;
+      return await this.#endSandbox(sandbox);
     }
+  }
+
+  async #endSandbox(sandbox: SystemPod['sandbox']): Promise<undefined> {
+    await this.scene.delete(sandbox).catch(() => undefined);
+    this.cri.removeSandbox(sandbox.containerId);
+    await sandbox.netns.close();
   }
 
   /** Takes a Pod away: its network, its sandbox, its object. @throws Error with the answer when DEL fails */

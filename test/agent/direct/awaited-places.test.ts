@@ -49,7 +49,7 @@ for (const { title, status, awaited, surplus, desired, limit } of [
     t.is(supply?.warm.awaited, awaited);
     t.is(supply?.warm.limit, limit, 'kubelet is told of as many as before');
     if (supply === undefined) return;
-    const demand = directDemand(applyDirectSupply(new Map(), supply.enis), supply.warm, { waiting: 0 });
+    const demand = directDemand(applyDirectSupply(new Map(), supply.enis), supply.warm, { waiting: 0, nowMs: 0 });
     t.deepEqual(
       demand.surplus.map(({ eniId }) => eniId),
       surplus,

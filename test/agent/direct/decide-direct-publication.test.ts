@@ -30,7 +30,7 @@ function decide(enis: readonly DirectEni[], more: Partial<DirectPublicationInput
       enis: new Map(enis.map(({ eniId, assignmentId }) => [eniId, { assignmentId, isLeaving: false }])),
     },
     warm: { min: 1, max: 1, limit: 4 },
-    ...{ waiting: 0, isCurrent: true, mayOffer: true, isIntervalOver: true },
+    ...{ waiting: 0, nowMs: 0, isCurrent: true, mayOffer: true, isIntervalOver: true },
     ...more,
   });
 }

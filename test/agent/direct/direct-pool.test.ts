@@ -8,6 +8,8 @@ import {
   type DirectRequest,
   leaseDirect,
   markRegistered,
+  noteShownDirect,
+  proveFailedDirect,
   releaseDirect,
   setOffered,
   tickDirect,
@@ -73,7 +75,7 @@ test('markRegistered: one that a load balancer has goes to the Pod of its claim 
   const all = poolOf(eniOf('eni-1'), eniOf('eni-2'));
   const marked = markRegistered(all, new Set(['10.0.0.1']));
   t.is(leasedBy(marked, requestOf('web')), 'eni-2');
-  t.like(directDemand(marked, { min: 1, max: 1 }, { waiting: 0 }), { desired: 2, bound: 2, surplus: [] });
+  t.like(directDemand(marked, { min: 1, max: 1 }, { waiting: 0, nowMs: 0 }), { desired: 2, bound: 2, surplus: [] });
   t.is(leasedBy(markRegistered(marked, new Set()), requestOf('web')), 'eni-1');
   const own = markRegistered(poolOf(eniOf('eni-1', { claim: { ...web } })), new Set(['10.0.0.1']));
   t.is(leasedBy(own, requestOf('web')), 'eni-1');
@@ -112,17 +114,44 @@ test('directDemand: an ENI whose sandbox failed at once rests, is no demand, and
     const key = `web${nowMs}`;
     const { state, result } = leaseDirect(pool, requestOf(key, { nowMs }));
     t.like(result, { kind: 'leased', isForced: nowMs > 0, isUnderPressure: false });
-    pool = releaseDirect(state, { key: `${key}/eth0`, nowMs: nowMs + 1_000, cooldownMs: 120_000 }).state;
-    t.like(directDemand(pool, { min: 1, max: 1 }, { waiting: 1 }), { desired: 2, bound: 1 });
+    const end = { nowMs: nowMs + 1_000, cooldownMs: 120_000, podUid: 'uid-web', finding: 'another' } as const;
+    pool = releaseDirect(state, { key: `${key}/eth0`, ...end }).state;
+    t.like(directDemand(pool, { min: 1, max: 1 }, { waiting: 1, nowMs: nowMs + 1_000 }), { desired: 2, bound: 1 });
   }
   t.is(pool.get('eni-1')?.use, 'cooling');
   const registered = new Set(['10.0.0.1']);
+  const warm = { min: 0, max: 1 };
   t.is(
     leasedBy(pool, requestOf('db', { nowMs: 60_000, registered })),
     undefined,
     'a controller may be about to publish',
   );
+  t.like(directDemand(pool, warm, { waiting: 1, nowMs: 60_000, registered }), { desired: 2, bound: 1 });
+  t.is(leasedBy(pool, requestOf('db', { nowMs: 75_000, registered })), 'eni-1');
+  t.like(directDemand(pool, warm, { waiting: 1, nowMs: 75_000, registered }), { desired: 1, bound: 1 });
+  const published = markRegistered(pool, registered);
+  t.like(directDemand(published, warm, { waiting: 1, nowMs: 75_000, registered }), { desired: 2, bound: 1 });
+  const offered = setOffered(pool, [{ eniId: 'eni-1', assignmentId: 'att-eni-1' }], true);
+  t.like(directDemand(offered, warm, { waiting: 1, nowMs: 75_000 }), { desired: 2, bound: 1 });
 });
+
+for (const [what, shown, uid, desired] of [
+  ['is no demand once the API server answered', { ips: new Set<string>(), uids: new Set(['uid-web']) }, 'uid-web', 1],
+  ['is demand when it answered for another Pod', { ips: new Set<string>(), uids: new Set(['uid-web']) }, 'uid-db', 2],
+  ['is demand when the Pod is gone', { ips: new Set<string>(), uids: new Set<string>() }, 'uid-web', 2],
+  ['is demand when a Pod has the address', { ips: new Set(['10.0.0.1']), uids: new Set(['uid-web']) }, 'uid-web', 2],
+] as const)
+  test(`directDemand: the rest after a sandbox that ended late ${what}`, (t) => {
+    const { state } = leaseDirect(poolOf(eniOf('eni-1')), requestOf('web'));
+    const end = { nowMs: 31_000, cooldownMs: 120_000, podUid: 'uid-web', finding: 'none-yet' } as const;
+    const rests = releaseDirect(state, { key: 'web/eth0', ...end }).state;
+    const desiredOf = (pool: DirectPoolState) =>
+      directDemand(pool, { min: 0, max: 0 }, { waiting: 1, nowMs: 31_000 }).desired;
+    t.is(desiredOf(rests), 2);
+    t.is(desiredOf(proveFailedDirect(noteShownDirect(rests, shown), uid)), desired);
+    const early = releaseDirect(noteShownDirect(state, shown), { key: 'web/eth0', ...end, nowMs: 2_000 }).state;
+    t.is(desiredOf(early), shown.ips.size > 0 ? 2 : 1, 'where it was over at once');
+  });
 
 test('directDemand: what cools counts as far as the node can run Pods', (t) => {
   const enis = ['eni-1', 'eni-2', 'eni-3', 'eni-4'].map((eniId) => eniOf(eniId));
@@ -132,9 +161,9 @@ test('directDemand: what cools counts as far as the node can run Pods', (t) => {
   for (const name of ['a', 'b', 'c'])
     pool = releaseDirect(pool, { key: `${name}/eth0`, nowMs: 9_000, cooldownMs: 120_000 }).state;
   const warm = { min: 1, max: 1 };
-  t.is(directDemand(pool, warm, { waiting: 1 }).desired, 6);
-  t.is(directDemand(pool, warm, { waiting: 1, maxPods: 3 }).desired, 4);
-  t.is(directDemand(pool, warm, { waiting: 5, maxPods: 3 }).desired, 7, 'Pods that are there count');
+  t.is(directDemand(pool, warm, { waiting: 1, nowMs: 9_000 }).desired, 6);
+  t.is(directDemand(pool, warm, { waiting: 1, maxPods: 2, nowMs: 9_000 }).desired, 5);
+  t.is(directDemand(pool, warm, { waiting: 5, maxPods: 2, nowMs: 9_000 }).desired, 9, 'Pods that are there count');
 });
 
 test('applyDirectSupply: keeps what a Pod has, named or not, and forgets it with the lease', (t) => {

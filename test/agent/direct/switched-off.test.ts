@@ -83,7 +83,7 @@ function inputOf({ direct, supply }: NodeState): DirectPublicationInput {
     offers: [],
     observed: { desired: 2, releasable: [], enis },
     warm: supply?.direct?.warm,
-    ...{ waiting: 0, isCurrent: true, mayOffer: true, isIntervalOver: true },
+    ...{ nowMs: 0, waiting: 0, isCurrent: true, mayOffer: true, isIntervalOver: true },
   };
 }
 

@@ -4,22 +4,30 @@ import { detach } from '../../../agent/attachment/detach.ts';
 import { endCooldowns } from '../../../agent/attachment/end-cooldowns.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { sumMetric } from '../../../agent/ops/sum-metrics.ts';
+import type { PodFinding } from '../../../agent/pool/brief.ts';
 import { addOf, createTestNode, PATIENT, type TestNode } from './fixtures.ts';
 
 const WARM = { min: 5, max: 5 };
-const ONE_WAITS = { waiting: 1, floor: 0 };
 
-function nodeOf(t: ExecutionContext, ipCount: number) {
+type BriefNode = ReturnType<typeof nodeOf>;
+
+/** A node whose API server shows this of every Pod. */
+function nodeOf(t: ExecutionContext, ipCount: number, finding: PodFinding = 'none') {
   const node = createTestNode(ipCount);
   t.teardown(() => node.close());
   const metrics = createMetrics({ processMetrics: false });
   const cutShort = async () => sumMetric(await metrics.registry.getMetricsAsJSON(), 'tke_eni_forced_reuse_total');
-  return { ...node, deps: { ...node.deps, metrics }, cutShort };
+  const asked: string[] = [];
+  node.state.podFindings = { of: () => finding, ask: ({ podUid }) => void asked.push(podUid) };
+  return { ...node, deps: { ...node.deps, metrics }, cutShort, asked };
 }
+
+/** The n-th sandbox of a Pod. */
+const sandboxOf = (n: number) => addOf(n, { podName: 'p', podUid: 'uid-p' });
 
 /** Gives a sandbox an address and ends it `livedMs` later; kubelet makes the next one 2 s after that. */
 async function runOnce({ deps, clock }: TestNode, n: number, livedMs: number): Promise<string | undefined> {
-  const outcome = await attach(deps, addOf(n), PATIENT);
+  const outcome = await attach(deps, sandboxOf(n), PATIENT);
   clock.advance(livedMs);
   await detach(deps, { containerId: `c${n}`, ifName: 'eth0' });
   clock.advance(2_000);
@@ -27,32 +35,116 @@ async function runOnce({ deps, clock }: TestNode, n: number, livedMs: number): P
   return outcome.kind === 'attached' ? outcome.lease.addresses[0]?.ip : outcome.kind;
 }
 
-test('a Pod whose sandboxes fail after our ADD collects no addresses, and each try gets one', async (t) => {
-  const node = nodeOf(t, 6);
-  for (let n = 0; n < 17; n++) {
-    t.regex((await runOnce(node, n, 1_000)) ?? 'nothing', /^10\.0\.0\.1\d$/);
-    t.is(node.state.pool.demand(WARM, ONE_WAITS).desired, 6);
+function desiredOf({ state, clock }: BriefNode, outside: { waiting?: number; maxPods?: number; floor?: number } = {}) {
+  return state.pool.demand(WARM, { waiting: 1, floor: 0, nowMs: clock.bootMs(), ...outside }).desired;
+}
+
+for (const [what, livedMs, tries] of [
+  ['at once', 1_000, 17],
+  ['by the timeout of another plugin', 30_000, 12],
+] as const)
+  test(`a Pod whose sandboxes fail ${what} after our ADD collects no addresses, and each try gets one`, async (t) => {
+    const node = nodeOf(t, 3);
+    for (let n = 0; n < tries; n++) {
+      t.regex((await runOnce(node, n, livedMs)) ?? 'nothing', /^10\.0\.0\.1\d$/);
+      t.is(desiredOf(node), 6);
+    }
+    t.is(node.state.pool.counts().cooling, 3, 'each address rests');
+    t.is(node.flushed.length, tries - 3, 'one that is given before its rest ended has no connections');
+    t.is(await node.cutShort(), 0, 'that is no pressure on the pool');
+  });
+
+for (const [what, finding, livedMs] of [
+  ['that a Pod lived with', 'another', 10_000],
+  ['of a Pod whose status may lag', 'none', 3_000],
+  ['of a Pod that is not followed, absent or another one', 'unknown', 1_000],
+  ['of a sandbox that lived for long, of such a Pod', 'unknown', 10_000],
+  ['of a Pod that the API server was not asked for yet', 'none-yet', 10_000],
+] as const)
+  test(`an address ${what} rests, and counts as demand`, async (t) => {
+    const node = nodeOf(t, 6, finding);
+    for (let n = 0; n < 3; n++) await runOnce(node, n, livedMs);
+    t.is(desiredOf(node), 9);
+    t.deepEqual(node.flushed, []);
+  });
+
+test('a Job that was over at once had its address: what the watch shows later counts, and so does its end', async (t) => {
+  for (const shown of [
+    { ips: new Set(['10.0.0.10']), uids: new Set(['uid-p']) },
+    { ips: new Set<string>(), uids: new Set<string>() },
+  ]) {
+    const node = nodeOf(t, 6);
+    t.is(await runOnce(node, 1, 1_500), '10.0.0.10');
+    node.state.acceptShown({ ips: new Set(), uids: new Set(['uid-p']) });
+    t.is(desiredOf(node), 6, 'nothing contradicts');
+    node.state.acceptShown(shown);
+    t.is(desiredOf(node), 7);
+    node.state.acceptFailed('uid-p');
+    t.is(desiredOf(node), 7);
   }
-  t.is(node.state.pool.counts().cooling, 6, 'each address rests');
-  t.is(node.flushed.length, 11, 'one that is given before its rest ended has no connections');
-  t.is(await node.cutShort(), 0, 'that is no pressure on the pool');
 });
 
-test('an address that a Pod lived with rests, and counts as demand', async (t) => {
-  const node = nodeOf(t, 6);
-  for (let n = 0; n < 3; n++) await runOnce(node, n, 10_000);
-  t.is(node.state.pool.demand(WARM, ONE_WAITS).desired, 9);
-  t.deepEqual(node.flushed, []);
+test('an address that the status of its Pod had once is not that of a failed sandbox', async (t) => {
+  for (const livedMs of [1_900, 60_000]) {
+    const node = nodeOf(t, 6);
+    await attach(node.deps, sandboxOf(1), PATIENT);
+    node.state.acceptShown({ ips: new Set(['10.0.0.10']), uids: new Set(['uid-p']) });
+    node.clock.advance(livedMs);
+    await detach(node.deps, { containerId: 'c1', ifName: 'eth0' });
+    t.is(desiredOf(node), 7, 'kubelet takes the address out of the status when the sandbox dies');
+  }
+});
+
+test('where the watch is silent the API server is asked for the Pod, once its sandbox is old enough', async (t) => {
+  const node = nodeOf(t, 6, 'none-yet');
+  await runOnce(node, 1, 1_000);
+  await runOnce(node, 2, 4_000);
+  t.deepEqual(node.asked, []);
+  t.is(desiredOf(node), 7, 'the second');
+  await runOnce(node, 3, 30_000);
+  await runOnce(node, 4, 30_000);
+  t.deepEqual(node.asked, ['uid-p', 'uid-p']);
+  t.is(desiredOf(node), 9);
+  node.state.acceptFailed('another');
+  t.is(desiredOf(node), 9);
+  node.state.acceptFailed('uid-p');
+  t.is(desiredOf(node), 7);
+});
+
+test('what may not be given now is not spare: a controller may be about to publish it, or has, or it is offered', async (t) => {
+  const node = nodeOf(t, 10);
+  for (let n = 0; n < 5; n++) await attach(node.deps, addOf(100 + n), PATIENT);
+  for (let n = 0; n < 5; n++) await attach(node.deps, sandboxOf(n), PATIENT);
+  node.clock.advance(1_000);
+  for (let n = 0; n < 5; n++) await detach(node.deps, { containerId: `c${n}`, ifName: 'eth0' });
+  const desired = () =>
+    node.state.pool.demand({ min: 1, max: 1 }, { waiting: 1, floor: 0, nowMs: node.clock.bootMs() });
+  t.like(desired(), { desired: 7, bound: 10 });
+  node.state.registeredWaitMs = 7_200_000;
+  node.state.acceptRegistered([]);
+  t.is((await attach(node.deps, addOf(50), PATIENT)).kind, 'failed');
+  t.like(desired(), { desired: 12, bound: 10 });
+  node.clock.advance(15_000);
+  t.like(desired(), { desired: 7, bound: 10 });
+  node.state.acceptRegistered(['10.0.0.15', '10.0.0.16', '10.0.0.17', '10.0.0.18', '10.0.0.19']);
+  t.is((await attach(node.deps, addOf(51), PATIENT)).kind, 'failed');
+  t.like(desired(), { desired: 12, bound: 10 });
+  node.state.acceptRegistered([]);
+  t.like(desired(), { desired: 7, bound: 10 });
+  const resting = [...node.state.pool.state.addresses.values()].filter(({ state }) => state === 'cooling');
+  node.state.pool.adoptOffers(resting);
+  t.like(desired(), { desired: 12, bound: 10 });
 });
 
 test('of resting addresses those without a Pod that lived go first, and the others only under pressure', async (t) => {
   const node = nodeOf(t, 2);
+  node.state.podFindings = { of: () => 'another', ask: () => {} };
   const lived = await runOnce(node, 1, 10_000);
   const failed = await runOnce(node, 2, 1_000);
   const third = await attach(node.deps, addOf(3), PATIENT);
   t.is(third.kind === 'attached' ? third.lease.addresses[0]?.ip : third.kind, failed);
   t.is(await node.cutShort(), 0);
-  const fourth = await attach(node.deps, addOf(4), PATIENT);
+  const fourth = await attach(node.deps, sandboxOf(4), PATIENT);
   t.is(fourth.kind === 'attached' ? fourth.lease.addresses[0]?.ip : fourth.kind, lived);
   t.is(await node.cutShort(), 1);
   // It had not rested when it was given: what still comes for its owner before is not over with a sandbox that failed.
@@ -60,29 +152,26 @@ test('of resting addresses those without a Pod that lived go first, and the othe
   t.is(node.state.pool.state.addresses.get(lived ?? '')?.isBrief, undefined);
 });
 
-test('a rest is brief no more after a restart', async (t) => {
+test('after a restart all rests are demand', async (t) => {
   const node = nodeOf(t, 6);
   await runOnce(node, 1, 1_000);
-  const again = createTestNode(6);
-  t.teardown(() => again.close());
+  const again = nodeOf(t, 6);
   again.state.restore(node.deps.journal.load());
-  t.is(again.state.pool.demand(WARM, ONE_WAITS).desired, 7);
+  t.is(desiredOf(again), 7);
 });
 
 test('what cools is demand as far as the node can run Pods; Pods that are there, and held back addresses, always are', async (t) => {
-  const node = nodeOf(t, 20);
+  const node = nodeOf(t, 20, 'unknown');
   for (let n = 0; n < 8; n++) await attach(node.deps, addOf(n), PATIENT);
   node.clock.advance(10_000);
   for (let n = 0; n < 6; n++) await detach(node.deps, { containerId: `c${n}`, ifName: 'eth0' });
-  const desired = (outside: { waiting: number; maxPods?: number; floor?: number }) =>
-    node.state.pool.demand(WARM, { floor: 0, ...outside }).desired;
-  t.is(desired({ waiting: 0 }), 8 + 5);
-  t.is(desired({ waiting: 0, maxPods: 4 }), 4 + 5);
-  t.is(desired({ waiting: 5, maxPods: 4 }), 7 + 5);
-  t.is(desired({ waiting: 0, maxPods: 4, floor: 10 }), 10 + 5);
+  t.is(desiredOf(node, { waiting: 0 }), 8 + 5);
+  t.is(desiredOf(node, { waiting: 0, maxPods: 4 }), 2 + 4 + 5);
+  t.is(desiredOf(node, { waiting: 5, maxPods: 4 }), 2 + 4 + 5 + 5);
+  t.is(desiredOf(node, { waiting: 0, maxPods: 4, floor: 10 }), 10 + 5);
   node.clock.advance(node.deps.settings.ipCooldownMs);
   node.state.registeredWaitMs = 7_200_000;
   node.state.acceptRegistered(['10.0.0.10', '10.0.0.11', '10.0.0.12', '10.0.0.13']);
   endCooldowns(node.deps);
-  t.is(desired({ waiting: 0, maxPods: 2 }), 2 + 4 + 5, 'no Pod can have those that load balancers have');
+  t.is(desiredOf(node, { waiting: 0, maxPods: 2 }), 2 + 4 + 5, 'no Pod can have those that load balancers have');
 });
