@@ -136,15 +136,14 @@ export class PodFollower {
     await Promise.allSettled([read, late]);
   }
 
-  /** The places of the endpoints of a Service, `ip:port`: where Pods end, and where endpoints serve. */
-  placesOf(service: string): { readonly ending: ReadonlySet<string>; readonly serving: ReadonlySet<string> } {
-    const [ending, serving] = [new Set<string>(), new Set<string>()];
-    for (const { endpoints, ports } of this.#slices.byIndex(SLICES_BY.service, service))
-      for (const { ip, isTerminating, pod } of endpoints) {
-        const isEnding = isTerminating || (pod !== undefined && this.#pods.get(pod)?.isLeaving === true);
-        for (const { port } of ports) (isEnding ? ending : serving).add(`${ip}:${port}`);
-      }
-    return { ending, serving };
+  /** The Pods behind a Service: those that its slices name, where they have the address of the endpoint. */
+  podsOf(service: string): readonly BackendPod[] {
+    return this.#slices.byIndex(SLICES_BY.service, service).flatMap(({ endpoints }) =>
+      endpoints.flatMap(({ ip, pod }) => {
+        const found = pod === undefined ? undefined : this.#pods.get(pod);
+        return found?.ips.includes(ip) === true ? [found] : [];
+      }),
+    );
   }
 
   /** Whether all Pods and slices were read once. */

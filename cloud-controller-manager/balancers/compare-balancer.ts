@@ -4,6 +4,7 @@ import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { mapTargets } from './desired-places.ts';
 import { diffLoadBalancer } from './diff-load-balancer.ts';
 import { DrainTimes } from './drain-times.ts';
+import type { LoadBalancerStep } from './load-balancer-step.ts';
 import { type Notice, remark } from './notice.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
 import type { OwnerAddresses } from './owner-addresses.ts';
@@ -28,14 +29,17 @@ const SHOWN = 3;
  */
 export class BalancerComparer {
   readonly #clock: ControllerDeps['clock'];
-  readonly #published: Pick<OwnerAddresses, 'admit'>;
+  readonly #published: Pick<OwnerAddresses, 'admit' | 'isReading'>;
   readonly #drains: DrainTimes;
   readonly #serving: ServingTargets;
   readonly #refused: RefusedTargets;
   /** By Service: Pods whose addresses may not be registered, as their nodes have it. */
   readonly #doubts = new Map<string, Doubt>();
 
-  constructor(deps: Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>, published: Pick<OwnerAddresses, 'admit'>) {
+  constructor(
+    deps: Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>,
+    published: Pick<OwnerAddresses, 'admit' | 'isReading'>,
+  ) {
     this.#clock = deps.clock;
     this.#published = published;
     this.#drains = new DrainTimes(deps.clock);
@@ -56,7 +60,8 @@ export class BalancerComparer {
   }
 
   /**
-   * Compares, and publishes the Pods that are to be registered; those that must not be are left out.
+   * Compares, and publishes the Pods that are to be registered; those that must not be are left out. What drains beside others
+   * does not wait for the lists.
    * @returns undefined while it is not known what may be registered. @throws KubeError, StepError
    */
   async compare(
@@ -75,6 +80,8 @@ export class BalancerComparer {
         this.#serving.hasWaited(service),
       );
     const diff = compare(desired);
+    const drains = this.#published.isReading ? drainsBeforeOthers(diff.steps) : [];
+    if (drains.length > 0) return { ...diff, steps: drains };
     const ips = observed === undefined ? [] : await this.#published.admit(service, diff.steps, signal);
     if (ips === undefined) return undefined;
     if (ips.length === 0) {
@@ -139,6 +146,14 @@ export class BalancerComparer {
 
 function shownOf(names: readonly string[]): string {
   return names.slice(0, SHOWN).join(', ');
+}
+
+/** The weights that fall to 0 before anything is registered: other targets serve. */
+function drainsBeforeOthers(steps: readonly LoadBalancerStep[]): readonly LoadBalancerStep[] {
+  const first = steps.findIndex(({ kind }) => kind === 'register');
+  return steps
+    .slice(0, Math.max(0, first))
+    .filter((step) => step.kind === 'setWeights' && step.targets.every(({ weight }) => weight === 0));
 }
 
 /** Leaves out Pods that must not be registered. */

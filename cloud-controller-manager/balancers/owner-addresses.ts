@@ -18,6 +18,11 @@ export class OwnerAddresses {
     this.#publisher.need();
   }
 
+  /** Whether lists are still to be read: nothing is registered before. */
+  get isReading(): boolean {
+    return this.#publisher.isReading;
+  }
+
   /** Whether the targets of an owner have to be read for the lists. */
   isOld(key: string): boolean {
     return this.#publisher.isOld({ kind: this.#kind, key });

@@ -105,6 +105,11 @@ export class AddressPublisher {
     this.#needed.notify();
   }
 
+  /** Whether lists are still to be read: nothing is registered before. */
+  get isReading(): boolean {
+    return this.#state === 'idle' || this.#state === 'starting';
+  }
+
   /** Whether the targets of an owner have to be read for the lists: nothing is taken out before, and others may have changed them since. */
   isOld(owner: OwnerRef): boolean {
     return (

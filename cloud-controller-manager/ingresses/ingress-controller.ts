@@ -6,11 +6,8 @@ import type { ObjectChange } from '../../kube/object-cache.ts';
 import { INGRESS_CLASSES, INGRESSES } from '../../kube/resource-types.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import { recordOf, textOf } from '../../runtime/json.ts';
-import { groupListenerNameOf, listenerNameOf } from '../balancers/balancer-owner.ts';
-import type { EndingOwner } from '../balancers/drain-first.ts';
 import { OwnerAddresses } from '../balancers/owner-addresses.ts';
 import type { AddressSource } from '../balancers/publish-addresses.ts';
-import { readRecord } from '../balancers/read-record.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
 import type { GateSource } from '../services/gate-source.ts';
@@ -28,7 +25,6 @@ import { IngressPlanner } from './ingress-planner.ts';
 import { IngressSync } from './ingress-sync.ts';
 import { CertificateKeeper } from './keep-certificates.ts';
 import { ALL_INGRESSES, LeftTargets } from './left-targets.ts';
-import { readAnnotations } from './read-annotations.ts';
 import { readIngressHead } from './read-ingress.ts';
 import { SecretReader } from './read-secrets.ts';
 import { CertificateSweep } from './sweep-certificates.ts';
@@ -69,7 +65,7 @@ export class IngressController {
     const published = new OwnerAddresses(parts.published, 'ingress');
     this.#left = new LeftTargets(deps, published, () => parts.nodes.vpcId);
     this.#sync = new IngressSync(deps, {
-      ...{ ingresses: this.ingresses, nodes: parts.nodes, quota: parts.quota, planner },
+      ...{ ingresses: this.ingresses, nodes: parts.nodes, quota: parts.quota, order: parts.order, planner },
       classes: { controllerOf: (name) => this.#controllerOf(name), servesWithoutClass: config.servesWithoutClass },
       gates: parts.gates.of('ingress'),
       published,
@@ -142,19 +138,19 @@ export class IngressController {
       this.#secrets.run(signal),
     ]);
     const { clock, log, metrics } = this.#deps;
-    const { mayAct, beforeWork } = this.#parts;
+    const { mayAct, order } = this.#parts;
     const reconcile = (key: string, ended: AbortSignal): Promise<ReconcileResult> => this.#reconcile(key, ended);
     const common = { name: 'ingress-lb-controller', queue: this.#queue, workers: WORKERS, reconcile };
     const sweep = new CertificateSweep(this.#deps, this.#certificates, () => mayAct() && this.#arePlanned());
+    const begin = async (): Promise<void> => {
+      await order.run(() => this.#queueAll(), signal);
+      await sweep.run(signal);
+    };
     try {
       await this.ingresses.synced(signal);
       await this.#classes.synced(signal);
       this.#left.forget();
-      await beforeWork(() => [...this.ingresses.values()].flatMap((one) => this.#endingOf(one)));
-      await Promise.all([
-        runController({ ...common, clock, log, observer: metrics.controller }, signal),
-        sweep.run(signal),
-      ]);
+      await Promise.all([runController({ ...common, clock, log, observer: metrics.controller }, signal), begin()]);
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
@@ -166,22 +162,21 @@ export class IngressController {
     }
   }
 
-  /** Where Pods end behind an Ingress, if its targets are kept. */
-  #endingOf(object: KubeObject): readonly EndingOwner[] {
-    const head = readIngressHead(object);
-    const { loadBalancerId } = readRecord(head);
-    if (loadBalancerId === undefined || !this.#bindsPods(object) || isSkipped(object)) return [];
-    if (!readAnnotations(head.annotations).areTargetsKnown) return [];
-    const { clusterId } = this.#deps.config;
-    const listenerNames = [
-      listenerNameOf(clusterId, head.uid, 'ingress'),
-      groupListenerNameOf(clusterId, loadBalancerId),
-    ];
-    const places = backendServicesOf(object).map((service) => this.#parts.pods.placesOf(service));
-    const all = (key: 'ending' | 'serving') => new Set(places.flatMap((one) => [...one[key]]));
-    return [
-      { namespace: head.namespace, loadBalancerId, listenerNames, ending: all('ending'), serving: all('serving') },
-    ];
+  #queueAll(): void {
+    for (const one of this.ingresses.values())
+      this.#queueIngress(one, this.#parts.order.isFirst(this.#boundOf(one)) ? 'first' : 0);
+  }
+
+  /** A group waits until all is known on which one of its Ingresses depends. */
+  #mayBegin(key: string): boolean {
+    const { nodes, order } = this.#parts;
+    const ingress = nodes.vpcId === undefined ? undefined : this.ingresses.get(key);
+    return order.mayBegin(ingress === undefined ? [] : this.#boundOf(ingress));
+  }
+
+  /** The Services whose Pods are targets of a load balancer that an Ingress has. */
+  #boundOf(object: KubeObject): readonly string[] {
+    return hasBalancer(object) && this.#bindsPods(object) ? backendServicesOf(object) : [];
   }
 
   async #awaitRights(signal: AbortSignal): Promise<void> {
@@ -201,7 +196,7 @@ export class IngressController {
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    if (!this.#parts.mayAct()) return { kind: 'done' };
+    if (!this.#parts.mayAct() || !this.#mayBegin(key)) return { kind: 'done' };
     const result = await this.#sync.reconcile(key, signal);
     // One that no Ingress belongs to any more is not asked for again.
     if (this.ingresses.byIndex(INGRESSES_BY.unit, key).length > 0) this.#planned.add(key);

@@ -14,6 +14,7 @@ import type { OwnerUnit } from '../balancers/owner-unit.ts';
 import { StatusPublisher } from '../balancers/publish-status.ts';
 import { readRecord } from '../balancers/read-record.ts';
 import { RESYNC_MS } from '../balancers/settled-units.ts';
+import type { StartOrder } from '../balancers/start-order.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import { OwnerObjects } from '../balancers/write-owner.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
@@ -42,6 +43,7 @@ type IngressParts = {
   readonly published: OwnerAddresses;
   readonly memory: ListenerMemory;
   readonly quota: TargetQuota;
+  readonly order: Pick<StartOrder, 'isStarting'>;
   readonly planner: IngressPlanner;
   readonly certificates: Pick<CertificateKeeper, 'ensure' | 'forget'>;
 };
@@ -111,23 +113,28 @@ export class IngressSync {
     { isOurs, ofClass }: { readonly isOurs: boolean; readonly ofClass: readonly Notice[] },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { planner, certificates, published, nodes, quota } = this.#parts;
+    const { planner, certificates, published, nodes, quota, order } = this.#parts;
     const { settings, notices: ofAnnotations, areTargetsKnown } = readAnnotations(head.annotations);
     const context = this.#contextOf(head, signal);
     if (settings.directAccess !== undefined && nodes.vpcId !== undefined) published.need();
     const unit = this.#unitOf(object, head);
     const notices = [...ofClass, ...ofAnnotations, ...refuseGroup(head)];
-    const isRefused = !isOurs || notices.some(({ blocks }) => blocks);
+    const followsOnly = order.isStarting || !isOurs || notices.some(({ blocks }) => blocks);
     if (settings.mode === 'skip' || !areTargetsKnown) {
       planner.forget(head.key);
       await this.#sync.leave(unit, notices, context);
       return { kind: 'again', afterMs: RESYNC_MS };
     }
     const plan = await planner.plan(object, head, settings, context);
-    const ensured = await certificates.ensure(head.key, isOurs ? plan.uploads : NO_UPLOADS, context, {
-      namespaceOf: () => head.namespace,
-      named: [namedIdsOf(plan.listeners ?? [])],
-    });
+    const ensured = await certificates.ensure(
+      head.key,
+      isOurs && !order.isStarting ? plan.uploads : NO_UPLOADS,
+      context,
+      {
+        namespaceOf: () => head.namespace,
+        named: [namedIdsOf(plan.listeners ?? [])],
+      },
+    );
     const maxRules = await quota.rules(context);
     const owned = planUnit({
       plan,
@@ -138,7 +145,7 @@ export class IngressSync {
     const all = [...notices, ...plan.notices, ...owned.notices, ...ensured.notices, ...ofNamed];
     const { desired, ...rest } = owned;
     const whole = withRetry({ ...rest, notices: all }, ensured);
-    return await this.#sync.apply(unit, desired === undefined || isRefused ? whole : { ...whole, desired }, context);
+    return await this.#sync.apply(unit, desired === undefined || followsOnly ? whole : { ...whole, desired }, context);
   }
 
   #unitOf(object: KubeObject, head: IngressHead): OwnerUnit<IngressHead> {

@@ -5,9 +5,9 @@ import { BackendNodes } from '../backends/backend-nodes.ts';
 import { decideBackendNode } from '../backends/decide-backend-node.ts';
 import { PodFollower } from '../backends/follow-pods.ts';
 import { readPodNode } from '../backends/pod-node.ts';
-import { drainFirst, type EndingOwner } from '../balancers/drain-first.ts';
 import { ListenerMemory } from '../balancers/listener-memory.ts';
 import { AddressPublisher } from '../balancers/publish-addresses.ts';
+import { StartOrder } from '../balancers/start-order.ts';
 import { OrphanSweep } from '../balancers/sweep-orphan-balancers.ts';
 import { TargetQuota } from '../balancers/target-quota.ts';
 import type { CcmNode } from '../controller/ccm-node.ts';
@@ -51,14 +51,8 @@ export async function runLoadBalancing(
     for (const one of kept) one.configChanged(key);
   });
   const memory = new ListenerMemory();
-  const beforeWork = async (ending: () => readonly EndingOwner[]): Promise<void> => {
-    await pods.settled(MAX_READING_MS, signal);
-    const count = mayAct() ? await drainFirst(deps, ending(), signal) : 0;
-    if (count > 0) log.info('targets of Pods that end got weight 0 first', { targets: count });
-    await deps.instances.ready(signal);
-  };
-  const quota = new TargetQuota(deps);
-  const shared = { services, nodes, pods, quota, configs, gates, published, memory, mayAct, beforeWork };
+  const [quota, order] = [new TargetQuota(deps), new StartOrder(deps, pods)];
+  const shared = { services, nodes, pods, quota, configs, gates, published, memory, mayAct, order };
   const ofServices = new ServiceController(deps, shared);
   const ofIngresses = config.ingress === 'clb' ? new IngressController(deps, shared) : undefined;
   const kept = ofIngresses === undefined ? [ofServices] : [ofServices, ofIngresses];
@@ -99,9 +93,6 @@ export async function runLoadBalancing(
     await following;
   }
 }
-
-/** So long a leader waits for Pods before it begins without them. */
-const MAX_READING_MS = 10_000;
 
 /** What load balancers depend on of a Node. */
 function roleOf(node: CcmNode | undefined): string {

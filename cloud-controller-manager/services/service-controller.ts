@@ -1,8 +1,6 @@
 import { runController } from '../../kube/controller.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
-import { listenerNameOf } from '../balancers/balancer-owner.ts';
-import type { EndingOwner } from '../balancers/drain-first.ts';
 import { OwnerAddresses } from '../balancers/owner-addresses.ts';
 import type { AddressSource } from '../balancers/publish-addresses.ts';
 import { readRecord } from '../balancers/read-record.ts';
@@ -89,23 +87,25 @@ export class ServiceController {
 
   /** Keeps load balancers until aborted, once the Services were read. */
   async run(signal: AbortSignal): Promise<void> {
-    const { services, gates, mayAct, beforeWork } = this.#parts;
+    const { services, gates, mayAct, order } = this.#parts;
     const { clock, log, metrics } = this.#deps;
     const stop = services.subscribe(({ key }) => {
       this.#queue.add(key);
       gates.notify();
     });
-    for (const key of services.keys()) this.#queue.add(key);
     const poolSweep = new PoolSweep(this.#deps, this.#sync.pools, () => services.isSynced && mayAct());
     const options = {
       ...{ name: 'service-lb-controller', queue: this.#queue, workers: WORKERS, clock, log },
       observer: metrics.controller,
       reconcile: async (key: string, ended: AbortSignal) =>
-        mayAct() ? await this.#sync.reconcile(key, ended) : ({ kind: 'done' } as const),
+        mayAct() && this.#mayBegin(key) ? await this.#sync.reconcile(key, ended) : ({ kind: 'done' } as const),
+    };
+    const begin = async (): Promise<void> => {
+      await order.run(() => this.#queueAll(), signal);
+      await poolSweep.run(signal);
     };
     try {
-      await beforeWork(() => [...services.values()].flatMap((service) => this.#endingOf(service)));
-      await Promise.all([runController(options, signal), poolSweep.run(signal)]);
+      await Promise.all([runController(options, signal), begin()]);
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
@@ -115,15 +115,23 @@ export class ServiceController {
     }
   }
 
-  /** Where Pods end behind a Service, if its targets are kept. */
-  #endingOf(service: KubeObject): readonly EndingOwner[] {
+  #queueAll(): void {
+    const { services, order } = this.#parts;
+    for (const service of services.values())
+      if (order.isFirst(this.#boundOf(service))) this.#queue.addFirst(keyOf(service));
+      else this.#queue.add(keyOf(service));
+  }
+
+  #mayBegin(key: string): boolean {
+    const { services, nodes, order } = this.#parts;
+    const service = services.get(key);
+    return order.mayBegin(service === undefined || nodes.vpcId === undefined ? [] : this.#boundOf(service));
+  }
+
+  /** The Service itself where its Pods are targets of a load balancer that it has. */
+  #boundOf(service: KubeObject): readonly string[] {
     const head = readServiceHead(service);
-    const { loadBalancerId } = readRecord(head);
-    if (loadBalancerId === undefined || !this.#bindsPods(service)) return [];
-    const { settings, areTargetsKnown } = readAnnotations(head.annotations, head.labels);
-    if (settings.mode === 'skip' || !areTargetsKnown) return [];
-    const listenerNames = [listenerNameOf(this.#deps.config.clusterId, head.uid, 'service')];
-    return [{ namespace: head.namespace, loadBalancerId, listenerNames, ...this.#parts.pods.placesOf(head.key) }];
+    return readRecord(head).loadBalancerId !== undefined && this.#bindsPods(service) ? [head.key] : [];
   }
 
   /** Whether the Pods of a Service are bound by their addresses. */

@@ -14,6 +14,7 @@ import { OwnerSync } from '../balancers/owner-sync.ts';
 import type { OwnerUnit } from '../balancers/owner-unit.ts';
 import { StatusPublisher } from '../balancers/publish-status.ts';
 import { RESYNC_MS } from '../balancers/settled-units.ts';
+import type { StartOrder } from '../balancers/start-order.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import { OwnerObjects } from '../balancers/write-owner.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
@@ -38,6 +39,7 @@ type ServiceParts = {
   readonly memory: ListenerMemory;
   readonly configs: Pick<ConfigsOfOwners, 'find'>;
   readonly quota: TargetQuota;
+  readonly order: Pick<StartOrder, 'isStarting'>;
 };
 
 /** Brings load balancers in line with Services, one Service at a time. */
@@ -95,8 +97,8 @@ export class ServiceSync {
   async #serve(object: KubeObject, head: ServiceHead, signal: AbortSignal): Promise<ReconcileResult> {
     const { settings, notices: ofAnnotations, areTargetsKnown } = readAnnotations(head.annotations, head.labels);
     const context = this.#contextOf(head, signal);
-    const isRefused = ofAnnotations.some(({ blocks }) => blocks);
-    const { nodes, published } = this.#parts;
+    const { nodes, order, published } = this.#parts;
+    const followsOnly = order.isStarting || ofAnnotations.some(({ blocks }) => blocks);
     if (head.annotations[DIRECT_ACCESS_ANNOTATION] !== undefined && nodes.vpcId !== undefined) published.need();
     const unit = this.#unitOf(object, head, settings);
     if (settings.mode === 'skip' || !areTargetsKnown) {
@@ -105,7 +107,7 @@ export class ServiceSync {
     }
     const { desired, ...plan } = await this.#planner.plan(object, head, settings, context);
     const whole: OwnerPlan = { ...plan, notices: [...ofAnnotations, ...plan.notices] };
-    if (desired === undefined || isRefused) return await this.#sync.apply(unit, whole, context);
+    if (desired === undefined || followsOnly) return await this.#sync.apply(unit, whole, context);
     // Clients reach nothing there.
     const shown = desired.listeners.length > 0 ? unit : { ...unit, addressesOf: () => [], addressKey: 'shut' };
     return await this.#sync.apply(shown, { ...whole, desired }, context);

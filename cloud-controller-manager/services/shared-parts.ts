@@ -3,9 +3,9 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import type { BackoffSettings } from '../../runtime/backoff.ts';
 import type { BackendNodes } from '../backends/backend-nodes.ts';
 import type { PodFollower } from '../backends/follow-pods.ts';
-import type { EndingOwner } from '../balancers/drain-first.ts';
 import type { ListenerMemory } from '../balancers/listener-memory.ts';
 import type { AddressPublisher } from '../balancers/publish-addresses.ts';
+import type { StartOrder } from '../balancers/start-order.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { ConfigFollower } from '../service-configs/follow-configs.ts';
 import type { GateKeeper } from './keep-gates.ts';
@@ -22,8 +22,7 @@ export type SharedParts = {
   readonly memory: ListenerMemory;
   /** Whether this program keeps load balancers now: another one may. */
   readonly mayAct: () => boolean;
-  /** Does what a leader does first: Pods that end get weight 0. Then waits for what work depends on. Rejects when aborted. */
-  readonly beforeWork: (ending: () => readonly EndingOwner[]) => Promise<void>;
+  readonly order: StartOrder;
 };
 
 /** Changes that come together, as of Nodes, are one change of each load balancer; milliseconds. */
