@@ -41,7 +41,7 @@ export function decideBinding(
   if (!keepsRoutes)
     return impossible(
       'it has an address of its node (GlobalRoute), and --routes does not say that the VPC leads there',
-      `${WITH_ENI}, or set --routes of tke-cloud-controller-manager`,
+      `${WITH_ENI}, or set --routes of tke-cloud-controller-manager, and --gr-routes=ccm of ipamd`,
     );
   if (node?.hasNetwork === true) return { kind: 'address', isRouted };
   return impossible(

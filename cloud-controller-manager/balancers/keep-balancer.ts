@@ -17,7 +17,7 @@ import { existingIdOf, RecordKeeper } from './keep-record.ts';
 import { withKnownPlaces } from './known-places.ts';
 import type { ListenerMemory } from './listener-memory.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
-import { type Notice, remark } from './notice.ts';
+import { blocking, type Notice, remark } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { allTargetsOf, type ObservedLoadBalancer } from './observed-load-balancer.ts';
 import type { OwnerAddresses } from './owner-addresses.ts';
@@ -261,7 +261,7 @@ export class BalancerKeeper {
     return decideAdoption(observed, { ...asked, kind, clusterId: this.#deps.config.clusterId, vpcId });
   }
 
-  /** @returns what holds the owner, where a listener of its own cannot be read */
+  /** @returns what holds all but the targets of the owner, where a listener of its own cannot be read */
   #noteFound(
     { key }: BalancerOwner,
     observed: ObservedLoadBalancer,
@@ -275,17 +275,18 @@ export class BalancerKeeper {
     return this.#unreadOf(observed, desired);
   }
 
-  /** What is not known is not changed: a listener of the owner holds it, one of another client is left and in the log. */
-  #unreadOf(observed: ObservedLoadBalancer, { listenerName }: DesiredLoadBalancer): KeepAgain | undefined {
+  /** What is not known is not changed: with a listener of the owner only targets follow; one of another client is left and in the log. */
+  #unreadOf(observed: ObservedLoadBalancer, { listenerName, followsOnly }: DesiredLoadBalancer): KeepAgain | undefined {
     const { loadBalancerId } = observed.balancer;
     const unread = observed.listeners.filter((one) => one.unread !== undefined);
     const own = unread.find(({ name }) => name === listenerName);
-    if (own !== undefined) {
+    if (own !== undefined && followsOnly !== true) {
       const { listenerId, protocol, port } = own;
       const message = `${listenerId} (${protocol}/${port}) of ${loadBalancerId} cannot be read, and is not changed: ${own.unread}. Look at it in the console; it is looked at again by itself`;
-      return { ...again(REFUSED_MS, [remark('SyncLoadBalancerFailed', message)]), isStuck: true };
+      return { ...again(REFUSED_MS, [blocking('SyncLoadBalancerFailed', message)]), isStuck: true };
     }
-    for (const { listenerId, unread: why } of unread) {
+    for (const { listenerId, name, unread: why } of unread) {
+      if (name === listenerName) continue;
       if (this.#loggedUnread.has(listenerId)) continue;
       if (this.#loggedUnread.size >= MAX_LOGGED) this.#loggedUnread.clear();
       this.#loggedUnread.add(listenerId);

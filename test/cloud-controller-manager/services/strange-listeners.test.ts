@@ -137,10 +137,13 @@ test('a listener of somebody else whose settings cannot be read: owners are serv
   await world.stop();
 });
 
-test('a listener of a Service whose settings cannot be read holds this Service alone, until they can', async (t) => {
+test('a listener of a Service whose settings cannot be read keeps them, and targets follow on all its listeners', async (t) => {
   const { world, pods, ip } = await start();
   const annotations = { ...DIRECT, [EXISTED]: world.balancer().loadBalancerId };
   await world.create('api', { metadata: { annotations }, spec: { ports: [{ port: 81 }] } });
+  await world.patch('web', {
+    spec: { ports: [80, 82].map((port) => ({ name: `p${port}`, port, targetPort: 8_080 })) },
+  });
   await world.advance(DONE_MS);
   const mine = world.listener('TCP', 80);
   const { sessionExpireTime } = mine ?? { sessionExpireTime: 0 };
@@ -149,10 +152,15 @@ test('a listener of a Service whose settings cannot be read holds this Service a
   const other = await pods.run('api', 'api-0', { node: 'n2' });
   await world.advance(DONE_MS);
   t.deepEqual(world.listeners()['TCP/81'], [`${other}:8080 10`]);
-  t.deepEqual(world.listeners()['TCP/80'], [`${ip}:8080 10`]);
+  await pods.delete('web-0');
+  await world.advance(DONE_MS);
+  const followed = [`${ip}:8080 0`, `${more}:8080 10`].toSorted();
+  for (const port of [80, 82]) t.deepEqual(world.listeners()[`TCP/${port}`], followed);
+  t.like(world.listener('TCP', 80), { listenerId: mine?.listenerId ?? '', ...BROKEN });
   t.regex(world.events('SyncLoadBalancerFailed').join('\n'), /lbl-\w+ .*cannot be read.*SessionExpireTime/);
   Object.assign(world.listener('TCP', 80) ?? {}, { sessionExpireTime });
   await world.advance(3 * DONE_MS);
-  t.deepEqual(world.listeners()['TCP/80'], [`${ip}:8080 10`, `${more}:8080 10`].toSorted());
+  t.deepEqual(world.listeners()['TCP/80'], followed);
+  t.true(world.events('EnsuredLoadBalancer').length > 0);
   await world.stop();
 });
