@@ -216,6 +216,7 @@ class Ccm implements RunningCcm {
       } finally {
         ended.abort(new Error('the term has ended'));
         await describing;
+        this.metrics.problems.report('vpc', []);
       }
     } finally {
       this.#isLeading = false;
@@ -261,10 +262,10 @@ class Ccm implements RunningCcm {
     const { log } = this.#runtime;
     this.metrics.problems.report('vpc', message === undefined ? [] : [{ kind: 'ConfigInvalid', name: '--vpc-id' }]);
     if (message === undefined) {
-      log.info('--vpc-id is the VPC of instances now');
+      log.info('nothing contradicts --vpc-id any more');
       return;
     }
-    log.error('--vpc-id contradicts the instances of Nodes; what is there stays as it is', { detail: message });
+    log.error('--vpc-id contradicts the instances of Nodes; nothing is removed for that', { detail: message });
     const involved = lockObjectOf(this.#config);
     this.#events.record({ involved, type: 'Warning', reason: 'ConfigInvalid', message });
   }

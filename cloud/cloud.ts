@@ -346,6 +346,8 @@ export type VpcRoute = {
   readonly description: string;
   /** The cloud made it: it cannot be changed, and does not count for the quota. */
   readonly isSystem?: true;
+  /** It is there, and the cloud does not obey it. */
+  readonly isDisabled?: true;
 };
 
 /** A new route. */
@@ -378,6 +380,8 @@ export type RoutePort = {
   readonly quota?: (context: CallContext) => Promise<number | undefined>;
   /** Reads all routes of a place. @throws CloudError `gone` when there is no such route table */
   list(place: string, context: CallContext): Promise<RouteSweep>;
+  /** Reads the routes of all places of a VPC, by place. Absent: the API cannot. */
+  readonly listAll?: (vpcId: string, context: CallContext) => Promise<ReadonlyMap<string, readonly VpcRoute[]>>;
   /**
    * Creates routes; the result is in their order.
    * @throws CloudError `quota` with scope `vpc-routes`; `resolve` when one of the very routes may exist

@@ -12,14 +12,10 @@ type NetworkFacts = {
   readonly failed: ReadonlyMap<string, CloudError>;
   /** How often in a row a network failed, the last time included. */
   readonly attemptsOf: (cidr: string) => number;
-  /** The cloud refuses all creations, and none was tried because of that. */
-  readonly isRefused: boolean;
-  /** What was last said of a node that has no route. */
-  readonly lastMessageOf: (node: string) => string | undefined;
-  /** Whether a node stays in service without this route, as it got none from this place before. */
-  readonly isServedElsewhere: (node: string, cidr: string) => boolean;
-  /** What to correct where a node is served from elsewhere, for people. */
-  readonly cure: string;
+  /** The cloud refuses all creations with this, and what was not tried was not because of that. */
+  readonly refusal: CloudError | undefined;
+  /** What was last said of a network without a route. */
+  readonly lastMessageOf: (cidr: string) => string | undefined;
 };
 
 /** What is said of nodes. One that is in neither is left as it is: nothing is known of it. */
@@ -32,21 +28,22 @@ export type NodeNetworks = {
   readonly notKept: ReadonlyMap<string, string>;
 };
 
-const REFUSED = 'the VPC has no route to its podCIDR yet: the cloud refuses new ones for a time';
+/** What is said of nodes, and of each network without a route. */
+type DecidedNetworks = NodeNetworks & { readonly messages: ReadonlyMap<string, string> };
 
 /**
  * Decides what is said of the nodes of a plan. A first call without an answer says nothing: the route may be there, and
  * so it may when the cloud described an earlier state and refuses a second route to the same network.
  */
-export function decideNodeNetworks(facts: NetworkFacts): NodeNetworks {
-  const { plan, tried, failed, attemptsOf, isRefused, lastMessageOf, isServedElsewhere, cure } = facts;
+export function decideNodeNetworks(facts: NetworkFacts): DecidedNetworks {
+  const { plan, tried, failed, attemptsOf, refusal, lastMessageOf } = facts;
   const unrouted = new Map<string, string>(plan.faults.map(({ node, message }) => [node, message]));
   const notKept = new Map<string, string>(plan.notKept.map(({ node, message }) => [node, message]));
   const unknown = new Set<string>();
+  const messages = new Map<string, string>();
   const lacks = (node: string, cidr: string, message: string): void => {
-    if (isServedElsewhere(node, cidr))
-      notKept.set(node, `${message}. The node was in service before, and stays so: ${cure}`);
-    else unrouted.set(node, message);
+    unrouted.set(node, message);
+    messages.set(cidr, message);
   };
   for (const { node, cidr, message } of plan.full) lacks(node, cidr, message);
   const isTried = new Set([...tried.create, ...tried.move].map(({ cidr }) => cidr));
@@ -54,15 +51,15 @@ export function decideNodeNetworks(facts: NetworkFacts): NodeNetworks {
   for (const { node, cidr } of missing) {
     const error = failed.get(cidr);
     if (error === undefined && isTried.has(cidr)) continue;
-    const isOpen = error === undefined ? !isRefused : error.retry === 'resolve' && attemptsOf(cidr) <= 1;
-    const message = error === undefined ? undefined : `the VPC got no route to ${cidr}: ${error.message}`;
-    const said = isOpen ? lastMessageOf(node) : (message ?? lastMessageOf(node) ?? REFUSED);
+    const isOpen = error?.retry === 'resolve' && attemptsOf(cidr) <= 1;
+    const cause = isOpen ? undefined : (error ?? (lastMessageOf(cidr) === undefined ? refusal : undefined));
+    const said = cause === undefined ? lastMessageOf(cidr) : `the VPC got no route to ${cidr}: ${cause.message}`;
     if (said === undefined) unknown.add(node);
     else lacks(node, cidr, said);
   }
   const names = [...[...plan.right, ...missing].map(({ node }) => node), ...notKept.keys()];
   const routed = new Set(names.filter((node) => !unrouted.has(node) && !unknown.has(node)));
-  return { routed, unrouted, notKept };
+  return { routed, unrouted, notKept, messages };
 }
 
 /** Puts together what is said by the routes of two places: a node has a route where both lead to it. */

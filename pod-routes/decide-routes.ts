@@ -74,8 +74,11 @@ export function routeDescription(clusterId: string): string {
 
 /** Decides what to do about the routes of the VPC. Routes of other clusters and to other networks stay as they are. */
 export function decideRoutes(facts: RouteFacts): RoutePlan {
-  const inCluster = routesWithin(facts.clusterCidrs, facts.routes);
+  const all = routesWithin(facts.clusterCidrs, facts.routes);
+  // The VPC does not obey one that is disabled, and takes no second one to the same network.
+  const [inCluster, disabled] = [all.filter((one) => !isOff(one)), all.filter(isOff)];
   const byCidr = Map.groupBy(inCluster, ({ cidr }) => cidr);
+  const disabledByCidr = new Map(disabled.map((route) => [route.cidr, route]));
   const { wanted, faults, notKept } = wantedRoutes(facts, byCidr);
   const create: WantedRoute[] = [];
   const move: (WantedRoute & { readonly route: VpcRoute })[] = [];
@@ -96,11 +99,14 @@ export function decideRoutes(facts: RouteFacts): RoutePlan {
     }
     const kept = own.find(({ gatewayIp }) => gatewayIp === one.gatewayIp) ?? own[0];
     remove.push(...own.filter((route) => route !== kept).map((route) => ({ route, why: 'surplus' as const })));
-    if (kept === undefined) create.push(one);
+    const off = disabledByCidr.get(one.cidr);
+    if (kept?.gatewayIp !== one.gatewayIp && off !== undefined)
+      faults.push({ node: one.node, message: disabledMessage(off) });
+    else if (kept === undefined) create.push(one);
     else if (kept.gatewayIp === one.gatewayIp) right.push(one);
     else move.push({ ...one, route: kept });
   }
-  const unwanted = ownRoutes(inCluster, facts).filter(({ cidr }) => !wanted.has(cidr));
+  const unwanted = ownRoutes(all, facts).filter(({ cidr }) => !wanted.has(cidr));
   const byIp = Map.groupBy(facts.nodes, ({ internalIp = '' }) => internalIp);
   remove.push(...unwanted.flatMap((route) => removalOf(route, byIp.get(route.gatewayIp) ?? [])));
   return { create, move, remove, right, faults, notKept, full: [] };
@@ -143,13 +149,22 @@ function foreignMessage(cidr: string, { gatewayIp, routeId, description }: VpcRo
   return `${start} for cluster ${of} (route ${routeId}); two clusters must not share a network of Pods`;
 }
 
+function isOff({ isDisabled }: VpcRoute): boolean {
+  return isDisabled === true;
+}
+
+function disabledMessage({ cidr, routeId }: VpcRoute): string {
+  return `route ${routeId} to ${cidr} is disabled; enable it, or delete it so that another is made`;
+}
+
 /** The route leads to the node. */
 function otherClusterMessage(cidr: string, { routeId, description }: VpcRoute): string {
   const of = description.slice(OWNER.length);
-  return `the VPC leads ${cidr} to the node by route ${routeId} of cluster ${of}. ${IN_SERVICE}: set --clusterid=${of} if that is this cluster; two clusters must not share a network of Pods`;
+  return `the VPC leads ${cidr} to the node by route ${routeId} of cluster ${of}. ${NOT_KEPT_BUT_IN_SERVICE}: set --clusterid=${of} if that is this cluster; two clusters must not share a network of Pods`;
 }
 
-const IN_SERVICE = 'The node stays in service, but nothing keeps that route';
+/** For people. */
+export const NOT_KEPT_BUT_IN_SERVICE = 'The node stays in service, but nothing keeps that route';
 
 type Wanted = {
   readonly wanted: ReadonlyMap<string, WantedRoute>;
@@ -173,7 +188,7 @@ function wantedRoutes(
       const isInside = range !== undefined && isWithinAny(range, networks);
       const outside = isInside ? undefined : clusterCidrs;
       if (range !== undefined && outside !== undefined && isLedTo(node, allByCidr.get(range.cidr))) {
-        const message = `${outsideMessage(range.cidr, outside)}. Its route leads to the node. ${IN_SERVICE}: add the network to --cluster-cidr`;
+        const message = `${outsideMessage(range.cidr, outside)}. Its route leads to the node. ${NOT_KEPT_BUT_IN_SERVICE}: add the network to --cluster-cidr`;
         notKept.push({ node: node.name, message });
         return [];
       }
@@ -204,8 +219,10 @@ function wantedRoutes(
   return { wanted: new Map(routes), faults, notKept };
 }
 
-function isLedTo({ internalIp }: RouteNode, routes: readonly VpcRoute[] = []): boolean {
-  return routes.length > 0 && routes.every(({ gatewayIp }) => gatewayIp === internalIp);
+/** Whether routes to one network lead to a node, and none leads elsewhere. */
+export function isLedTo({ internalIp }: Pick<RouteNode, 'internalIp'>, routes: readonly VpcRoute[] = []): boolean {
+  const leading = routes.filter((route) => !isOff(route));
+  return leading.length > 0 && leading.every(({ gatewayIp }) => gatewayIp === internalIp);
 }
 
 type Claim = WantedRoute & { readonly createdAt: string };

@@ -11,6 +11,7 @@ import { PlaceRoutes } from './place-routes.ts';
 import { RouteCache } from './route-cache.ts';
 import { type RouteEvents, RouteReports } from './route-reports.ts';
 import type { RoutedNode, RoutedNodes } from './routed-node.ts';
+import { RoutesElsewhere, type WrongVpc } from './routes-elsewhere.ts';
 
 /** Dependencies of the keeper of routes. */
 export type RouteKeeperDeps = {
@@ -20,8 +21,10 @@ export type RouteKeeperDeps = {
   readonly nodes: RoutedNodes;
   /** Returns the VPC of the cluster; undefined while it is not known. */
   readonly vpcId: () => string | undefined;
+  /** What shows that this is another VPC than that of the Nodes; absent: nothing can. */
+  readonly wrongVpc?: () => WrongVpc | undefined;
   /** Where the VPC is set, for people. */
-  readonly vpcCure: () => string;
+  readonly vpcCure: string;
   /** The setting that names what routes are kept in: `--route-tables`. */
   readonly placeSetting: string;
   /** Route tables, by id or name, that each get all routes; absent: the VPC itself has them. */
@@ -67,6 +70,7 @@ class RouteKeeper {
   readonly #deps: RouteKeeperDeps;
   readonly #reports: RouteReports;
   readonly #changed: ChangeSignal;
+  readonly #elsewhere: RoutesElsewhere;
   readonly #places = new Map<string, PlaceRoutes>();
   /** The Nodes as routes depend on them, as text: most changes of a Node are none of these. */
   readonly #digests = new Map<string, string>();
@@ -77,6 +81,7 @@ class RouteKeeper {
   constructor(deps: RouteKeeperDeps) {
     this.#deps = deps;
     this.#reports = new RouteReports(deps);
+    this.#elsewhere = new RoutesElsewhere(deps);
     this.#changed = new ChangeSignal(deps.clock);
   }
 
@@ -110,6 +115,7 @@ class RouteKeeper {
   async #pass(signal: AbortSignal): Promise<boolean> {
     const { nodes, observe, tables } = this.#deps;
     const vpcId = this.#deps.vpcId();
+    const wrongVpc = this.#deps.wrongVpc?.();
     this.#reports.reportVpc(vpcId);
     if (vpcId === undefined || !nodes.isSynced) return false;
     const context: CallContext = { priority: 'warm', owner: 'routes', signal };
@@ -119,7 +125,7 @@ class RouteKeeper {
     let isRead = true;
     const counts: Record<RouteState, number> = { right: 0, missing: 0, wrong: 0, unneeded: 0, held: 0, faulty: 0 };
     for (const place of tables ?? [vpcId]) {
-      const one = await this.#placeOf(place).pass(entries, vpcId, MAX_AT_ONCE, context);
+      const one = await this.#placeOf(place).pass(entries, { vpcId, wrongVpc }, MAX_AT_ONCE, context);
       if (one === undefined) {
         isRead = false;
         continue;
@@ -137,9 +143,9 @@ class RouteKeeper {
 
   #placeOf(place: string): PlaceRoutes {
     const { clock, cacheOf = () => new RouteCache(clock), quota } = this.#deps;
+    const shared = { reports: this.#reports, elsewhere: this.#elsewhere };
     const known =
-      this.#places.get(place) ??
-      new PlaceRoutes({ ...this.#deps, quota, place, cache: cacheOf(place), reports: this.#reports });
+      this.#places.get(place) ?? new PlaceRoutes({ ...this.#deps, quota, place, cache: cacheOf(place), ...shared });
     this.#places.set(place, known);
     return known;
   }

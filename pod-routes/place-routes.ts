@@ -8,11 +8,13 @@ import { type RemovalCheckDeps, RouteRemovalCheck } from './check-route-removals
 import { decideNodeNetworks, type NodeNetworks } from './decide-node-networks.ts';
 import { limitByQuota } from './decide-quota.ts';
 import { decideRoutes, type RouteOwnership, type RoutePlan, routesWithin } from './decide-routes.ts';
+import { findLacking, keepServed } from './keep-served.ts';
 import { PlaceQuota } from './place-quota.ts';
 import type { RouteCache } from './route-cache.ts';
 import type { RouteReports } from './route-reports.ts';
 import { RouteRetries } from './route-retries.ts';
 import type { RoutedNode } from './routed-node.ts';
+import type { RoutesElsewhere, WrongVpc } from './routes-elsewhere.ts';
 
 /** Dependencies of the routes of one place. */
 type PlaceDeps = RemovalCheckDeps & {
@@ -33,8 +35,12 @@ type PlaceDeps = RemovalCheckDeps & {
     onChange(kind: 'create' | 'move' | 'remove', code: string | undefined): void;
     onListFailed(): void;
   };
-  readonly reports: Pick<RouteReports, 'reportList' | 'reportHeld' | 'lastMessageOf'>;
+  readonly reports: Pick<RouteReports, 'reportList' | 'reportHeld'>;
+  readonly elsewhere: RoutesElsewhere;
 };
+
+/** The VPC of the cluster. */
+type VpcFacts = { readonly vpcId: string; readonly wrongVpc: WrongVpc | undefined };
 
 /** What a comparison of one place showed and did. */
 type PlacePass = {
@@ -55,9 +61,8 @@ export class PlaceRoutes {
   readonly #quota: PlaceQuota;
   /** Node by network, also of Nodes that went. */
   readonly #lastNodes = new Map<string, string>();
-  /** Networks that were seen to lead to their nodes; undefined: the first list had routes of the cluster. */
-  #served: Set<string> | undefined;
-  #isRead = false;
+  /** What was said last of networks without a route. */
+  #messages: ReadonlyMap<string, string> = new Map();
 
   constructor(deps: PlaceDeps) {
     this.#deps = deps;
@@ -72,7 +77,7 @@ export class PlaceRoutes {
    */
   async pass(
     entries: readonly RoutedNode[],
-    vpcId: string,
+    vpc: VpcFacts,
     limit: number,
     context: CallContext,
   ): Promise<PlacePass | undefined> {
@@ -90,21 +95,20 @@ export class PlaceRoutes {
     const decided = decideRoutes({ clusterCidrs, clusterId, ownership, nodes: entries, routes });
     const count = routes.filter(({ isSystem }) => isSystem !== true).length;
     const plan = limitByQuota(decided, count, await this.#quota.read(count, decided.create.length, context));
-    this.#noteServed(decided);
     for (const { cidr, node } of [...plan.right, ...plan.create, ...plan.move]) this.#lastNodes.set(cidr, node);
     this.#forgetNodes(new Set([...routes, ...decided.create].map(({ cidr }) => cidr)));
-    return await this.#carryOut(plan, entries, vpcId, limit, context);
+    return await this.#carryOut(plan, entries, vpc, limit, context);
   }
 
   async #carryOut(
     plan: RoutePlan,
     entries: readonly RoutedNode[],
-    vpcId: string,
+    vpc: VpcFacts,
     limit: number,
     context: CallContext,
   ): Promise<PlacePass> {
     const { routes, cache, clusterId, observe, reports, place } = this.#deps;
-    const verdict = await this.#checkRemovals(plan, entries, vpcId, context);
+    const verdict = await this.#checkRemovals(plan, entries, vpc, context);
     reports.reportHeld(place, verdict.held);
     const due = this.#retries.select(plan);
     const applied = await applyRoutes(
@@ -131,17 +135,16 @@ export class PlaceRoutes {
       held: verdict.held.length,
       faulty: plan.faults.length + plan.notKept.length + plan.full.length,
     };
-    const open = new Set(entries.flatMap((one) => (one.networkCondition?.status === 'False' ? [one.name] : [])));
-    const networks = decideNodeNetworks({
+    const decided = decideNodeNetworks({
       plan,
       tried: due,
       failed: applied.failed,
       attemptsOf: (cidr) => this.#retries.attemptsOf(cidr),
-      isRefused: this.#retries.isProbing,
-      lastMessageOf: (node) => reports.lastMessageOf(node),
-      isServedElsewhere: (node, cidr) => this.#served?.has(cidr) === false && open.has(node),
-      cure: `${place} never had a route to it; correct ${this.#deps.placeSetting} if its routes are elsewhere`,
+      refusal: this.#retries.refusal,
+      lastMessageOf: (cidr) => this.#messages.get(cidr),
     });
+    this.#messages = decided.messages;
+    const networks = await this.#keepServed(decided, plan, entries, vpc, context);
     const isAllTried = due.create.length + due.move.length === plan.create.length + plan.move.length;
     const isDone = isAllTried && applied.failed.size === 0 && !cache.isDue(Number.POSITIVE_INFINITY);
     return { networks, counts, isDone };
@@ -150,14 +153,14 @@ export class PlaceRoutes {
   async #checkRemovals(
     plan: RoutePlan,
     entries: readonly RoutedNode[],
-    vpcId: string,
+    vpc: VpcFacts,
     context: CallContext,
   ): ReturnType<RouteRemovalCheck['check']> {
     const { cache, clusterCidrs, log } = this.#deps;
     try {
       return await this.#removals.check(
         {
-          vpcId,
+          ...vpc,
           removals: plan.remove,
           routeCount: routesWithin(clusterCidrs, cache.routes()).length,
           nodeCount: entries.length,
@@ -173,19 +176,22 @@ export class PlaceRoutes {
     }
   }
 
-  /**
-   * A place without any route of the cluster when it is first read is a new one, or the wrong one: a Node in service has its
-   * route elsewhere until one was seen here.
-   */
-  #noteServed({ right, move, remove, notKept }: RoutePlan): void {
-    if (!this.#isRead && [right, move, remove, notKept].every(({ length }) => length === 0)) this.#served = new Set();
-    this.#isRead = true;
-    for (const { cidr } of right) this.#served?.add(cidr);
+  /** No Node is closed whose route is seen in another place. */
+  async #keepServed(
+    networks: NodeNetworks,
+    plan: RoutePlan,
+    entries: readonly RoutedNode[],
+    { vpcId, wrongVpc }: VpcFacts,
+    context: CallContext,
+  ): Promise<NodeNetworks> {
+    const lacking = findLacking(networks, plan, entries);
+    if (lacking.length === 0) return networks;
+    const elsewhere = await this.#deps.elsewhere.read(vpcId, wrongVpc, context);
+    return keepServed(networks, lacking, elsewhere, this.#deps);
   }
 
   #forgetNodes(known: ReadonlySet<string>): void {
     for (const cidr of this.#lastNodes.keys()) if (!known.has(cidr)) this.#lastNodes.delete(cidr);
     this.#retries.forgetOthers(known);
-    for (const cidr of this.#served ?? []) if (!known.has(cidr)) this.#served?.delete(cidr);
   }
 }

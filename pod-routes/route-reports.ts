@@ -18,7 +18,7 @@ type ReportDeps = {
   readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>;
   readonly log: Logger;
   /** What to do while the VPC is not known, for people. */
-  readonly vpcCure: () => string;
+  readonly vpcCure: string;
   readonly events: RouteEvents;
 };
 
@@ -55,7 +55,7 @@ export class RouteReports {
     this.#hasVpc = hasVpc;
     const { log } = this.#deps;
     if (hasVpc) log.info('routes of the VPC lead to networks of Pods', { vpcId });
-    else log.warn(`no routes to networks of Pods: the VPC is not known; ${this.#deps.vpcCure()}`);
+    else log.warn(`no routes to networks of Pods: the VPC is not known; ${this.#deps.vpcCure}`);
   }
 
   reportList(place: string, error: CloudError | undefined): void {
@@ -77,12 +77,6 @@ export class RouteReports {
     const { cidr, gatewayIp } = first.removal.route;
     const about = { count: held.length, cidr, gatewayIp, why: first.why };
     this.#deps.log.warn('routes of nodes that seem to be gone stay', about);
-  }
-
-  /** Returns the last message about a node without a route. */
-  lastMessageOf(node: string): string | undefined {
-    const said = this.#said.get(node);
-    return said?.reason === 'FailedToCreateRoute' ? said.message : undefined;
   }
 
   /** Writes the conditions of Nodes that differ, and an event where the reason is another. False when a write failed. */
@@ -110,7 +104,7 @@ export class RouteReports {
   #recordEvent(node: RoutedNode, said: SaidOfNode | undefined): void {
     const { name } = node;
     if (said === undefined) this.#said.delete(name);
-    if (said === undefined || this.#said.get(name)?.message === said.message) return;
+    if (said === undefined || isSame(said, this.#said.get(name))) return;
     this.#said.set(name, said);
     this.#deps.events.record({ involved: involvedNode(node), type: 'Warning', ...said });
   }
@@ -141,6 +135,12 @@ export class RouteReports {
       return error.code === 'NOT_FOUND';
     }
   }
+}
+
+/** The same refusal has another RequestId each time. */
+function isSame(one: SaidOfNode, other: SaidOfNode | undefined): boolean {
+  const textOf = ({ message }: SaidOfNode): string => message.replaceAll(/RequestId=[\w-]+/g, '');
+  return other !== undefined && one.reason === other.reason && textOf(one) === textOf(other);
 }
 
 function saidOf(unrouted: string | undefined, notKept: string | undefined): SaidOfNode | undefined {

@@ -21,6 +21,7 @@ export class RouteRetries {
   #refusedUntilMs = 0;
   /** Refusals in a row. */
   #refusals = 0;
+  #refusal: CloudError | undefined;
 
   constructor({ clock, random }: { readonly clock: Pick<Clock, 'monotonicMs'>; readonly random: () => number }) {
     this.#clock = clock;
@@ -29,7 +30,12 @@ export class RouteRetries {
 
   /** Whether the next creation is the one that tries. */
   get isProbing(): boolean {
-    return this.#refusals > 0;
+    return this.#refusal !== undefined;
+  }
+
+  /** The refusal that concerns every creation, until one is made. */
+  get refusal(): CloudError | undefined {
+    return this.#refusal;
   }
 
   /** Returns how often in a row a network failed. */
@@ -62,9 +68,13 @@ export class RouteRetries {
     }
     if (refusal !== undefined) {
       this.#refusals += 1;
+      this.#refusal = refusal;
       const settings = { ...RETRY, firstMs: Math.max(RETRY.firstMs, refusal.afterMs), maxMs: MAX_REFUSED_MS };
       this.#refusedUntilMs = nowMs + backoffMs(settings, this.#refusals, this.#random());
-    } else if (create.length + move.length > 0) this.#refusals = 0;
+    } else if (create.length + move.length > 0) {
+      this.#refusals = 0;
+      this.#refusal = undefined;
+    }
   }
 
   /** Lets the next creation try: a quota has capacity again. */

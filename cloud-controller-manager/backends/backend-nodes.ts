@@ -37,7 +37,9 @@ export class BackendNodes {
     if (this.#backends?.vpcId === vpcId) return this.#backends.nodes;
     const { nodes, instances } = this.#deps;
     const all = [...nodes.values()].map(readCloudNode);
-    this.#backends = { vpcId, nodes: chooseBackends(all, (node) => instances.of(node), vpcId) };
+    // While no instance is in the VPC, none would be left.
+    const only = instances.vpcFault === undefined ? vpcId : undefined;
+    this.#backends = { vpcId, nodes: chooseBackends(all, (node) => instances.of(node), only) };
     return this.#backends.nodes;
   }
 

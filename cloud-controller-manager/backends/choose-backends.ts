@@ -8,7 +8,7 @@ type InstanceOf = (node: CloudNode) => Pick<Instance, 'vpcId' | 'privateIps'> | 
 
 /**
  * Chooses the Nodes that are backends: of those that name one instance, or have one address, a single one counts.
- * @param vpcId VPC of the load balancers
+ * @param vpcId VPC of the load balancers; undefined: that of an instance does not count
  */
 export function chooseBackends(
   nodes: readonly CloudNode[],

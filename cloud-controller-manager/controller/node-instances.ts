@@ -1,12 +1,23 @@
 import type { Instance } from '../../cloud/cloud.ts';
 import type { ProviderId } from '../../cloud/provider-id.ts';
 
+/** What shows that --vpc-id is wrong. */
+export type VpcFault = {
+  /** The VPC of most instances of Nodes. */
+  readonly actualId: string;
+  /** For people. */
+  readonly message: string;
+};
+
 /** The instances behind Nodes, as the cloud described them. */
 export type NodeInstances = {
-  /** The VPC of the cluster; undefined while it is not known, or --vpc-id contradicts the instances. */
+  /** The VPC of the cluster; the configured one, else undefined while it is not known. */
   readonly vpcId: string | undefined;
-  /** What is wrong with --vpc-id, for people; undefined: nothing that is known. */
-  readonly vpcFault: string | undefined;
+  /**
+   * Undefined: nothing shows that --vpc-id is wrong. While something does, it stays in force, but nothing that is there is
+   * removed because it is in another VPC.
+   */
+  readonly vpcFault: VpcFault | undefined;
   /** Returns the instance that a Node names, as it was described last; undefined: it was not, or the Node names none. */
   of(node: { readonly providerId: ProviderId }): Instance | undefined;
   /** Takes over what another part of this program was answered. */

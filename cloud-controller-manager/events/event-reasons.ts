@@ -46,7 +46,7 @@ export const CCM_EVENTS = {
     type: 'Warning',
     objects: LOCK,
     cause:
-      'the cloud has no such region, or no instance of a Node is in the VPC of `--vpc-id`; then routes and load balancers stay as they are',
+      'the cloud has no such region, or no instance of a Node is in the VPC of `--vpc-id`; then no target and no route is removed for that',
     cure: 'set `--region` to the region of the VPC, such as ap-guangzhou; correct `--vpc-id`, or leave it out',
   },
   Synced: {
@@ -92,7 +92,7 @@ export const CCM_EVENTS = {
     type: 'Warning',
     objects: NODE,
     cause:
-      'the Node is in service by a route that is not kept, as `--cluster-cidr`, `--clusterid`, `--route-tables` or `--cluster-route-table` is wrong; the route and its condition stay as they are',
+      'the Node is in service by a route that nothing keeps, as `--cluster-cidr`, `--clusterid`, `--route-tables` or `--vpc-id` is wrong; the route and the condition of the Node stay as they are',
     cure: 'correct the setting that the message names',
   },
   RoutesKeptByOther: {

@@ -63,7 +63,9 @@ export class IngressController {
       configs: new ConfigsOfOwners(deps, parts.configs),
     });
     const published = new OwnerAddresses(parts.published, 'ingress');
-    this.#left = new LeftTargets(deps, published, () => parts.nodes.vpcId);
+    // Of load balancers in another VPC it would find that they have no targets.
+    const leftIn = () => (deps.instances.vpcFault === undefined ? parts.nodes.vpcId : undefined);
+    this.#left = new LeftTargets(deps, published, leftIn);
     this.#sync = new IngressSync(deps, {
       ...{ ingresses: this.ingresses, nodes: parts.nodes, quota: parts.quota, order: parts.order, planner },
       classes: { controllerOf: (name) => this.#controllerOf(name), servesWithoutClass: config.servesWithoutClass },

@@ -8,7 +8,7 @@ import { PodFinder } from '../balancers/find-pods.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import { vpcCureOf } from '../nodes/vpc-cure.ts';
+import { VPC_CURE } from '../nodes/vpc-cure.ts';
 import type { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
 import { readBackendPorts } from '../services/read-ports.ts';
 import { backendsOf } from './backend-services.ts';
@@ -67,9 +67,7 @@ export class IngressPlanner {
   ): Promise<IngressPlan> {
     const { vpcId } = this.#parts.nodes;
     if (vpcId === undefined)
-      return refused(
-        blocking('IngressRefused', `the VPC of the cluster is not known; ${vpcCureOf(this.#deps.instances)}`),
-      );
+      return refused(blocking('IngressRefused', `the VPC of the cluster is not known; ${VPC_CURE}`));
     try {
       return await this.#plan(readIngressSpec(object), object, head, settings, vpcId, context);
     } catch (error) {

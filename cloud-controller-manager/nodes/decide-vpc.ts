@@ -43,16 +43,25 @@ export function decideVpc(before: string | undefined, witnesses: readonly VpcWit
   return { vpcId: first, isCertain: isCertain && first !== undefined };
 }
 
+/** One instance alone may be one that a single kubelet made up. */
+const MIN_CONTRADICTING = 2;
+
 /**
- * Returns the VPC of most instances where a configured one is none of theirs: more than half of the Nodes' instances are
- * described, and not one is in it. Undefined: nothing contradicts it.
+ * Returns the VPC of most instances while they contradict --vpc-id: not one that is described is in it. That begins with two
+ * of them, when the cloud has answered about all; it lasts until one is in it, or none is described.
+ * @param before what this returned last
  */
-export function findContradiction(configured: string, witnesses: readonly VpcWitness[]): string | undefined {
+export function findContradiction(
+  configured: string,
+  before: string | undefined,
+  witnesses: readonly VpcWitness[],
+): string | undefined {
   const votes = witnesses.flatMap(({ describedIn: vpcId, createdAt }) =>
     vpcId === undefined ? [] : [{ vpcId, createdAt }],
   );
-  const isKnown = votes.length > witnesses.length / 2;
-  return isKnown && !votes.some(({ vpcId }) => vpcId === configured) ? findVpc('', votes) : undefined;
+  if (votes.length === 0 || votes.some(({ vpcId }) => vpcId === configured)) return undefined;
+  const isCertain = votes.length >= MIN_CONTRADICTING && !witnesses.some(({ isUnanswered }) => isUnanswered);
+  return isCertain ? findVpc('', votes) : before;
 }
 
 /** A majority of those that have the annotation would be one kubelet's where no other Node has it. */

@@ -3,8 +3,9 @@ import { isCloudError } from '../../cloud/cloud-error.ts';
 import { CLUSTER_VPC_ANNOTATION } from '../../crd/names.ts';
 import type { TermNotes } from '../../kube/election/term.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
+import type { CcmNode } from '../controller/ccm-node.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import type { NodeInstances } from '../controller/node-instances.ts';
+import type { NodeInstances, VpcFault } from '../controller/node-instances.ts';
 import { type CloudNode, readCloudNode } from './cloud-node.ts';
 import { decideVpc, findContradiction, type VpcWitness } from './decide-vpc.ts';
 import { readSeen } from './seen-instance.ts';
@@ -14,8 +15,8 @@ type InstanceDeps = Pick<ControllerDeps, 'nodes' | 'clock' | 'log'> & {
   readonly config: Pick<ControllerDeps['config'], 'vpcId' | 'cloudTimeoutMs'>;
   /** Of the lock, which no kubelet writes; absent where there is none. */
   readonly notes?: TermNotes;
-  /** Called when `vpcFault` has changed. */
-  readonly onVpcFault: (fault: string | undefined) => void;
+  /** Called when `vpcFault` has changed, with its text. */
+  readonly onVpcFault: (message: string | undefined) => void;
 };
 
 /** What was answered about an instance last. */
@@ -48,8 +49,7 @@ export class DescribedInstances implements NodeInstances {
   #foundVpcId: string | undefined;
   /** As it is on the lock. */
   #notedVpcId: string | undefined;
-  /** What was wrong with --vpc-id when it was reported last. */
-  #reportedFault: string | undefined;
+  #vpcFault: VpcFault | undefined;
   #isReady = false;
 
   constructor(deps: InstanceDeps) {
@@ -60,24 +60,18 @@ export class DescribedInstances implements NodeInstances {
     this.#notedVpcId = noted;
   }
 
-  /**
-   * The VPC of the cluster: the configured one, or what is decided of the instances; undefined while none is known. One that
-   * the instances contradict is not known: all that is in the other one would be taken out of service.
-   */
+  /** The VPC of the cluster: the configured one, or what is decided of the instances; undefined while none is known. */
   get vpcId(): string | undefined {
     const { config } = this.#deps;
-    if (config.vpcId !== '') return this.vpcFault === undefined ? config.vpcId : undefined;
+    if (config.vpcId !== '') return config.vpcId;
     const { vpcId, isCertain } = decideVpc(this.#foundVpcId, this.#witnesses());
     if (isCertain) this.#foundVpcId = vpcId;
     return vpcId;
   }
 
-  get vpcFault(): string | undefined {
-    const { config } = this.#deps;
-    const other = config.vpcId === '' ? undefined : findContradiction(config.vpcId, this.#witnesses());
-    return other === undefined
-      ? undefined
-      : `--vpc-id is ${config.vpcId}, and no instance of a Node is in it: most are in ${other}. Correct it, or leave it out`;
+  /** As of the last round of descriptions. */
+  get vpcFault(): VpcFault | undefined {
+    return this.#vpcFault;
   }
 
   #witnesses(): readonly VpcWitness[] {
@@ -124,9 +118,9 @@ export class DescribedInstances implements NodeInstances {
   async run(signal: AbortSignal): Promise<void> {
     const { nodes, clock } = this.#deps;
     const changed = new ChangeSignal(clock);
-    const stop = nodes.subscribe(({ after }) => {
-      const id = after === undefined ? undefined : instanceIdOf(readCloudNode(after));
-      if (id !== undefined && !this.#answers.has(id)) changed.notify();
+    const idOf = (node: CcmNode | undefined) => (node === undefined ? undefined : instanceIdOf(readCloudNode(node)));
+    const stop = nodes.subscribe(({ before, after }) => {
+      if (idOf(before) !== idOf(after)) changed.notify();
     });
     try {
       await nodes.synced(signal);
@@ -169,11 +163,22 @@ export class DescribedInstances implements NodeInstances {
         }
       }),
     );
-    const fault = this.vpcFault;
-    if (fault !== this.#reportedFault) this.#deps.onVpcFault(fault);
-    this.#reportedFault = fault;
     if (failure !== undefined) log.warn('instances of Nodes were not described, will try again', { error: failure });
-    if (isNew || this.vpcId !== vpcIdBefore) this.#notify();
+    const isOtherFault = this.#checkVpc();
+    if (isNew || isOtherFault || this.vpcId !== vpcIdBefore) this.#notify();
+  }
+
+  /** Compares --vpc-id with the instances. @returns whether that shows something else now */
+  #checkVpc(): boolean {
+    const { vpcId } = this.#deps.config;
+    if (vpcId === '') return false;
+    const before = this.#vpcFault;
+    const actualId = findContradiction(vpcId, before?.actualId, this.#witnesses());
+    if (actualId === before?.actualId) return false;
+    const message = `--vpc-id is ${vpcId}, and no instance of a Node is in it: most are in ${actualId}. Correct it, or leave it out`;
+    this.#vpcFault = actualId === undefined ? undefined : { actualId, message };
+    this.#deps.onVpcFault(this.#vpcFault?.message);
+    return true;
   }
 
   /** Leaves the VPC to the next leader. */

@@ -7,7 +7,7 @@ import type { CcmNode } from '../controller/ccm-node.ts';
 import type { ControllerDeps, ReportWaiting } from '../controller/controller-deps.ts';
 import { lockObjectOf } from '../controller/lock-object.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
-import { vpcCureOf } from '../nodes/vpc-cure.ts';
+import { VPC_CURE } from '../nodes/vpc-cure.ts';
 import { readRoutedNode } from './read-routed-node.ts';
 
 /**
@@ -54,7 +54,8 @@ function keeperOf(deps: ControllerDeps): RouteKeeperDeps {
     kube,
     nodes: routedNodesOf(deps),
     vpcId: () => instances.vpcId,
-    vpcCure: () => vpcCureOf(instances),
+    wrongVpc: () => instances.vpcFault,
+    vpcCure: VPC_CURE,
     ...(config.routeQuota === 0 ? {} : { quota: config.routeQuota }),
     clusterCidrs: config.clusterCidrs,
     clusterId: config.clusterId,

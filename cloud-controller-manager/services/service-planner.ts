@@ -11,7 +11,7 @@ import type { OwnerPlan } from '../balancers/owner-plan.ts';
 import { readRecord } from '../balancers/read-record.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import { vpcCureOf } from '../nodes/vpc-cure.ts';
+import { VPC_CURE } from '../nodes/vpc-cure.ts';
 import type { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
 import { planLoadBalancer, planPoolSpec } from './plan-load-balancer.ts';
 import { planSourceRanges } from './plan-source-ranges.ts';
@@ -62,7 +62,7 @@ export class ServicePlanner {
     const { nodes, pods, followed, configs, quota } = this.#parts;
     const { vpcId } = nodes;
     if (vpcId === undefined) {
-      const message = `the VPC of the cluster is not known; ${vpcCureOf(this.#deps.instances)}`;
+      const message = `the VPC of the cluster is not known; ${VPC_CURE}`;
       return { notices: [blocking('ServiceRefused', message)] };
     }
     if (settings.directAccess !== true) followed.forget(head.key);

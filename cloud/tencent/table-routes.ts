@@ -3,8 +3,9 @@ import { classifyError } from '../classify-error.ts';
 import type { RoutePort, VpcRouteSpec } from '../cloud.ts';
 import type { Caller } from './caller.ts';
 import { decodeVpcLimit } from './decode/others.ts';
-import { decodeReplacedRoutes, decodeRouteTables } from './decode/table-route.ts';
+import { decodeReplacedRoutes, decodeRouteTablePage, decodeRouteTables } from './decode/table-route.ts';
 import { INSTANCE_GATEWAY, matchRoutes } from './match-routes.ts';
+import { readPages } from './paged.ts';
 
 /** The API's name for how many routes each route table may have. */
 const QUOTA = 'route-table-max-policies';
@@ -24,6 +25,15 @@ export function createTableRoutePort(call: Caller): RoutePort {
       }
       // The answer has all routes of a table: they are not paged.
       return { routes: table, isConsistent: true };
+    },
+    listAll: async (vpcId, context) => {
+      const Filters = [{ Name: 'vpc-id', Values: [vpcId] }];
+      const readPage = async (offset: number) => {
+        const page = { Offset: String(offset), Limit: String(IDS_PER_CALL), NeedRouterInfo: true };
+        return decodeRouteTablePage(await call('DescribeRouteTables', { Filters, ...page }, context));
+      };
+      const { objects } = await readPages(readPage, ({ tableId }) => tableId);
+      return new Map(objects.map(({ tableId, routes }) => [tableId, routes]));
     },
     create: async (RouteTableId, specs, context) => {
       const action = 'CreateRoutes';

@@ -411,7 +411,7 @@ export const IPAMD_EVENTS = {
     type: 'Warning',
     objects: ['Node'],
     cause:
-      'the Node is in service by a route that is not kept, as `--cluster-cidr`, `--clusterid` or the VPC is wrong; the route and its condition stay as they are',
+      'the Node is in service by a route that nothing keeps, as `--cluster-cidr` or `--clusterid` is wrong; the route and the condition of the Node stay as they are',
     cure: 'correct the setting that the message names',
   },
   RoutesKeptByOther: {

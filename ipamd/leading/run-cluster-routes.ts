@@ -25,7 +25,7 @@ export async function runClusterRoutes(
         nodes: informers.nodes,
         // A cluster over several VPCs has no one route table.
         vpcId: () => findClusterVpc(components),
-        vpcCure: () => 'set TKE_ENI_IPAMD_VPC_ID in the ConfigMap',
+        vpcCure: 'set TKE_ENI_IPAMD_VPC_ID in the ConfigMap',
         placeSetting: 'TKE_ENI_IPAMD_VPC_ID in the ConfigMap',
         ownership: 'network',
         clusterCidrs: config.clusterCidrs,

@@ -4,6 +4,7 @@ import type { IpUser } from '../../cloud/cloud.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { RouteRemovalCheck } from '../../pod-routes/check-route-removals.ts';
 import type { RouteRemoval } from '../../pod-routes/decide-routes.ts';
+import type { WrongVpc } from '../../pod-routes/routes-elsewhere.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
@@ -34,10 +35,10 @@ function openCheck(used: readonly string[] | 'error', nodes: readonly string[] =
     return nodes.includes(name) ? { apiVersion: 'v1', kind: 'Node', metadata: { name } } : undefined;
   };
   const check = new RouteRemovalCheck({ subnets: { usersOf }, kube: { get }, clock, log: silentLogger, percent: 10 });
-  const run = async (removals: readonly RouteRemoval[], nodeCount = 5) => {
+  const run = async (removals: readonly RouteRemoval[], nodeCount = 5, wrongVpc?: WrongVpc) => {
     const routeCount = removals.length + 5;
     const lastNodeOf = (cidr: string): string => `n${cidr.split('.')[2]}`;
-    const facts = { vpcId: 'vpc-a', removals, routeCount, nodeCount, liveIp: LIVE, lastNodeOf };
+    const facts = { vpcId: 'vpc-a', wrongVpc, removals, routeCount, nodeCount, liveIp: LIVE, lastNodeOf };
     const { allowed, held } = await check.check(facts, CONTEXT);
     return { allowed: allowed.length, held: new Set(held.map(({ why }) => why)) };
   };
@@ -49,6 +50,13 @@ test('RouteRemovalCheck: routes to addresses that nothing has go at once, a hund
   t.deepEqual(await run(goneOf(150)), { allowed: 150, held: new Set() });
   t.deepEqual(asked, [100, 52]);
   t.deepEqual(reads, []);
+});
+
+test('RouteRemovalCheck: while the VPC is a wrong one, its answer is none, and no route goes as its node is gone', async (t) => {
+  const { run, reads, asked } = openCheck([LIVE]);
+  const verdict = await run(goneOf(3), 5, { actualId: 'vpc-b', message: 'it is vpc-b' });
+  t.deepEqual(verdict, { allowed: 0, held: new Set(['it is vpc-b']) });
+  t.deepEqual([reads, asked], [[], []]);
 });
 
 test('RouteRemovalCheck: a cloud that lists nothing, or does not answer, proves nothing: a share goes per hour', async (t) => {

@@ -1,6 +1,9 @@
 import test from 'ava';
 import { classifyError } from '../../cloud/classify-error.ts';
 import { decideNodeNetworks } from '../../pod-routes/decide-node-networks.ts';
+import { findLacking, keepServed } from '../../pod-routes/keep-served.ts';
+import type { RoutedNode } from '../../pod-routes/routed-node.ts';
+import type { RoutesByPlace } from '../../pod-routes/routes-elsewhere.ts';
 
 const ONE = { node: 'n1', cidr: '172.16.1.0/24', gatewayIp: '10.0.0.1' };
 const PLAN = { create: [ONE], move: [], remove: [], right: [], faults: [], notKept: [], full: [] };
@@ -20,10 +23,8 @@ function saidOf(
     tried: PLAN,
     failed: new Map(code === undefined ? [] : [[ONE.cidr, errorOf(code)]]),
     attemptsOf: () => attempts,
-    isRefused: false,
+    refusal: undefined,
     lastMessageOf: () => last,
-    isServedElsewhere: () => false,
-    cure: 'correct it',
     ...facts,
   });
   return routed.has('n1') ? 'routed' : unrouted.get('n1');
@@ -47,8 +48,8 @@ test('decideNodeNetworks: a call without an answer says nothing at first, and th
 test('decideNodeNetworks: what is not tried yet stays as it was said, and is told where the cloud refuses all', (t) => {
   t.is(saidOf({ tried: NOTHING }), undefined);
   t.is(saidOf({ tried: NOTHING, last: 'as before' }), 'as before');
-  t.regex(saidOf({ tried: NOTHING, isRefused: true }) ?? '', /the cloud refuses new ones for a time/);
-  t.is(saidOf({ tried: NOTHING, isRefused: true, last: 'as before' }), 'as before');
+  t.regex(saidOf({ tried: NOTHING, refusal: errorOf('LimitExceeded') }) ?? '', /Code=LimitExceeded/);
+  t.is(saidOf({ tried: NOTHING, refusal: errorOf('LimitExceeded'), last: 'as before' }), 'as before');
 });
 
 test('decideNodeNetworks: a node with one of two networks has no route', (t) => {
@@ -56,21 +57,50 @@ test('decideNodeNetworks: a node with one of two networks has no route', (t) => 
   t.is(saidOf({ plan: { ...PLAN, right: [other] }, code: 'LimitExceeded' }), QUOTA);
 });
 
-test('decideNodeNetworks: a node that is served from elsewhere is not closed, and is told what to correct', (t) => {
-  const decided = (plan: Facts['plan'], code?: string) =>
-    decideNodeNetworks({
+const NODE: RoutedNode = {
+  ...{ name: 'n1', uid: 'u1', createdAt: '', podCidrs: [ONE.cidr], internalIp: ONE.gatewayIp, isReady: true },
+  networkCondition: { status: 'False' },
+};
+const ROUTE = { routeId: 'r1', cidr: ONE.cidr, gatewayIp: ONE.gatewayIp, description: '' };
+
+const HERE = { place: 'rtb-1', placeSetting: '--route-tables' };
+
+/** What is said of the node when its route is refused: 'kept', 'closed', or nothing. */
+function keptOf(node: RoutedNode, elsewhere: RoutesByPlace | undefined, plan: Facts['plan'] = PLAN): string {
+  const networks = decideNodeNetworks({
+    ...{
       plan,
-      tried: plan,
-      failed: new Map(code === undefined ? [] : [[ONE.cidr, errorOf(code)]]),
+      tried: NOTHING,
+      failed: new Map(),
+      refusal: undefined,
       attemptsOf: () => 1,
-      isRefused: false,
-      lastMessageOf: () => undefined,
-      isServedElsewhere: () => true,
-      cure: 'correct it',
-    });
-  const refused = decided(PLAN, 'LimitExceeded');
-  t.deepEqual([...refused.routed], ['n1']);
-  t.is(refused.notKept.get('n1'), `${QUOTA}. The node was in service before, and stays so: correct it`);
-  const noRoom = decided({ ...PLAN, create: [], full: [{ ...ONE, message: 'no room' }] });
-  t.deepEqual([[...noRoom.routed], [...noRoom.unrouted.keys()]], [['n1'], []]);
+      lastMessageOf: () => 'full',
+    },
+  });
+  const kept = keepServed(networks, findLacking(networks, plan, [node]), elsewhere, HERE);
+  if (kept.unrouted.has('n1')) return 'closed';
+  return kept.routed.has('n1') ? `kept: ${kept.notKept.get('n1')}` : 'left as it is';
+}
+
+test('keepServed: an open Node stays so by a route that is seen in another place, and by no other sign', (t) => {
+  const there = new Map([
+    ['rtb-2', []],
+    ['rtb-3', [ROUTE]],
+  ]);
+  t.is(
+    keptOf(NODE, there),
+    'kept: full. A route in rtb-3 leads to it, none in rtb-1. The node stays in service, but nothing keeps that route: correct --route-tables',
+  );
+  t.is(keptOf({ ...NODE, networkCondition: { status: 'True' } }, there), 'closed');
+  t.is(keptOf(NODE, new Map()), 'closed');
+  t.is(keptOf(NODE, new Map([['rtb-3', [{ ...ROUTE, gatewayIp: '10.0.0.9' }]]])), 'closed');
+  t.is(keptOf(NODE, new Map([['rtb-3', [{ ...ROUTE, isDisabled: true }]]])), 'closed');
+  t.is(keptOf(NODE, undefined), 'left as it is', 'other places cannot be read');
+});
+
+test('keepServed: a route of this place that leads elsewhere, or a second network without a route, closes the Node', (t) => {
+  const there = new Map([['rtb-3', [ROUTE]]]);
+  const move = [{ ...ONE, route: { ...ROUTE, gatewayIp: '10.0.0.9' } }];
+  t.is(keptOf(NODE, there, { ...PLAN, create: [], move }), 'closed');
+  t.is(keptOf(NODE, there, { ...PLAN, create: [ONE, { ...ONE, cidr: '172.16.2.0/24' }] }), 'closed');
 });

@@ -134,6 +134,25 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
+    title: 'a disabled one leads nowhere, and no second one is made beside it',
+    nodes: [N1],
+    routes: [{ ...route('gr-1', '172.16.1.0/24', '10.0.0.1'), isDisabled: true }],
+    plan: ['n1: route gr-1 to 172.16.1.0/24 is disabled; enable it, or delete it so that another is made'],
+  },
+  {
+    title: 'nor does a disabled one of others, or one that led elsewhere; beside a right one it does not count',
+    nodes: [N1, N2],
+    routes: [
+      { ...route('gr-1', '172.16.1.0/24', '10.0.0.9', 'by hand'), isDisabled: true },
+      { ...route('gr-2', '172.16.2.0/24', '10.0.0.9', 'by hand'), isDisabled: true },
+      route('gr-3', '172.16.2.0/24', '10.0.0.2'),
+    ],
+    plan: [
+      'right 172.16.2.0/24',
+      'n1: route gr-1 to 172.16.1.0/24 is disabled; enable it, or delete it so that another is made',
+    ],
+  },
+  {
     title: 'IPv6 has no routes, and is no fault beside IPv4',
     nodes: [node('n1', ['172.16.1.0/24', 'fd00:1::/64'], '10.0.0.1'), node('n2', ['fd00:2::/64'], '10.0.0.2')],
     routes: [],

@@ -1,5 +1,6 @@
 /** A setting that is wrong takes no Node and no load balancer out of service that works without it. */
 import test from 'ava';
+import { NODES } from '../../../kube/resource-types.ts';
 import { ServiceWorld } from '../services/service-world.ts';
 import { CLUSTER_CIDR, OWN, RouteWorld } from './route-world.ts';
 
@@ -61,17 +62,16 @@ test('a wrong --clusterid: Nodes whose routes lead to them stay open, and the ev
   await world.stop();
 });
 
-test('a wrong --vpc-id: where all instances of Nodes are in another VPC, no route is made or said to be missing', async (t) => {
+test('a wrong --vpc-id: a Node whose route is seen in the VPC of the instances stays open', async (t) => {
   const world = await started();
   const before = world.routes();
-  world.world.scene.host.forget();
   await world.replace(`--vpc-id=${OTHER_VPC}`);
   await world.advance(2 * MINUTE_MS);
   t.deepEqual(networksOf(world, 'n1', 'n2'), [OPEN, OPEN]);
   t.deepEqual(world.routes(), before);
-  t.deepEqual(
-    world.world.scene.host.seen.map(({ action }) => action).filter((action) => /Route/.test(action)),
-    [],
+  t.regex(
+    world.world.scene.events('RouteNotKept').join('\n'),
+    /A route in vpc-00000001 leads to it, none in vpc-00000009\. .*: correct --vpc-id$/m,
   );
   t.deepEqual(world.world.scene.events('ConfigInvalid'), [
     `--vpc-id is ${OTHER_VPC}, and no instance of a Node is in it: most are in vpc-00000001. Correct it, or leave it out`,
@@ -88,12 +88,14 @@ for (const [wrong, code] of [
   ['no right', 'UnauthorizedOperation'],
   ['no room', 'LimitExceeded'],
 ] as const)
-  test(`a wrong --route-tables, ${wrong}: a table that never led to a Node closes none that is open`, async (t) => {
+  test(`a wrong --route-tables, ${wrong}: a Node whose route is in another table of the VPC stays open, also for the next leader`, async (t) => {
     const world = await started('--routes=table', '--route-tables=rtb-test0001');
     const { host } = world.world.scene;
     const book = host.model.state.routeTables;
     book.addTable('rtb-wrong001', OTHER_VPC);
     host.faults.add({ fault: { kind: 'error', code }, actions: ['CreateRoutes'] });
+    await world.replace('--route-tables=rtb-wrong001');
+    await world.advance(20 * SECOND_MS);
     await world.replace('--route-tables=rtb-wrong001');
     await world.join('n3', '172.16.3.0/24');
     await world.advance(3 * MINUTE_MS);
@@ -101,6 +103,83 @@ for (const [wrong, code] of [
     t.regex(world.world.scene.events('RouteNotKept').join('\n'), /rtb-wrong001.*--route-tables/);
     await world.stop();
   });
+
+test('a wrong --route-tables that takes some routes: the Nodes above its quota stay open, also for the next leader', async (t) => {
+  const world = await started('--routes=table', '--route-tables=rtb-test0001');
+  await world.join('n3', '172.16.3.0/24');
+  await world.advance(10 * SECOND_MS);
+  world.world.scene.host.model.state.routeTables.addTable('rtb-wrong001', 'vpc-00000001');
+  for (let leader = 1; leader <= 3; leader += 1) {
+    await world.replace('--route-tables=rtb-wrong001', '--route-quota=1');
+    await world.advance(3 * MINUTE_MS);
+    t.deepEqual(networksOf(world, 'n1', 'n2', 'n3'), [OPEN, OPEN, OPEN], `leader ${leader}`);
+  }
+  // The route of another table is what keeps it open.
+  world.removeRoutes('172.16.3.0/24');
+  await world.advance(3 * MINUTE_MS);
+  t.deepEqual(networksOf(world, 'n1', 'n2', 'n3'), [OPEN, OPEN, CLOSED]);
+  await world.stop();
+});
+
+test('an ENI Node that gets a podCIDR is closed while its first route is refused', async (t) => {
+  const world = await RouteWorld.start();
+  const { scene } = world.world;
+  await world.join('n1', undefined, { 'tke.cloud.tencent.com/eni-ip': '10' });
+  await world.advance(2 * MINUTE_MS);
+  t.is(world.networkOf('n1'), OPEN);
+  scene.host.faults.add({ fault: { kind: 'error', code: 'LimitExceeded' }, actions: ['CreateGlobalRoutes'] });
+  const body = { spec: { podCIDR: '172.16.1.0/24', podCIDRs: ['172.16.1.0/24'] } };
+  await scene.clock.run(scene.admin.patch(NODES, { name: 'n1' }, { kind: 'merge', body }));
+  await world.advance(5 * MINUTE_MS);
+  t.is(world.networkOf('n1'), CLOSED);
+  t.deepEqual(scene.events('RouteNotKept'), []);
+  t.regex(scene.events('FailedToCreateRoute').join('\n'), /Code=LimitExceeded/);
+  await world.stop();
+});
+
+test('a refusal that lasts is one event of each Node, with its reason', async (t) => {
+  const world = await started('--routes=table', '--route-tables=rtb-test0001');
+  const { host, events } = world.world.scene;
+  host.model.state.routeTables.addTable('rtb-wrong001', OTHER_VPC);
+  host.faults.add({ fault: { kind: 'error', code: 'LimitExceeded' }, actions: ['CreateRoutes'] });
+  await world.replace('--route-tables=rtb-wrong001');
+  await world.join('n3', '172.16.3.0/24');
+  await world.advance(30 * MINUTE_MS);
+  const told = ['RouteNotKept', 'FailedToCreateRoute'].map((reason) => events(reason));
+  t.deepEqual(
+    told.map(({ length }) => length),
+    [2, 1],
+  );
+  for (const message of told.flat()) t.regex(message, /Code=LimitExceeded/);
+  await world.stop();
+});
+
+test('a disabled route is no route: the Node is closed and told, and nothing enables it', async (t) => {
+  const world = await started('--routes=table', '--route-tables=rtb-test0001');
+  const book = world.world.scene.host.model.state.routeTables;
+  const [route] = book.get('rtb-test0001').routes.filter(({ cidr }) => cidr === '172.16.1.0/24');
+  const setDisabled = (isDisabled: boolean): void => {
+    world.removeRoutes('172.16.1.0/24');
+    book.add('rtb-test0001', [{ ...route, cidr: '172.16.1.0/24', gatewayIp: world.ipOf('n1'), isDisabled }]);
+  };
+  setDisabled(true);
+  await world.advance(3 * MINUTE_MS);
+  t.deepEqual(networksOf(world, 'n1', 'n2'), [CLOSED, OPEN]);
+  t.regex(
+    world.world.scene.events('FailedToCreateRoute').join('\n'),
+    /^route \d+ to 172\.16\.1\.0\/24 is disabled; enable it/,
+  );
+  t.is(book.get('rtb-test0001').routes.filter(({ isDisabled }) => isDisabled === true).length, 1);
+  // Nor is it one under a setting that is wrong.
+  await world.replace('--cluster-cidr=10.200.0.0/16');
+  await world.advance(2 * MINUTE_MS);
+  t.deepEqual(networksOf(world, 'n1', 'n2'), [CLOSED, OPEN]);
+  await world.replace();
+  setDisabled(false);
+  await world.advance(2 * MINUTE_MS);
+  t.deepEqual(networksOf(world, 'n1', 'n2'), [OPEN, OPEN]);
+  await world.stop();
+});
 
 test('the right table: an open Node whose route went, and cannot be made, is closed', async (t) => {
   const world = await started('--routes=table', '--route-tables=rtb-test0001');

@@ -12,6 +12,8 @@ export type ModelTableRoute = {
   /** USER; others are made by the cloud and nobody can change them. */
   readonly routeType: string;
   readonly createdAtMs: number;
+  /** It is there, and leads nowhere. */
+  readonly isDisabled?: boolean;
 };
 
 /** A route table. Its routes are replaced as a whole, so that earlier states can be kept. */

@@ -125,7 +125,7 @@ function wireRoute(route: ModelTableRoute): object {
     GatewayId: route.gatewayIp,
     RouteDescription: route.description,
     RouteType: route.routeType,
-    Enabled: true,
+    Enabled: route.isDisabled !== true,
     PublishedToVbc: false,
     CreatedTime: writtenTime(route.createdAtMs),
   };
