@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import test, { type ExecutionContext } from 'ava';
-import { EXTENDED_RESOURCES } from '../../crd/names.ts';
+import { EXTENDED_RESOURCES, INGRESS_FINALIZER, SERVICE_FINALIZER } from '../../crd/names.ts';
+import { balancedIn, lastResort, perNamespace, STEPS } from '../docs/page-uninstall.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
@@ -27,6 +28,28 @@ const KEEPING: readonly PodKind[] = ['static', 'eip', 'static-exclusive'];
 
 const before = new Map<string, NodeSnapshot>();
 let user: PageUser | undefined;
+
+/** A finalizer of nobody, which has to outlive ours. */
+const OTHER_FINALIZER = 'example.com/first';
+/** What has a load balancer, by its finalizer; no cloud controller manager runs here, and the test stands for it. */
+const BALANCED = [
+  {
+    object: 'service/balanced',
+    finalizer: SERVICE_FINALIZER,
+    manifest: { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 80 }] } },
+  },
+  {
+    object: 'ingress/balanced',
+    finalizer: INGRESS_FINALIZER,
+    manifest: {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'Ingress',
+      spec: { defaultBackend: { service: { name: 'balanced', port: { number: 80 } } } },
+    },
+  },
+];
+/** The same as the page has it listed. */
+let balanced: ReturnType<typeof balancedIn> = [];
 
 const running = clusterOfFile(
   // Of eight cores: places for exclusive ENIs beside the shared ones.
@@ -58,15 +81,22 @@ test.serial('docs/uninstall.md: the commands leave nothing in the cloud, in the 
     await cluster.apply(workloadOfKind(kind, kind, REPLICAS, { spec: spreadOverNodes(kind) }));
   for (const kind of POD_KINDS) await awaitPods(cluster, `app=${kind}`, REPLICAS, { timeoutMs: 120_000 });
   await retainOne(cluster);
+  for (const { manifest, finalizer } of BALANCED) {
+    const metadata = { name: 'balanced', namespace: 'default', finalizers: [OTHER_FINALIZER, finalizer] };
+    await cluster.apply(JSON.stringify({ ...manifest, metadata }));
+  }
   t.true(cluster.nodes.some(({ name }) => cluster.cloud.vpc.enisOf(name).length > 0));
   t.is(cluster.cloud.host.model.state.eips.size, REPLICAS);
   await sh('cp -r conf/kubernetes/uninstall cleaning');
-  for (const { heading, lines } of shellCommandsOf(LEAVE))
-    for (const line of lines) {
-      await leave(heading, line);
-      // What an unlucky node does in the midst of it: nobody of ipamd is left, and every node is cordoned.
-      if (line.startsWith('kubectl drain')) await loseIpamd(cluster);
-    }
+  let lists = 0;
+  for (const { heading, line } of STEPS) {
+    await leave(heading, line);
+    if (line.startsWith('kubectl get services,ingresses'))
+      t.is(balanced.length, lists++ === 0 ? BALANCED.length : 0, 'with a load balancer');
+    // What an unlucky node does in the midst of it: nobody of ipamd is left, and every node is cordoned.
+    if (line.startsWith('kubectl drain')) await loseIpamd(cluster);
+  }
+  t.is(lists, 2);
 
   const { state } = cluster.cloud.host.model;
   t.deepEqual(
@@ -151,8 +181,12 @@ async function seeThatItWorks(t: ExecutionContext): Promise<void> {
 /** Carries one command of docs/uninstall.md out. */
 async function leave(heading: string, line: string): Promise<void> {
   const cluster = running();
-  // No Service or Ingress has a load balancer here: test/docs/leaving.test.ts has all of them.
-  if (line.startsWith('sleep ') || line.includes('SERVICE-OR-INGRESS')) return;
+  // No certificate and no shared load balancer is here: test/docs/leaving.test.ts has all of them.
+  if (line.startsWith('sleep ')) return;
+  if (line.includes('SERVICE-OR-INGRESS...')) {
+    for (const command of perNamespace(line, balanced)) await Promise.all([sh(command), giveUpBalanced()]);
+    return;
+  }
   const names = cluster.nodes.map(({ name }) => name);
   const filled = line
     .replace('NODE...', names.join(' '))
@@ -165,10 +199,34 @@ async function leave(heading: string, line: string): Promise<void> {
     const answer = await sh(command).catch(async (error: Error) => {
       throw new Error(`${heading}: ${error.message}\n${await tellOurPods(cluster)}`);
     });
+    if (command.startsWith('kubectl get services,ingresses')) balanced = balancedIn(answer);
     if (command.startsWith('kubectl get nec,') && answer.trim() !== '') throw new Error(`left: ${answer}`);
     if (!command.startsWith('kubectl get pods')) continue;
     const foreign = answer.split('\n').filter((row) => / default /.test(` ${row}`) && !/Completed/.test(row));
     if (foreign.length > 0) throw new Error(`left on the node: ${foreign.join('; ')}`);
+  }
+}
+
+/** Takes our finalizer off what is being deleted, by the commands of the last resort, and then the other one. @throws Error */
+async function giveUpBalanced(): Promise<void> {
+  const cluster = running();
+  const finalizersOf = async (object: string): Promise<readonly unknown[]> => {
+    const found = at(await cluster.kubectlJson('get', object), 'metadata', 'finalizers');
+    return Array.isArray(found) ? found : [];
+  };
+  for (const { object, finalizer } of BALANCED) {
+    const isDeleted = async (): Promise<boolean> =>
+      at(await cluster.kubectlJson('get', object), 'metadata', 'deletionTimestamp') !== undefined;
+    await waitUntil(isDeleted, { what: `the deletion of ${object}`, timeoutMs: 60_000, everyMs: 300 });
+    const { list, patch } = lastResort(object, finalizer);
+    const shown: unknown = JSON.parse(await sh(list.line));
+    if (!Array.isArray(shown)) throw new Error(`${list.line}: ${JSON.stringify(shown)}`);
+    const wrong = await sh(patch(shown.indexOf(OTHER_FINALIZER)).line).catch(() => undefined);
+    if (wrong !== undefined) throw new Error(`${object}: a wrong index was taken: ${wrong}`);
+    await sh(patch(shown.indexOf(finalizer)).line);
+    const left = JSON.stringify(await finalizersOf(object));
+    if (left !== JSON.stringify([OTHER_FINALIZER])) throw new Error(`${object}: has the finalizers ${left}`);
+    await cluster.kubectl('patch', object, '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
   }
 }
 

@@ -2,14 +2,18 @@ import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import type { Action } from '../../cloud/tencent/requests.ts';
+import { SERVED_ANNOTATIONS as OF_INGRESSES } from '../../cloud-controller-manager/ingresses/served-annotations.ts';
+import { SERVED_ANNOTATIONS as OF_SERVICES } from '../../cloud-controller-manager/services/served-annotations.ts';
 import { RESOURCE_KINDS } from '../../crd/kinds.ts';
 import { CLOUD_THINGS, FINALIZED_KINDS } from '../../crd/left-behind.ts';
 import { API_GROUP } from '../../crd/names.ts';
 import { TKE_SERVICE_CONFIG_KIND } from '../../crd/tke-service-config.ts';
 import { isObject } from '../../sim/kube-api/object.ts';
+import { parseLabelSelector } from '../../sim/kube-api/selector.ts';
 import { pageBlocks, shellCommandsOf } from '../cluster/doc-commands.ts';
 import { KUBERNETES_FOLDER, readResources } from '../conf/read-manifests.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
+import { OVERLAY } from './installed.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 const PAGE = readPage('uninstall.md');
@@ -139,9 +143,9 @@ test('docs/uninstall.md: names every condition of Nodes that stays', (t) => {
   );
 });
 
-test('no other finalizer is written', (t) => {
-  const known = new Set(FINALIZED_KINDS.map(({ finalizer }) => finalizer));
-  const found = [
+/** Sources of the programs, by path. */
+const SOURCES = [
+  ...[
     'ipamd',
     'cloud-controller-manager',
     'agent',
@@ -151,13 +155,92 @@ test('no other finalizer is written', (t) => {
     'crd',
     'cli',
     'pod-routes',
-  ]
-    .flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: join(DOCS, '..') }))
-    .flatMap((path) => [
-      ...readFileSync(join(DOCS, '..', path), 'utf8').matchAll(/export const (\w*FINALIZER\w*) = (.*);/g),
-    ]);
-  t.deepEqual(found.map(([, name]) => name).toSorted(), ['CLOUD_FINALIZER', 'INGRESS_FINALIZER', 'SERVICE_FINALIZER']);
-  t.is(found.length, known.size);
+    'cloud',
+  ],
+  ...['runtime', 'observability', 'inspection', 'dataplane'],
+]
+  .flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: join(DOCS, '..') }))
+  .map((path) => ({
+    path,
+    text: readFileSync(join(DOCS, '..', path), 'utf8').replaceAll(/^\s*(\/\/|\*|\/\*\*).*$/gm, ''),
+  }));
+/** A name of a domain, that says of what it holds as finalizers do. */
+const LIKE_A_FINALIZER =
+  /['"`]((?:\$\{\w+\}|(?:[a-z0-9-]+\.)+[a-z]+)\/[a-z0-9-]*(?:clean|final|protect|resources|guard|hold)[a-z0-9-]*)['"`]/g;
+
+/** Of annotations of Services and Ingresses. */
+const NO_FINALIZER = /\/(modification|deletion)-protection$/;
+
+test('no other string is like a finalizer', (t) => {
+  const found = SOURCES.flatMap(({ text }) =>
+    [...text.matchAll(LIKE_A_FINALIZER)].map(([, value = '']) => value.replace(/^\$\{API_GROUP\}/, API_GROUP)),
+  );
+  const known = FINALIZED_KINDS.map(({ finalizer }) => finalizer);
+  t.deepEqual([...new Set(found)].filter((one) => !NO_FINALIZER.test(one)).toSorted(), [...new Set(known)].toSorted());
+});
+
+test('no other finalizer is written', (t) => {
+  const constants = ['CLOUD_FINALIZER', 'SERVICE_FINALIZER', 'INGRESS_FINALIZER'];
+  const written = SOURCES.flatMap(({ path, text }) =>
+    [
+      ...[...text.matchAll(/\bfinalizers: \[([^\]]*)\]/g)].flatMap(([, list = '']) => list.split(',')),
+      ...[...text.matchAll(/\bwithFinalizer\(/g)].map(({ index }) => lastArgument(text.slice(index))),
+      ...[...text.matchAll(/\bfinalizer: ([^,;\n}]+)/g)].map(([, value = '']) => value),
+    ]
+      .map((value) => value.trim())
+      .filter((value) => value !== '' && !/^\.\.\.|^string\b|: string$/.test(value))
+      .map((value) => ({ path, value })),
+  );
+  // Passed on by what every finalizer goes through.
+  const passes: readonly string[] = ['kube/finalizers.ts', 'cloud-controller-manager/balancers/write-owner.ts'];
+  const others = written.filter(
+    ({ path, value }) => !constants.includes(value) && !(value === 'finalizer' && passes.includes(path)),
+  );
+  t.deepEqual(others, []);
+  for (const constant of constants)
+    t.true(
+      written.some(({ value }) => value === constant),
+      constant,
+    );
+});
+
+test('docs/uninstall.md: no finalizer of another program is taken off', (t) => {
+  const patches = [...PAGE.matchAll(/kubectl[^`\n]*patch[^`\n]*finalizers[^`\n]*/g)].map(([line]) => line);
+  t.true(patches.length > 0);
+  for (const line of patches) t.regex(line, /--type=json .*"op": "test".*"op": "remove"/, line);
+});
+
+test('docs/uninstall.md: the overlay is deleted by a label that all has but definitions and settings', (t) => {
+  const line = LINES.find((one) => one.line.includes(' delete -k YOUR-OVERLAY'))?.line ?? '';
+  const isMeant = parseLabelSelector(/ -l (\S+)/.exec(line)?.[1] ?? '');
+  const unmeant = OVERLAY.filter((object) => !isMeant(object));
+  const isSettings = (name: string): boolean => /-settings-[a-z0-9]+$/.test(name);
+  t.deepEqual(
+    unmeant.filter(({ kind, metadata }) => kind !== 'CustomResourceDefinition' && !isSettings(metadata.name)),
+    [],
+  );
+  const definitions = OVERLAY.filter(({ kind }) => kind === 'CustomResourceDefinition');
+  t.true(definitions.length > 0);
+  t.deepEqual(definitions.filter(isMeant), []);
+});
+
+test('docs/uninstall.md: what another program may use has a block of its own', (t) => {
+  const blocks = shellCommandsOf(PAGE).map(({ lines }) => lines);
+  for (const shared of ['tkeserviceconfigs.cloud.tencent.com', 'endpoints/cloud-controller-manager']) {
+    const found = blocks.filter((lines) => lines.some((line) => line.split(' ').includes(shared)));
+    t.deepEqual(
+      found.map((lines) => lines.length),
+      [1],
+      shared,
+    );
+  }
+});
+
+test('docs/uninstall.md: names what keeps a load balancer in the cloud', (t) => {
+  const served = [...Object.values(OF_SERVICES), ...Object.values(OF_INGRESSES)];
+  const names = served.flatMap(({ name, means }) => (/ stays when the \w+ goes/.test(means) ? [name] : []));
+  t.true(names.length >= 4, names.join());
+  for (const name of names) t.true(PAGE.includes(`\`${name.split(/[./]/).at(-1)}`), name);
 });
 
 test('docs/uninstall.md: names everything that is made in the cloud, whose it is, and when it goes', (t) => {
@@ -170,6 +253,19 @@ test('docs/uninstall.md: names everything that is made in the cloud, whose it is
   for (const thing of Object.values(MADE_BY)) t.true(CLOUD_THINGS.includes(thing), thing);
   t.is(new Set(Object.values(MADE_BY)).size, CLOUD_THINGS.length);
 });
+
+/** The last argument of a call at the beginning of a text. */
+function lastArgument(text: string): string {
+  let depth = 0;
+  let begin = 0;
+  for (let at = 0; at < text.length; at++) {
+    const one = text[at] ?? '';
+    if ('([{'.includes(one)) depth += 1;
+    if (one === ',' && depth === 1 && !/^,\s*\)/.test(text.slice(at))) begin = at + 1;
+    if (')]}'.includes(one) && --depth === 0) return text.slice(begin, at).replace(/,\s*$/, '');
+  }
+  return text;
+}
 
 /** Commands of all blocks of a page that are run in a shell. */
 function shellsOf(page: string): readonly string[] {

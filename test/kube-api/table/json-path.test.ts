@@ -19,6 +19,8 @@ test('readJsonPath: a field', reads, '.status.ips', [['1', '2']]);
 test('readJsonPath: an item', reads, '.status.ips[1]', ['2']);
 test('readJsonPath: every item', reads, '.status.ips[*]', ['1', '2']);
 test('readJsonPath: a filter', reads, '.status.conditions[?(@.type=="Ready")].status', ['True']);
+test('readJsonPath: a filter by what is there', reads, '.status.conditions[?(@.type)].status', ['True', 'False']);
+test('readJsonPath: a filter by what is not there', reads, '.status.conditions[?(@.reason)].status', []);
 test('readJsonPath: a quoted name', reads, ".metadata.labels['a.b/c']", ['dotted']);
 test('readJsonPath: nothing where nothing is', reads, '.status.absent.deeper', []);
 test('readJsonPath: nothing for what it cannot read', reads, '.status..ips', []);
