@@ -1,4 +1,5 @@
 import type { CallObserver } from '../cloud/tencent/caller.ts';
+import type { KeyFailure } from '../cloud/tencent/credentials/credential.ts';
 import type { ProblemRegistry } from './problem-registry.ts';
 
 /** A refusal of the cloud that concerns all callers: its kind, its name in the metric, and what to do about it. */
@@ -36,8 +37,9 @@ export class CloudRights implements CallObserver {
     for (const refusal of this.#refused.values()) listener(refusal);
   }
 
-  onNoKey(text: string): void {
-    this.#note({ kind: 'CredentialsMissing', name: KEY, message: `${this.#program} has no key to the cloud: ${text}` });
+  onKeyFailure(kind: KeyFailure, text: string): void {
+    const what = kind === 'CredentialsMissing' ? 'has no key to the cloud' : 'may not assume its role in the cloud';
+    this.#note({ kind, name: KEY, message: `${this.#program} ${what}: ${text}` });
   }
 
   onAttempt({ action, code }: Pick<Parameters<CallObserver['onAttempt']>[0], 'action' | 'code'>): void {

@@ -39,8 +39,8 @@ export const CCM_EVENTS = {
   CredentialsRefused: {
     type: 'Warning',
     objects: LOCK,
-    cause: 'the cloud does not accept the key',
-    cure: 'look at `--credentials`, the Secret, and the clock of the machine',
+    cause: 'the cloud does not accept the key, or does not let it assume the role',
+    cure: 'look at `--credentials`, the Secret, and the clock of the machine; grant `sts:AssumeRole` where the message says so',
   },
   ConfigInvalid: {
     type: 'Warning',

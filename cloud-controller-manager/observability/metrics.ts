@@ -92,7 +92,7 @@ export function createCcmMetrics(
         counted.onAttempt(attempt);
         cloudRights.onAttempt(attempt);
       },
-      onNoKey: (text) => cloudRights.onNoKey(text),
+      onKeyFailure: (kind, text) => cloudRights.onKeyFailure(kind, text),
     },
     kube: createKubeObserver(factory, clock, contact),
     informer: createInformerObserver(factory),

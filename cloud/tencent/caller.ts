@@ -3,6 +3,7 @@ import { classifyError } from '../classify-error.ts';
 import type { CallContext, CallPriority } from '../cloud.ts';
 import { CloudError, DEADLINE_CODE, isCloudError } from '../cloud-error.ts';
 import type { CallScheduler, CallVerdict } from '../pacing/call-scheduler.ts';
+import type { KeyFailure } from './credentials/credential.ts';
 import { decideRetry } from './decide-retry.ts';
 import { type Action, type Product, productOf, type Requests, type TencentApi } from './requests.ts';
 import { withTimeout } from './with-timeout.ts';
@@ -23,8 +24,8 @@ export type CallObserver = {
     readonly tookMs: number;
     readonly code: string | undefined;
   }): void;
-  /** Called when no source gives a key to sign with; `text` says which were asked, and what to do. */
-  onNoKey?(text: string): void;
+  /** Called when no source has a key to sign with, or STS gives none for it; `text` says which were asked, and what to do. */
+  onKeyFailure?(kind: KeyFailure, text: string): void;
   /**
    * Called when a call has ended; `tookMs` includes its attempts and waits; `attempts` is 0 when it never left the
    * queue. `code` of the error that its caller gets, ABORTED when the caller gave up, undefined when it succeeded.

@@ -53,8 +53,8 @@ export function openCloud(config: CloudSettings, region: string, deps: OpenCloud
   const { clock, random, env, get, observer, blindEvery } = deps;
   const { sessionName } = deps;
   const cure = noKeyCure(config, sessionName);
-  const onNoKey = observer?.onNoKey?.bind(observer);
-  const credentials = credentialSourceOf({ ...config, sessionName }, { clock, env, get, endpoint, cure, onNoKey });
+  const onKeyFailure = observer?.onKeyFailure?.bind(observer);
+  const credentials = credentialSourceOf({ ...config, sessionName }, { clock, env, get, endpoint, cure, onKeyFailure });
   const api = openSdkApi(endpoint, credentials);
   const settings = { productPerSecond: config.productQps, ...(blindEvery === undefined ? {} : { blindEvery }) };
   const cloud = createTencentCloud({ api, clock, random, ...(observer && { observer }) }, settings);

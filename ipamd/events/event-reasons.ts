@@ -211,8 +211,8 @@ export const IPAMD_EVENTS = {
   CredentialsRefused: {
     type: 'Warning',
     objects: ['ConfigMap'],
-    cause: 'the cloud does not accept the key',
-    cure: 'look at `--credentials`, the Secret, and the clock of the machine',
+    cause: 'the cloud does not accept the key, or does not let it assume the role',
+    cure: 'look at `--credentials`, the Secret, and the clock of the machine; grant `sts:AssumeRole` where the message says so',
   },
   Unauthorized: {
     type: 'Warning',

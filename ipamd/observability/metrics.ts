@@ -117,7 +117,7 @@ export function createIpamdMetrics(
         counted.onAttempt(attempt);
         cloudRights.onAttempt(attempt);
       },
-      onNoKey: (text) => cloudRights.onNoKey(text),
+      onKeyFailure: (kind, text) => cloudRights.onKeyFailure(kind, text),
     },
     kube: createKubeObserver(factory, clock, contact),
     informer: createInformerObserver(factory),

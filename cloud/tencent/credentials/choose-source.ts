@@ -1,7 +1,7 @@
 import type { Clock } from '../../../runtime/clock.ts';
 import { isCloudError } from '../../cloud-error.ts';
 import { openSdkApi, type TencentEndpoint } from '../sdk-api.ts';
-import type { CredentialSource, FetchCredential } from './credential.ts';
+import { type CredentialSource, type FetchCredential, type KeyFailureListener, NoKeyError } from './credential.ts';
 import {
   type AssumedRole,
   fromAssumedRole,
@@ -41,23 +41,28 @@ export type CredentialDeps = {
   readonly endpoint: TencentEndpoint;
   /** What to do where there is no key, for people; absent: the caller says it. */
   readonly cure?: string;
-  /** Called when there is no key, and why. */
-  readonly onNoKey?: ((text: string) => void) | undefined;
+  /** Called when there is no key, or no role for it, and why. */
+  readonly onKeyFailure?: KeyFailureListener | undefined;
 };
 
 /**
  * Creates the source that the settings name. It fetches nothing before its first use, and renews credentials by itself.
  */
 export function credentialSourceOf(settings: CredentialSettings, deps: CredentialDeps): CredentialSource {
-  const { clock, cure, onNoKey: onNone } = deps;
+  const { clock, cure, onKeyFailure: onFailure } = deps;
   const source = createRotatingSource(clock, fetcherOf(settings, deps), {
-    onNone,
+    onFailure,
+    stsCure: OIDC_CURE,
     ...(cure !== undefined && { cure }),
   });
   if (settings.stsRoleArn === '') return source;
   const role = { roleArn: settings.stsRoleArn, sessionName: settings.sessionName };
-  return createRotatingSource(clock, fromRoleOf(source, role, deps.endpoint), { onNone });
+  const stsCure = `Grant the action sts:AssumeRole on ${role.roleArn} to the user or role of the key, and name that in the trust policy of the role`;
+  return createRotatingSource(clock, fromRoleOf(source, role, deps.endpoint), { onFailure, stsCure });
 }
+
+const OIDC_CURE =
+  'Name the identity provider of the cluster, and the ServiceAccount, in the trust policy of the role that the ServiceAccount is annotated with';
 
 /** Assumes a role with a key that may be rotated at any time: after one refusal the key is fetched again. */
 function fromRoleOf(source: CredentialSource, role: AssumedRole, endpoint: TencentEndpoint): FetchCredential {
@@ -84,7 +89,9 @@ function fetcherOf(settings: CredentialSettings, { env, get, endpoint }: Credent
   const oidc: FetchCredential =
     identity === undefined
       ? () =>
-          Promise.reject(new Error('environment: TKE_PROVIDER_ID, TKE_ROLE_ARN, TKE_WEB_IDENTITY_TOKEN_FILE not set'))
+          Promise.reject(
+            new NoKeyError('environment: TKE_PROVIDER_ID, TKE_ROLE_ARN, TKE_WEB_IDENTITY_TOKEN_FILE not set'),
+          )
       : fromWebIdentity(openSdkApi(endpoint, UNSIGNED), identity);
   const file = fromFile(settings.credentialsFile);
   const role = fromInstanceRole(get, settings.metadataUrl);

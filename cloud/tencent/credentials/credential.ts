@@ -21,5 +21,16 @@ export type FetchedCredential = {
   readonly expiresAtMs?: number;
 };
 
-/** Fetches a credential from its origin. @throws Error that names what was missing, and where */
+/** A source has no key: nothing is set, written or bound there. Any other error says that this is not known. */
+export class NoKeyError extends Error {
+  override readonly name = 'NoKeyError';
+}
+
+/** Fetches a credential from its origin. @throws NoKeyError, or another error that names what was missing, and where */
 export type FetchCredential = (signal: AbortSignal) => Promise<FetchedCredential>;
+
+/** Why there is no credential: no source has a key, or STS refuses one for the key that is there. */
+export type KeyFailure = 'CredentialsMissing' | 'CredentialsRefused';
+
+/** Receives why there is no credential; `text` is for people. */
+export type KeyFailureListener = (kind: KeyFailure, text: string) => void;

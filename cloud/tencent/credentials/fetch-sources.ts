@@ -4,8 +4,10 @@ import { ByteCollector, collectStream } from '../../../runtime/byte-collector.ts
 import { decodeOrThrow, integer, oneOf, optional, record, required, text } from '../../../runtime/decode.ts';
 import { messageOf } from '../../../runtime/error-text.ts';
 import { readRegularText } from '../../../runtime/read-regular-file.ts';
+import { classifyError } from '../../classify-error.ts';
+import { type CloudError, isCloudError } from '../../cloud-error.ts';
 import type { TencentApi } from '../requests.ts';
-import type { FetchCredential, FetchedCredential } from './credential.ts';
+import { type FetchCredential, type FetchedCredential, NoKeyError } from './credential.ts';
 
 /** Sends a GET and resolves with status and body; the port to the metadata service. */
 export type HttpGet = (url: string, signal: AbortSignal) => Promise<{ readonly status: number; readonly body: string }>;
@@ -19,7 +21,7 @@ const NON_EMPTY = text(/./, 'a text that is not empty');
 export function fromEnvironment(env: Readonly<Record<string, string | undefined>>): FetchCredential {
   return async () => {
     const missing = ['TENCENTCLOUD_SECRET_ID', 'TENCENTCLOUD_SECRET_KEY'].filter((name) => (env[name] ?? '') === '');
-    if (missing.length > 0) throw new Error(`environment: ${missing.join(' and ')} not set`);
+    if (missing.length > 0) throw new NoKeyError(`environment: ${missing.join(' and ')} not set`);
     const token = env['TENCENTCLOUD_SESSION_TOKEN'];
     return {
       credential: {
@@ -45,9 +47,13 @@ const FILE = record(
  */
 export function fromFile(path: string): FetchCredential {
   return async () => {
-    const content = readRegularText(path, MAX_FILE_BYTES);
-    const value = content.trimStart().startsWith('{') ? parseJson(content, path) : parseLines(content);
-    return { credential: decodeOrThrow(FILE, value, path) };
+    try {
+      const content = readRegularText(path, MAX_FILE_BYTES);
+      const value = content.trimStart().startsWith('{') ? parseJson(content, path) : parseLines(content);
+      return { credential: decodeOrThrow(FILE, value, path) };
+    } catch (cause) {
+      throw new NoKeyError(messageOf(cause));
+    }
   };
 }
 
@@ -81,6 +87,9 @@ const ROLE_ANSWER = record(
   'ignore',
 );
 
+/** Codes of errors where there is no metadata service: this is no instance. */
+const NOBODY: readonly string[] = ['ECONNREFUSED', 'ENOTFOUND'];
+
 /** URL of the metadata service of an instance. */
 export const METADATA_URL = 'http://metadata.tencentyun.com/latest/meta-data';
 
@@ -91,8 +100,11 @@ export const METADATA_URL = 'http://metadata.tencentyun.com/latest/meta-data';
 export function fromInstanceRole(get: HttpGet, metadataUrl: string = METADATA_URL): FetchCredential {
   const roleUrl = `${metadataUrl}/cam/security-credentials/`;
   const read = async (url: string, signal: AbortSignal): Promise<string> => {
-    const { status, body } = await get(url, signal);
-    if (status === 404) throw new Error(`${url}: the instance carries no role; bind one to it`);
+    const { status, body } = await get(url, signal).catch((error: unknown) => {
+      const isNobody = NOBODY.some((code) => error instanceof Error && 'code' in error && error.code === code);
+      throw isNobody ? new NoKeyError(messageOf(error)) : error;
+    });
+    if (status === 404) throw new NoKeyError(`${url}: the instance carries no role; bind one to it`);
     if (status !== 200) throw new Error(`${url}: HTTP ${status}`);
     return body.trim();
   };
@@ -112,7 +124,8 @@ export type AssumedRole = { readonly roleArn: string; readonly sessionName: stri
 
 /** Fetches a role's temporary key with another key, which `api` signs with. @see sts AssumeRole */
 export function fromAssumedRole(api: TencentApi, role: AssumedRole): FetchCredential {
-  return async (signal) => decodeStsAnswer('AssumeRole', await api.call('AssumeRole', stsRequest(role), signal));
+  return async (signal) =>
+    decodeStsAnswer('AssumeRole', await inTime('AssumeRole', signal, api.call('AssumeRole', stsRequest(role), signal)));
 }
 
 /** A role that a Kubernetes ServiceAccount may assume. */
@@ -130,7 +143,8 @@ export function fromWebIdentity(api: TencentApi, identity: WebIdentity): FetchCr
       ProviderId: identity.providerId,
       WebIdentityToken: webIdentityToken,
     };
-    return decodeStsAnswer('AssumeRoleWithWebIdentity', await api.call('AssumeRoleWithWebIdentity', request, signal));
+    const call = api.call('AssumeRoleWithWebIdentity', request, signal);
+    return decodeStsAnswer('AssumeRoleWithWebIdentity', await inTime('AssumeRoleWithWebIdentity', signal, call));
   };
 }
 
@@ -145,6 +159,16 @@ export function webIdentityOfEnvironment(
   const { TKE_PROVIDER_ID: providerId, TKE_ROLE_ARN: roleArn, TKE_WEB_IDENTITY_TOKEN_FILE: tokenFile } = env;
   if (providerId === undefined || roleArn === undefined || tokenFile === undefined) return undefined;
   return { providerId, roleArn, tokenFile, sessionName };
+}
+
+/** @throws CloudError TIMEOUT where the signal ends the call: there is a key, and STS is silent */
+async function inTime(action: string, signal: AbortSignal, call: Promise<unknown>): Promise<unknown> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!signal.aborted || isCloudError(error)) throw error;
+    throw classifyError({ code: 'TIMEOUT', action, text: 'no answer in time' }, error);
+  }
 }
 
 function stsRequest(role: AssumedRole) {
@@ -173,19 +197,26 @@ function decodeStsAnswer(action: string, value: unknown): FetchedCredential {
   };
 }
 
-/** Tries sources in order and fetches from the first that succeeds. @throws Error with the message of each of them */
+/**
+ * Tries sources in order and fetches from the first that succeeds. @throws CloudError of the first that has an identity; else
+ * an error with the message of each of them, a NoKeyError where none has a key
+ */
 export function fromFirstOf(sources: readonly FetchCredential[]): FetchCredential {
   return async (signal) => {
     const reasons: string[] = [];
+    let [refusal, areEmpty]: [CloudError | undefined, boolean] = [undefined, true];
     for (const fetch of sources) {
       try {
         return await fetch(signal);
       } catch (error) {
-        signal.throwIfAborted();
+        if (isCloudError(error)) refusal ??= error;
+        areEmpty &&= error instanceof NoKeyError;
+        if (signal.aborted) throw refusal ?? signal.reason;
         reasons.push(messageOf(error));
       }
     }
-    throw new Error(`no credentials: ${reasons.join('; ')}`);
+    const text = `no credentials: ${reasons.join('; ')}`;
+    throw refusal ?? (areEmpty ? new NoKeyError(text) : new Error(text));
   };
 }
 

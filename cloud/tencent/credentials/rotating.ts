@@ -1,8 +1,16 @@
 import type { Clock } from '../../../runtime/clock.ts';
 import { messageOf } from '../../../runtime/error-text.ts';
 import { classifyError } from '../../classify-error.ts';
-import { isCloudError } from '../../cloud-error.ts';
-import type { Credential, CredentialSource, FetchCredential, FetchedCredential } from './credential.ts';
+import { CloudError, isCloudError } from '../../cloud-error.ts';
+import {
+  type Credential,
+  type CredentialSource,
+  type FetchCredential,
+  type FetchedCredential,
+  type KeyFailure,
+  type KeyFailureListener,
+  NoKeyError,
+} from './credential.ts';
 
 /** When a credential is fetched again. */
 type RotationSettings = {
@@ -15,8 +23,10 @@ type RotationSettings = {
   readonly rereadMs?: number;
   /** What to do where there is no credential, for people. */
   readonly cure?: string;
-  /** Called when there is none, and why. A credential that is refused is there. */
-  readonly onNone?: ((text: string) => void) | undefined;
+  /** What to do where STS refuses one. */
+  readonly stsCure?: string;
+  /** Called when there is none, or STS refuses one, and why. */
+  readonly onFailure?: KeyFailureListener | undefined;
 };
 
 const RENEW_BEFORE_MS = 300_000;
@@ -39,6 +49,10 @@ const RETRY_RENEWAL_MS = 10_000;
  * ignored.
  */
 const FRESH_MS = 1_000;
+
+/** A source that does not answer for so long counts as one without a key. */
+const SILENT_MS = 60_000;
+const ACTION = 'GetCredential';
 
 /** Times are monotonic: a step of the wall clock changes none of them. */
 type CachedCredential = {
@@ -64,6 +78,26 @@ export function createRotatingSource(
   const renewBeforeMs = settings.renewBeforeMs ?? RENEW_BEFORE_MS;
   let cached: CachedCredential | undefined;
   let fetching: Promise<Credential> | undefined;
+  /** Since when no source says whether it has a key. */
+  let silentSinceMs: number | undefined;
+  const report = (kind: KeyFailure, error: unknown, cure: string | undefined): CloudError => {
+    const text = cure === undefined ? messageOf(error) : `${messageOf(error)}. ${cure}`;
+    settings.onFailure?.(kind, text);
+    return classifyError({ code: 'CREDENTIALS', action: ACTION, text }, error);
+  };
+  const failureOf = (error: unknown): CloudError => {
+    if (isCloudError(error, 'credentials')) return error;
+    if (isCloudError(error, 'throttled', 'backoff', 'busy', 'resolve')) {
+      // What the key was to be used for was not sent.
+      const { code, action, text, afterMs } = error;
+      return new CloudError({ code, action, text, afterMs, retry: 'backoff' }, { cause: error });
+    }
+    if (isCloudError(error)) return report('CredentialsRefused', error, settings.stsCure);
+    silentSinceMs ??= clock.monotonicMs();
+    const isNone = error instanceof NoKeyError || clock.monotonicMs() - silentSinceMs >= SILENT_MS;
+    if (isNone) return report('CredentialsMissing', error, settings.cure);
+    return classifyError({ code: 'CREDENTIALS', action: ACTION, text: messageOf(error) }, error);
+  };
 
   const cacheOf = ({ credential, expiresAtMs }: FetchedCredential): CachedCredential => {
     const nowMs = clock.monotonicMs();
@@ -80,6 +114,7 @@ export function createRotatingSource(
     try {
       const fetched = await fetch(AbortSignal.timeout(FETCH_TIMEOUT_MS));
       cached = cacheOf(fetched);
+      silentSinceMs = undefined;
       return fetched.credential;
     } finally {
       fetching = undefined;
@@ -107,12 +142,7 @@ export function createRotatingSource(
       try {
         return await startRenewal();
       } catch (error) {
-        // The key that this one is got with is missing, or refused.
-        if (isCloudError(error, 'credentials')) throw error;
-        const { cure, onNone } = settings;
-        const text = isCloudError(error) || cure === undefined ? messageOf(error) : `${messageOf(error)}. ${cure}`;
-        onNone?.(text);
-        throw classifyError({ code: 'CREDENTIALS', action: 'GetCredential', text }, error);
+        throw failureOf(error);
       }
     },
     invalidate: () => {

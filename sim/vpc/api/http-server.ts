@@ -164,6 +164,8 @@ export class CloudServer {
   }
 
   #sts(action: string, params: Readonly<Record<string, unknown>>): object {
+    for (const fault of this.host.faults.draw(action, 0))
+      if (fault.kind === 'error') throw new ApiError(fault.code, `${action} is refused by a fault.`);
     if (action === 'AssumeRoleWithWebIdentity') {
       const token = String(params['WebIdentityToken'] ?? '');
       if (!(this.#settings.webIdentityTokens ?? []).includes(token)) {

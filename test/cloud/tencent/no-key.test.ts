@@ -1,10 +1,14 @@
 /** What programs say without a key to the cloud: another thing than of a key that the cloud refuses. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { classifyError } from '../../../cloud/classify-error.ts';
 import type { CallObserver } from '../../../cloud/tencent/caller.ts';
 import { systemHttpGet } from '../../../cloud/tencent/credentials/fetch-sources.ts';
+import { createRotatingSource } from '../../../cloud/tencent/credentials/rotating.ts';
 import { openCloud } from '../../../cloud/tencent/open-cloud.ts';
 import { createCcmMetrics } from '../../../cloud-controller-manager/observability/metrics.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
@@ -15,6 +19,7 @@ import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { CloudHost } from '../../../sim/vpc/api/host.ts';
 import { CloudServer } from '../../../sim/vpc/api/http-server.ts';
 import { CLOUD, ipamdConfig } from '../../ipamd/shell/shell-scene.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const PROGRAMS = ['tke-eni-ipamd', 'tke-cloud-controller-manager'] as const;
 type Program = (typeof PROGRAMS)[number];
@@ -23,7 +28,8 @@ const NOBODY = '--metadata-url=http://127.0.0.1:1';
 /** A program with its metrics and a cloud that takes the key AKIDgood. */
 async function start(t: ExecutionContext, program: Program, isHeard = true) {
   const dir = mkdtempSync(join(tmpdir(), 'tke-test-no-key-'));
-  const server = new CloudServer(new CloudHost(CLOUD, systemClock, { seed: 4 }));
+  const host = new CloudHost(CLOUD, systemClock, { seed: 4 });
+  const server = new CloudServer(host);
   await server.start();
   server.credentials.add('AKIDgood', 'good-secret');
   t.teardown(async () => {
@@ -53,6 +59,7 @@ async function start(t: ExecutionContext, program: Program, isHeard = true) {
   };
   return {
     dir,
+    host,
     call,
     hear,
     said,
@@ -118,4 +125,63 @@ test('a key that STS refuses is one that is refused', async (t) => {
   const env = { TENCENTCLOUD_SECRET_ID: 'AKIDbad', TENCENTCLOUD_SECRET_KEY: 'x' };
   await t.throwsAsync(call(['--credentials=env', '--sts-role-arn=qcs::cam::uin/100000000001:roleName/ipamd'], env));
   t.regex(said.join('\n'), /^CredentialsRefused: the cloud does not accept the key: .*AuthFailure/);
+});
+
+const ROLE = '--sts-role-arn=qcs::cam::uin/100000000001:roleName/ipamd';
+const GOOD = { TENCENTCLOUD_SECRET_ID: 'AKIDgood', TENCENTCLOUD_SECRET_KEY: 'good-secret' };
+
+test('a role that STS does not let the key assume is said with the action, and not as a missing key', async (t) => {
+  const { call, said, problems, host } = await start(t, 'tke-eni-ipamd');
+  host.faults.add({ fault: { kind: 'error', code: 'UnauthorizedOperation' }, actions: ['AssumeRole'] });
+  const error = await t.throwsAsync(call(['--credentials=env', ROLE], GOOD));
+  t.regex(error.message, /AssumeRole: .*UnauthorizedOperation/);
+  t.is(said.length, 1);
+  t.regex(
+    said[0] ?? '',
+    /^CredentialsRefused: .*AssumeRole.*Grant the action sts:AssumeRole on qcs::cam::.*roleName\/ipamd/,
+  );
+  t.deepEqual(problems(), ['CredentialsRefused key']);
+  host.faults.clear();
+  await call(['--credentials=env', ROLE], GOOD);
+  t.deepEqual(problems(), []);
+});
+
+test('STS that throttles for a moment is tried again, and no key is missing', async (t) => {
+  const { call, said, problems, host } = await start(t, 'tke-eni-ipamd');
+  host.faults.add({ fault: { kind: 'error', code: 'RequestLimitExceeded' }, actions: ['AssumeRole'], times: 2 });
+  await call(['--credentials=env', ROLE], GOOD);
+  t.deepEqual([said, problems()], [[], []]);
+});
+
+test('a metadata server that fails for a moment is no missing key; one that says there is no role is', async (t) => {
+  const answers = [503, 404];
+  const metadata = createServer((_, answer) => void answer.writeHead(answers[0] ?? 404).end('later'));
+  await new Promise<void>((resolve) => void metadata.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void metadata.close());
+  const url = `--metadata-url=http://127.0.0.1:${(metadata.address() as AddressInfo).port}`;
+  const { call, said } = await start(t, 'tke-cloud-controller-manager');
+  const error = await t.throwsAsync(call([url]));
+  t.regex(error.message, /HTTP 503/);
+  t.notRegex(error.message, /rollout restart/);
+  t.deepEqual(said, []);
+  answers.shift();
+  await t.throwsAsync(call([url]));
+  t.regex(said.join(), /^CredentialsMissing: .*carries no role/);
+});
+
+test('a source that does not say whether it has a key counts as one without after a minute, STS never does', async (t) => {
+  const clock = new VirtualClock();
+  const said: string[] = [];
+  const settings = { cure: 'Make a Secret', onFailure: (kind: string, text: string) => said.push(`${kind}: ${text}`) };
+  const timeout = classifyError({ code: 'TIMEOUT', action: 'AssumeRole', text: 'no answer in time' });
+  const silent = createRotatingSource(clock, () => Promise.reject(new Error('no answer')), settings);
+  const role = createRotatingSource(clock, () => Promise.reject(timeout), settings);
+  for (let minute = 0; minute < 2; minute++) {
+    await t.throwsAsync(silent.get(), { message: /CREDENTIALS.*no answer/ });
+    const error = await t.throwsAsync(role.get());
+    t.like(error, { code: 'TIMEOUT', action: 'AssumeRole', retry: 'backoff' });
+    if (minute === 0) t.deepEqual(said, []);
+    await clock.advance(60_000);
+  }
+  t.deepEqual(said, ['CredentialsMissing: no answer. Make a Secret']);
 });
