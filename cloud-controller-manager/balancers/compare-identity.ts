@@ -30,6 +30,15 @@ export function compareIdentity(source: BalancerSource, { balancer, isOwn }: Ide
 }
 
 /**
+ * Returns the VPC of an own load balancer that is in another one than the wanted. No owner asks for a VPC: --vpc-id does, and
+ * while it is wrong nothing may be replaced for that. Undefined: it is in the same.
+ */
+export function otherVpcOf(source: BalancerSource, { balancer, isOwn }: Identity): string | undefined {
+  if (source.kind !== 'own' || !isOwn) return undefined;
+  return differenceOf('VPC', source.spec.vpcId, [balancer.vpcId]).length === 0 ? undefined : balancer.vpcId;
+}
+
+/**
  * Says why a load balancer on record is not the owner's own, and what to do: its tags were removed, it is of another cluster,
  * or the record is of another object. Undefined: the owner has no tag to compare with.
  */

@@ -1,6 +1,6 @@
 import { TARGETS_PER_CHANGE, type Target } from '../../cloud/targets.ts';
 import { mayDelete } from './claim-listeners.ts';
-import { compareIdentity, describeForeign } from './compare-identity.ts';
+import { compareIdentity, describeForeign, otherVpcOf } from './compare-identity.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { diffListeners, type ListenerDiff, listenerDeletions } from './diff-listeners.ts';
 import { diffRules } from './diff-rules.ts';
@@ -74,6 +74,11 @@ export function diffLoadBalancer(
     return desired.followsOnly === true
       ? diffFollowed(desired, observed, known)
       : diffContents(desired, observed, known);
+  const otherVpc = otherVpcOf(source, observed);
+  if (otherVpc !== undefined) {
+    const message = `${differences.join(', ')}, as the cluster is in it: nothing was changed. If the cluster is in ${otherVpc}, set --vpc-id=${otherVpc}; else delete the ${object} and create it again`;
+    return { steps: [], notices: [blocking('ImmutableChangeRefused', message)] };
+  }
   if (!desired.allowsAddressChange) {
     const foreign = source.kind === 'own' && !observed.isOwn ? describeForeign(source, observed.balancer) : undefined;
     const change = `ake the change back, or annotate the ${object} with tke.cloud.tencent.com/allow-address-change=true`;

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { BalancerOwner, OwnerWriter } from './balancer-owner.ts';
-import { compareIdentity } from './compare-identity.ts';
+import { compareIdentity, otherVpcOf } from './compare-identity.ts';
 import type { BalancerSource, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
@@ -37,6 +37,7 @@ export class RecordKeeper {
         ? wantedId !== undefined && loadBalancerId !== undefined && loadBalancerId !== wantedId
         : allowsAddressChange &&
           (first === undefined || first.kind === 'create') &&
+          otherVpcOf(source, observed) === undefined &&
           compareIdentity(source, observed).length > 0;
     return isReleased ? await this.next(object, source, signal) : undefined;
   }

@@ -129,6 +129,19 @@ test('load balancers keep their targets while Nodes join and go under a --vpc-id
   await world.stop();
 });
 
+test('a load balancer whose address may change stays where it is under a --vpc-id that is wrong', async (t) => {
+  const world = await ServiceWorld.start();
+  for (const name of ['n1', 'n2']) await world.join(name);
+  await world.create('web', { metadata: { annotations: { 'tke.cloud.tencent.com/allow-address-change': 'true' } } });
+  await world.advance(30 * SECOND_MS);
+  const [before] = [world.balancer().loadBalancerId];
+  await world.replace('--vpc-id=vpc-00000009');
+  await world.advance(5 * MINUTE_MS);
+  t.is(world.balancer().loadBalancerId, before);
+  t.is((world.listeners()['TCP/80'] ?? []).length, 2);
+  await world.stop();
+});
+
 test('the problem of --vpc-id ends with the term', async (t) => {
   const world = await RouteWorld.start(`--cluster-cidr=${CLUSTER_CIDR}`, '--vpc-id=vpc-00000009');
   for (const [index, name] of ['n1', 'n2'].entries()) await world.join(name, `172.16.${index + 1}.0/24`);
