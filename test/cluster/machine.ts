@@ -9,6 +9,8 @@ export const DAEMON_ENV = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: '/root',
   LANG: 'C.UTF-8',
+  // wget of busybox names no signature algorithms, which means SHA-1; an API server of Go 1.25 or newer refuses that.
+  GODEBUG: 'tlssha1=1',
 } as const;
 
 /** What a machine is made of. */
