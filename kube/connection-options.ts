@@ -1,6 +1,6 @@
 import { option } from '../runtime/settings/option.ts';
 import { pathValue, textValue, wholeNumberValue } from '../runtime/settings/option-value.ts';
-import type { Rule } from '../runtime/settings/rule.ts';
+import { type Rule, refused } from '../runtime/settings/rule.ts';
 
 /** The settings of a connection to the API server. */
 export type ConnectionSettings = {
@@ -64,5 +64,5 @@ export function clientRateOptions(
 /** Fewer calls at once than in a second are refused; `flags` is what their two flags begin with. */
 export function clientRateRule(flags: 'kube-client' | 'kube-api' = 'kube-client'): Rule {
   const [qps, burst] = [`${flags}-qps`, `${flags}-burst`];
-  return { flag: burst, refusedWhen: [{ sum: [qps], above: burst }], expected: `at least --${qps}, {${qps}}` };
+  return refused(burst, `at least --${qps}, {${qps}}`, { sum: [qps], above: burst });
 }

@@ -1,23 +1,18 @@
 import { CERTIFICATE_RULE } from '../kube/certificates/certificate-options.ts';
-import type { Rule } from '../runtime/settings/rule.ts';
+import { isEmpty, isSet, type Rule, refused } from '../runtime/settings/rule.ts';
 
 /** Combinations of settings that the webhook refuses. */
 export const WEBHOOK_RULES: readonly Rule[] = [
-  {
-    flag: 'client-ca-file',
-    refusedWhen: [
-      { flag: 'tls-secret', isNot: [''] },
-      { flag: 'client-ca-file', isNot: [''] },
-    ],
-    expected: 'nothing, as --tls-secret is given: clients are checked with certificates in files',
-  },
+  refused(
+    'client-ca-file',
+    'nothing, as --tls-secret is given: clients are checked with certificates in files',
+    ...['tls-secret', 'client-ca-file'].map(isSet),
+  ),
   CERTIFICATE_RULE,
-  {
-    flag: 'client-ca-file',
-    refusedWhen: [
-      { flag: 'client-allowed-names', isNot: [''] },
-      { flag: 'client-ca-file', is: [''] },
-    ],
-    expected: 'a file, as --client-allowed-names is given',
-  },
+  refused(
+    'client-ca-file',
+    'a file, as --client-allowed-names is given',
+    isSet('client-allowed-names'),
+    isEmpty('client-ca-file'),
+  ),
 ];

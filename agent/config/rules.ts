@@ -1,5 +1,5 @@
 import { clientRateRule } from '../../kube/connection-options.ts';
-import type { Condition, Rule } from '../../runtime/settings/rule.ts';
+import { type Rule, refused } from '../../runtime/settings/rule.ts';
 import { CILIUM_PLUGIN } from './chained-plugins.ts';
 
 const OF_CILIUM_NODE = { flag: 'supply-source', is: ['cilium-node'] } as const;
@@ -13,11 +13,7 @@ const MARKS = 'marks packets by links of ours';
 
 /** Combinations of settings that the agent refuses. */
 export const AGENT_RULES: readonly Rule[] = [
-  {
-    flag: 'force-reuse-after',
-    refusedWhen: [{ sum: ['force-reuse-after'], above: 'add-wait' }],
-    expected: 'at most --add-wait, {limit} ms',
-  },
+  refused('force-reuse-after', 'at most --add-wait, {limit} ms', { sum: ['force-reuse-after'], above: 'add-wait' }),
   refused('role', `full, ${WHY_CILIUM_NODE}`, OF_CILIUM_NODE, IS_UPLINKS),
   refused('default-network', `tke-route-eni, ${WHY_CILIUM_NODE}`, OF_CILIUM_NODE, ON_BRIDGE),
   refused(
@@ -44,7 +40,3 @@ export const AGENT_RULES: readonly Rule[] = [
   }),
   clientRateRule(),
 ];
-
-function refused(flag: string, expected: string, ...refusedWhen: readonly Condition[]): Rule {
-  return { flag, expected, refusedWhen };
-}

@@ -1,6 +1,7 @@
 import { CLOUD_RULE } from '../../cloud/tencent/cloud-options.ts';
 import { clientRateRule } from '../../kube/connection-options.ts';
-import type { Condition, Rule } from '../../runtime/settings/rule.ts';
+import { RENEW_DEADLINE } from '../../kube/election/election-settings.ts';
+import { isEmpty, isSet, type Rule, refused } from '../../runtime/settings/rule.ts';
 
 const WITH_ROUTES = { flag: 'routes', isNot: ['none'] } as const;
 
@@ -61,22 +62,10 @@ export const CCM_RULES: readonly Rule[] = [
     { flag: 'load-balancers', is: ['none'] },
   ),
   clientRateRule('kube-api'),
-  // A renewal and one retry have to fit into the three quarters of its lease for which the leader trusts it.
+  // A renewal and one retry, which take as long here, have to fit into the part of its lease for which the leader trusts it.
   refused('leader-elect-retry-period', 'at most three eighths of --leader-elect-lease-duration, {limit} ms', {
     sum: ['leader-elect-retry-period'],
     above: 'leader-elect-lease-duration',
-    of: [3, 8],
+    of: [RENEW_DEADLINE[0], 2 * RENEW_DEADLINE[1]],
   }),
 ];
-
-function refused(flag: string, expected: string, ...refusedWhen: readonly Condition[]): Rule {
-  return { flag, expected, refusedWhen };
-}
-
-function isEmpty(flag: string): Condition {
-  return { flag, is: [''] };
-}
-
-function isSet(flag: string): Condition {
-  return { flag, isNot: [''] };
-}

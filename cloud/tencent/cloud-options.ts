@@ -1,6 +1,6 @@
 import { option, type SettingsOf } from '../../runtime/settings/option.ts';
 import { choiceValue, pathValue, wholeNumberValue } from '../../runtime/settings/option-value.ts';
-import type { Rule } from '../../runtime/settings/rule.ts';
+import { isEmpty, refused } from '../../runtime/settings/rule.ts';
 import { endpointsValue, httpUrlValue, regionValue, roleArnValue } from './cloud-option-value.ts';
 
 const MAX_CALLS_PER_SECOND = 10_000;
@@ -69,11 +69,9 @@ export const CLOUD_OPTIONS = {
 export type CloudSettings = SettingsOf<typeof CLOUD_OPTIONS>;
 
 /** A key that is to come from a file that is not named is refused. */
-export const CLOUD_RULE: Rule = {
-  flag: 'credentials-file',
-  refusedWhen: [
-    { flag: 'credentials', is: ['file'] },
-    { flag: 'credentials-file', is: [''] },
-  ],
-  expected: 'a file, as --credentials=file wants one',
-};
+export const CLOUD_RULE = refused(
+  'credentials-file',
+  'a file, as --credentials=file wants one',
+  { flag: 'credentials', is: ['file'] },
+  isEmpty('credentials-file'),
+);

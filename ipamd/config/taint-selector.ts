@@ -1,5 +1,5 @@
 import { textValue } from '../../runtime/settings/option-value.ts';
-import type { Rule } from '../../runtime/settings/rule.ts';
+import { type Rule, refused } from '../../runtime/settings/rule.ts';
 
 /** The taints that one item of `--startup-taints` names: those with its key and, where it has them, value and effect. */
 export type TaintSelector = { readonly key: string; readonly value?: string; readonly effect?: string };
@@ -36,11 +36,10 @@ const OF_AUTOSCALER = `^(ToBeDeletedByClusterAutoscaler|DeletionCandidateOfClust
  * Pods where its owner keeps them off.
  */
 export const STARTUP_TAINT_RULES: readonly Rule[] = [
-  {
+  refused('startup-taints', `at most ${MAX_STARTUP_TAINTS} taints`, {
     flag: 'startup-taints',
-    refusedWhen: [{ flag: 'startup-taints', itemsAbove: MAX_STARTUP_TAINTS }],
-    expected: `at most ${MAX_STARTUP_TAINTS} taints`,
-  },
+    itemsAbove: MAX_STARTUP_TAINTS,
+  }),
   ownerRule('cluster-autoscaler', OF_AUTOSCALER, STARTUP_PREFIX),
   ownerRule('Kubernetes', domain('(kubernetes|k8s)\\.io'), domain('cluster-autoscaler\\.kubernetes\\.io')),
   ownerRule('Karpenter', domain('karpenter\\.sh')),
@@ -52,9 +51,8 @@ function domain(name: string): string {
 }
 
 function ownerRule(owner: string, hasItem: string, but?: string): Rule {
-  return {
-    flag: 'startup-taints',
-    refusedWhen: [{ flag: 'startup-taints', hasItem, ...(but === undefined ? {} : { but }) }],
-    expected: `taints of node pools; ${owner} puts this one on and takes it off`,
-  };
+  return refused('startup-taints', `taints of node pools; ${owner} puts this one on and takes it off`, {
+    ...{ flag: 'startup-taints', hasItem },
+    ...(but === undefined ? {} : { but }),
+  });
 }

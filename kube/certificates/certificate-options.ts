@@ -1,6 +1,6 @@
 import { option } from '../../runtime/settings/option.ts';
 import { listOf, textValue } from '../../runtime/settings/option-value.ts';
-import type { Rule } from '../../runtime/settings/rule.ts';
+import { isEmpty, isSet, refused } from '../../runtime/settings/rule.ts';
 
 /** Settings of a program that makes its own certificates. */
 export const CERTIFICATE_OPTIONS = {
@@ -21,11 +21,9 @@ export const CERTIFICATE_OPTIONS = {
 } as const;
 
 /** Names of a certificate without a Secret to keep it in are refused. */
-export const CERTIFICATE_RULE: Rule = {
-  flag: 'tls-secret',
-  refusedWhen: [
-    { flag: 'tls-secret', is: [''] },
-    { flag: 'tls-names', isNot: [''] },
-  ],
-  expected: 'a Secret, as --tls-names is given',
-};
+export const CERTIFICATE_RULE = refused(
+  'tls-secret',
+  'a Secret, as --tls-names is given',
+  isEmpty('tls-secret'),
+  isSet('tls-names'),
+);

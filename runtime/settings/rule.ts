@@ -31,3 +31,18 @@ export type Rule = {
   /** What it has to be; `{limit}` is the limit of an `above`, `{flag}` the text of that setting. */
   readonly expected: string;
 };
+
+/** Refuses the setting `flag` where all conditions hold. */
+export function refused(flag: string, expected: string, ...refusedWhen: readonly Condition[]): Rule {
+  return { flag, refusedWhen, expected };
+}
+
+/** Holds where a setting is empty. */
+export function isEmpty(flag: string): Condition {
+  return { flag, is: [''] };
+}
+
+/** Holds where a setting is not empty. */
+export function isSet(flag: string): Condition {
+  return { flag, isNot: [''] };
+}
