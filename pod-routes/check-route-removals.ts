@@ -7,7 +7,7 @@ import { NODES } from '../kube/resource-types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { RouteRemoval } from './decide-routes.ts';
-import type { WrongVpc } from './routes-elsewhere.ts';
+import type { VpcFault } from './routes-elsewhere.ts';
 
 /** Dependencies of the check. */
 export type RemovalCheckDeps = {
@@ -23,7 +23,7 @@ export type RemovalCheckDeps = {
 type RemovalFacts = {
   readonly vpcId: string;
   /** What shows that it is another one: then the cloud cannot say whether a node is gone. */
-  readonly wrongVpc: WrongVpc | undefined;
+  readonly vpcFault: VpcFault | undefined;
   readonly removals: readonly RouteRemoval[];
   /** Number of routes within the networks of the cluster. */
   readonly routeCount: number;
@@ -63,8 +63,8 @@ export class RouteRemovalCheck {
     const gone = facts.removals.filter(({ why }) => why === 'gone');
     const held: { readonly removal: RouteRemoval; readonly why: string }[] = [];
     if (gone.length === 0) return { allowed, held };
-    const { wrongVpc } = facts;
-    if (wrongVpc !== undefined) return { allowed, held: gone.map((removal) => ({ removal, why: wrongVpc.message })) };
+    const { vpcFault } = facts;
+    if (vpcFault !== undefined) return { allowed, held: gone.map((removal) => ({ removal, why: vpcFault.message })) };
     const unused = facts.nodeCount === 0 ? new Set<string>() : await this.#findUnused(facts, gone, context);
     let isContradicted = false;
     for (const removal of gone) {

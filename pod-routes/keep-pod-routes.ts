@@ -11,7 +11,7 @@ import { PlaceRoutes } from './place-routes.ts';
 import { RouteCache } from './route-cache.ts';
 import { type RouteEvents, RouteReports } from './route-reports.ts';
 import type { RoutedNode, RoutedNodes } from './routed-node.ts';
-import { RoutesElsewhere, type WrongVpc } from './routes-elsewhere.ts';
+import { RoutesElsewhere, type VpcFault } from './routes-elsewhere.ts';
 
 /** Dependencies of the keeper of routes. */
 export type RouteKeeperDeps = {
@@ -22,7 +22,7 @@ export type RouteKeeperDeps = {
   /** Returns the VPC of the cluster; undefined while it is not known. */
   readonly vpcId: () => string | undefined;
   /** What shows that this is another VPC than that of the Nodes; absent: nothing can. */
-  readonly wrongVpc?: () => WrongVpc | undefined;
+  readonly vpcFault?: () => VpcFault | undefined;
   /** Where the VPC is set, for people. */
   readonly vpcCure: string;
   /** The setting that names what routes are kept in: `--route-tables`. */
@@ -115,7 +115,7 @@ class RouteKeeper {
   async #pass(signal: AbortSignal): Promise<boolean> {
     const { nodes, observe, tables } = this.#deps;
     const vpcId = this.#deps.vpcId();
-    const wrongVpc = this.#deps.wrongVpc?.();
+    const vpcFault = this.#deps.vpcFault?.();
     this.#reports.reportVpc(vpcId);
     if (vpcId === undefined || !nodes.isSynced) return false;
     const context: CallContext = { priority: 'warm', owner: 'routes', signal };
@@ -125,7 +125,7 @@ class RouteKeeper {
     let isRead = true;
     const counts: Record<RouteState, number> = { right: 0, missing: 0, wrong: 0, unneeded: 0, held: 0, faulty: 0 };
     for (const place of tables ?? [vpcId]) {
-      const one = await this.#placeOf(place).pass(entries, { vpcId, wrongVpc }, MAX_AT_ONCE, context);
+      const one = await this.#placeOf(place).pass(entries, { vpcId, vpcFault }, MAX_AT_ONCE, context);
       if (one === undefined) {
         isRead = false;
         continue;

@@ -14,7 +14,7 @@ import type { RouteCache } from './route-cache.ts';
 import type { RouteReports } from './route-reports.ts';
 import { RouteRetries } from './route-retries.ts';
 import type { RoutedNode } from './routed-node.ts';
-import type { RoutesElsewhere, WrongVpc } from './routes-elsewhere.ts';
+import type { RoutesElsewhere, VpcFault } from './routes-elsewhere.ts';
 
 /** Dependencies of the routes of one place. */
 type PlaceDeps = RemovalCheckDeps & {
@@ -40,7 +40,7 @@ type PlaceDeps = RemovalCheckDeps & {
 };
 
 /** The VPC of the cluster. */
-type VpcFacts = { readonly vpcId: string; readonly wrongVpc: WrongVpc | undefined };
+type VpcFacts = { readonly vpcId: string; readonly vpcFault: VpcFault | undefined };
 
 /** What a comparison of one place showed and did. */
 type PlacePass = {
@@ -181,12 +181,12 @@ export class PlaceRoutes {
     networks: NodeNetworks,
     plan: RoutePlan,
     entries: readonly RoutedNode[],
-    { vpcId, wrongVpc }: VpcFacts,
+    { vpcId, vpcFault }: VpcFacts,
     context: CallContext,
   ): Promise<NodeNetworks> {
     const lacking = findLacking(networks, plan, entries);
     if (lacking.length === 0) return networks;
-    const elsewhere = await this.#deps.elsewhere.read(vpcId, wrongVpc, context);
+    const elsewhere = await this.#deps.elsewhere.read(vpcId, vpcFault, context);
     return keepServed(networks, lacking, elsewhere, this.#deps);
   }
 

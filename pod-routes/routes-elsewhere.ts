@@ -4,7 +4,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 
 /** What shows that the configured VPC is wrong. */
-export type WrongVpc = {
+export type VpcFault = {
   /** The VPC of most instances of Nodes. */
   readonly actualId: string;
   /** For people. */
@@ -38,12 +38,12 @@ export class RoutesElsewhere {
   }
 
   /** Undefined: they cannot be read, and nothing is known of them. @throws the reason of the signal */
-  async read(vpcId: string, wrongVpc: WrongVpc | undefined, context: CallContext): Promise<RoutesByPlace | undefined> {
-    const searchedId = wrongVpc?.actualId ?? vpcId;
+  async read(vpcId: string, vpcFault: VpcFault | undefined, context: CallContext): Promise<RoutesByPlace | undefined> {
+    const searchedId = vpcFault?.actualId ?? vpcId;
     const nowMs = this.#deps.clock.monotonicMs();
     const last = this.#last;
     if (last !== undefined && last.vpcId === searchedId && nowMs - last.atMs < MAX_AGE_MS) return last.routes;
-    const routes = await this.#list(searchedId, wrongVpc !== undefined, context);
+    const routes = await this.#list(searchedId, vpcFault !== undefined, context);
     this.#last = { vpcId: searchedId, atMs: nowMs, routes };
     return routes;
   }

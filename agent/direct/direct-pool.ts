@@ -7,6 +7,7 @@ import {
   marksOfRest,
   type ShownPods,
   withoutContradicted,
+  withoutMarks,
   withProof,
 } from '../pool/brief.ts';
 import { mayCutCooldown } from '../pool/registered.ts';
@@ -121,9 +122,9 @@ export function leaseDirect(
     const missingNics = usable.filter(({ eniId }) => !request.present.has(eniId)).length;
     return { state, result: { kind: 'exhausted', awaitsClaim, missingNics } };
   }
-  const { coolUntilMs: _cool, failedPod: _pod, isBrief, ...rest } = best;
+  const { coolUntilMs: _cool, ...rest } = withoutMarks(best);
   const isForced = !isCooled(best, request.nowMs);
-  const isUnderPressure = isForced && isBrief !== true;
+  const isUnderPressure = isForced && best.isBrief !== true;
   const since = isUnderPressure ? {} : { leasedAtMs: request.nowMs };
   const eni: DirectEni = { ...rest, ...since, use: 'leased', leaseKey: request.key };
   return { state: withEni(state, eni), result: { kind: 'leased', eni, isForced, isUnderPressure } };
@@ -139,7 +140,7 @@ export function releaseDirect(
 ): { readonly state: DirectPoolState; readonly cooldowns: readonly Cooldown[] | undefined } {
   const leased = [...state.values()].find((eni) => eni.leaseKey === key);
   if (leased === undefined) return { state, cooldowns: undefined };
-  const { leaseKey: _key, leasedAtMs: _since, ...rest } = leased;
+  const { leaseKey: _key, ...rest } = withoutMarks(leased);
   const isCooling = cooldownMs > 0 && leased.claim === undefined;
   const freed: DirectEni = isCooling
     ? {
@@ -168,8 +169,7 @@ export function tickDirect(
   const over = [...state.values()].filter((eni) => eni.use === 'cooling' && isCooled(eni, nowMs));
   if (over.length === 0) return { state, ended: [] };
   const next = new Map(state);
-  for (const { coolUntilMs: _cool, failedPod: _pod, isBrief: _brief, ...eni } of over)
-    next.set(eni.eniId, { ...eni, use: 'free' });
+  for (const { coolUntilMs: _cool, ...eni } of over.map(withoutMarks)) next.set(eni.eniId, { ...eni, use: 'free' });
   return { state: settle(next), ended: over.map(({ eniId }) => eniId) };
 }
 

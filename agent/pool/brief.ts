@@ -65,16 +65,22 @@ export function marksOfRest(
   return finding === 'none' ? { failedPod: podUid, isBrief: true } : { failedPod: podUid };
 }
 
+/** Returns it without any mark. */
+export function withoutMarks<T extends BriefMarks>(one: T): Omit<T, keyof BriefMarks> {
+  const { leasedAtMs: _since, failedPod: _pod, isBrief: _brief, ...rest } = one;
+  return rest;
+}
+
 /** Returns it without the marks that what is shown contradicts; the same object when it contradicts none. */
 export function withoutContradicted<T extends BriefMarks>(
   one: T,
   ips: readonly string[],
   shown: ShownPods,
 ): T | Omit<T, keyof BriefMarks> {
-  const { leasedAtMs, failedPod, isBrief: _brief, ...rest } = one;
+  const { leasedAtMs, failedPod } = one;
   if (leasedAtMs === undefined && failedPod === undefined) return one;
   const isGone = failedPod !== undefined && !shown.uids.has(failedPod);
-  return isGone || ips.some((ip) => shown.ips.has(ip)) ? rest : one;
+  return isGone || ips.some((ip) => shown.ips.has(ip)) ? withoutMarks(one) : one;
 }
 
 /** Tells whether it rests after a sandbox of the Pod of which only the API server can tell whether it failed. */

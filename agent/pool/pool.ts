@@ -1,6 +1,6 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
-import { type LeaseEnd, marksOfRest, type ShownPods, withoutContradicted, withProof } from './brief.ts';
+import { type LeaseEnd, marksOfRest, type ShownPods, withoutContradicted, withoutMarks, withProof } from './brief.ts';
 import { chooseAddresses, isCooled } from './choose.ts';
 import type {
   AdoptConflict,
@@ -269,8 +269,7 @@ export function counts(state: PoolState): PoolCounts {
  */
 export function settle(address: PoolAddress): PoolAddress | undefined {
   if (address.supplyState === 'missing') return undefined;
-  const { leaseKey: _owner, coolUntilMs: _until, cooldownMs: _length, next: _next, ...known } = address;
-  const { leasedAtMs: _since, failedPod: _pod, isBrief: _brief, ...rest } = known;
+  const { leaseKey: _owner, coolUntilMs: _until, cooldownMs: _length, next: _next, ...rest } = withoutMarks(address);
   const isOut = address.offered || address.supplyState === 'releasing';
   return { ...rest, state: isOut ? 'withdrawn' : address.claim === undefined ? 'free' : 'kept' };
 }
@@ -282,8 +281,7 @@ export function isIdle({ state }: PoolAddress): boolean {
 
 /** Returns the address as leased to a key. */
 export function asLeased(address: PoolAddress, key: LeaseKey): PoolAddress {
-  const { coolUntilMs: _until, cooldownMs: _length, ...known } = address;
-  const { leasedAtMs: _since, failedPod: _pod, isBrief: _brief, ...rest } = known;
+  const { coolUntilMs: _until, cooldownMs: _length, ...rest } = withoutMarks(address);
   return { ...rest, state: 'leased', offered: false, leaseKey: key };
 }
 
@@ -291,7 +289,7 @@ type Cooling = Required<Pick<PoolAddress, 'freedAtMs' | 'coolUntilMs' | 'cooldow
 
 /** Returns the address as cooling; one that the supply moved while it was leased changes to its new ENI now. */
 function asCooling(address: PoolAddress, cooling: Cooling): PoolAddress {
-  const { leaseKey: _owner, next, leasedAtMs: _since, failedPod: _pod, isBrief: _brief, ...rest } = address;
+  const { leaseKey: _owner, next, ...rest } = withoutMarks(address);
   if (next === undefined) return { ...rest, ...cooling, state: 'cooling' };
   const { claim: _claim, ...elsewhere } = rest;
   return { ...elsewhere, ...next, ...cooling, state: 'cooling' };

@@ -1,13 +1,6 @@
 import type { Instance } from '../../cloud/cloud.ts';
 import type { ProviderId } from '../../cloud/provider-id.ts';
-
-/** What shows that --vpc-id is wrong. */
-export type VpcFault = {
-  /** The VPC of most instances of Nodes. */
-  readonly actualId: string;
-  /** For people. */
-  readonly message: string;
-};
+import type { VpcFault } from '../../pod-routes/routes-elsewhere.ts';
 
 /** The instances behind Nodes, as the cloud described them. */
 export type NodeInstances = {

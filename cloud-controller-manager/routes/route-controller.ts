@@ -54,7 +54,7 @@ function keeperOf(deps: ControllerDeps): RouteKeeperDeps {
     kube,
     nodes: routedNodesOf(deps),
     vpcId: () => instances.vpcId,
-    wrongVpc: () => instances.vpcFault,
+    vpcFault: () => instances.vpcFault,
     vpcCure: VPC_CURE,
     ...(config.routeQuota === 0 ? {} : { quota: config.routeQuota }),
     clusterCidrs: config.clusterCidrs,

@@ -4,7 +4,7 @@ import type { IpUser } from '../../cloud/cloud.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { RouteRemovalCheck } from '../../pod-routes/check-route-removals.ts';
 import type { RouteRemoval } from '../../pod-routes/decide-routes.ts';
-import type { WrongVpc } from '../../pod-routes/routes-elsewhere.ts';
+import type { VpcFault } from '../../pod-routes/routes-elsewhere.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
@@ -35,10 +35,10 @@ function openCheck(used: readonly string[] | 'error', nodes: readonly string[] =
     return nodes.includes(name) ? { apiVersion: 'v1', kind: 'Node', metadata: { name } } : undefined;
   };
   const check = new RouteRemovalCheck({ subnets: { usersOf }, kube: { get }, clock, log: silentLogger, percent: 10 });
-  const run = async (removals: readonly RouteRemoval[], nodeCount = 5, wrongVpc?: WrongVpc) => {
+  const run = async (removals: readonly RouteRemoval[], nodeCount = 5, vpcFault?: VpcFault) => {
     const routeCount = removals.length + 5;
     const lastNodeOf = (cidr: string): string => `n${cidr.split('.')[2]}`;
-    const facts = { vpcId: 'vpc-a', wrongVpc, removals, routeCount, nodeCount, liveIp: LIVE, lastNodeOf };
+    const facts = { vpcId: 'vpc-a', vpcFault, removals, routeCount, nodeCount, liveIp: LIVE, lastNodeOf };
     const { allowed, held } = await check.check(facts, CONTEXT);
     return { allowed: allowed.length, held: new Set(held.map(({ why }) => why)) };
   };

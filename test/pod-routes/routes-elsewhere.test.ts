@@ -31,8 +31,8 @@ function openElsewhere(codes: (string | undefined)[] = [], ...tables: readonly s
     ...(tables.length === 0 ? {} : { tables }),
     ...{ clock, log: silentLogger },
   });
-  const read = async (wrongVpc?: typeof WRONG) => {
-    const found = await elsewhere.read('vpc-a', wrongVpc, CONTEXT);
+  const read = async (vpcFault?: typeof WRONG) => {
+    const found = await elsewhere.read('vpc-a', vpcFault, CONTEXT);
     return found === undefined ? undefined : [...found.values()].flat().map(({ routeId }) => routeId);
   };
   return { clock, read };
