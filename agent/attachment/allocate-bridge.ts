@@ -8,6 +8,7 @@ import type { LeaseResult, PoolAddress } from '../pool/pool-state.ts';
 import { describeRegistered } from '../pool/registered-addresses.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
 import type { TimedAttachCommand } from './attach-command.ts';
+import { flushBeforeReuse } from './flush-before-reuse.ts';
 
 /** An address of a block that is leased to a GlobalRoute Pod. */
 export type BridgeAllocation = {
@@ -37,7 +38,14 @@ export async function allocateBridge(deps: UseCaseDeps, command: TimedAttachComm
     if (result.kind === 'exhausted' || address === undefined) throw blockFull(deps, cidr);
     if (isReserved(deps, command, address.ip)) {
       state.isBlockFull = false;
-      await flushForced(deps, key, result);
+      const { forced: ips, isUnderPressure } = result;
+      await flushBeforeReuse(deps, {
+        ...{ ips, isUnderPressure, warning: 'podCIDR is full, reusing an address', about: { key, ips } },
+        coolAgain: () => {
+          for (const ip of ips) deps.reservations.release({ ip, containerId: command.containerId });
+          state.bridgePool.release({ key, nowMs: clock.bootMs(), cooldownMs: deps.settings.ipCooldownMs });
+        },
+      });
       return { address, cidr: blockOfAddress(address.ip, state.podCidrs) ?? cidr, bridge };
     }
     // host-local gave it to a Pod of another program, which is not taken over yet: each round holds one address more.
@@ -49,25 +57,6 @@ export async function allocateBridge(deps: UseCaseDeps, command: TimedAttachComm
 /** Reserves the address with host-local too, which another program may still use. */
 function isReserved({ reservations }: UseCaseDeps, { containerId, ifName }: TimedAttachCommand, ip: string): boolean {
   return reservations.reserve({ ip, containerId, ifName }) === 'reserved';
-}
-
-async function flushForced(
-  deps: UseCaseDeps,
-  key: string,
-  { forced, isUnderPressure }: LeaseResult & { readonly kind: 'leased' },
-): Promise<void> {
-  if (forced.length === 0) return;
-  if (isUnderPressure === true) {
-    deps.metrics.forcedReuse();
-    deps.log.warn('podCIDR is full, reusing an address before its cooldown ended', { key, ips: forced });
-  }
-  try {
-    await deps.conntrack.flush(forced);
-  } catch (error) {
-    for (const ip of forced) deps.reservations.release({ ip, containerId: key.split('/')[0] ?? '' });
-    deps.state.bridgePool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: deps.settings.ipCooldownMs });
-    throw error;
-  }
 }
 
 function noPodCidr({ state }: UseCaseDeps): CniFailureError {

@@ -7,6 +7,7 @@ import { describeRegistered } from '../pool/registered-addresses.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
 import type { TimedAttachCommand } from './attach-command.ts';
 import type { ChosenNetwork } from './choose-network.ts';
+import { flushBeforeReuse } from './flush-before-reuse.ts';
 import { addWaitOf, type LeaseSource, leaseInTime } from './lease-in-time.ts';
 
 /** The result of an allocation: an ENI that is leased to the key, and its interface in the host's namespace. */
@@ -38,7 +39,7 @@ function leaseSourceOf(
   { command, needsClaim }: ChosenNetwork,
   signal: AbortSignal,
 ): LeaseSource<DirectAllocation> {
-  const { state, clock } = deps;
+  const { state, clock, settings } = deps;
   /** Why the last try gave nothing. */
   let last: (DirectLeaseResult & { readonly kind: 'exhausted' }) | undefined;
   return {
@@ -52,10 +53,16 @@ function leaseSourceOf(
         return undefined;
       }
       return async () => {
-        const link = state.directNics.get(result.eni.eniId);
+        const { eni, isForced, isUnderPressure } = result;
+        const link = state.directNics.get(eni.eniId);
         // An ENI with a claim had no cooldown either: its next Pod may come at once.
-        if (result.isForced || result.eni.claim !== undefined) await flush(deps, key, result);
-        if (link !== undefined && !signal.aborted) return { eni: result.eni, link };
+        if (isForced || eni.claim !== undefined)
+          await flushBeforeReuse(deps, {
+            ...{ ips: eni.primary.map(({ ip }) => ip), isUnderPressure },
+            ...{ warning: 'no ENI is left, reusing one', about: { key, eniId: eni.eniId } },
+            coolAgain: () => state.direct.release({ key, nowMs: clock.bootMs(), cooldownMs: settings.ipCooldownMs }),
+          });
+        if (link !== undefined && !signal.aborted) return { eni, link };
         state.direct.release({ key, nowMs: clock.bootMs(), cooldownMs: 0 });
         return undefined;
       };
@@ -83,24 +90,6 @@ function take(
     present: new Set(state.directNics.keys()),
     nowMs: clock.bootMs(),
   });
-}
-
-async function flush(
-  deps: UseCaseDeps,
-  key: LeaseKey,
-  { eni: { primary, eniId }, isUnderPressure }: DirectLeaseResult & { readonly kind: 'leased' },
-): Promise<void> {
-  const ips = primary.map(({ ip }) => ip);
-  if (isUnderPressure) {
-    deps.metrics.forcedReuse();
-    deps.log.warn('no ENI is left, reusing one before its cooldown ended', { key, eniId });
-  }
-  try {
-    await deps.conntrack.flush(ips);
-  } catch (error) {
-    deps.state.direct.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: deps.settings.ipCooldownMs });
-    throw error;
-  }
 }
 
 function exhausted(

@@ -7,6 +7,7 @@ import { describeRegistered } from '../pool/registered-addresses.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
 import type { AddressSource } from './address-source.ts';
 import type { TimedAttachCommand } from './attach-command.ts';
+import { flushBeforeReuse } from './flush-before-reuse.ts';
 import { addWaitOf, type LeaseSource, leaseInTime } from './lease-in-time.ts';
 import { needsStaticIp } from './needs-static-ip.ts';
 import { staticAddressSource } from './static-address-source.ts';
@@ -121,29 +122,16 @@ function poolAddressSource(
       return lastResult.kind === 'leased' ? lastResult.addresses : undefined;
     },
     prepare: async () => {
-      if (lastResult?.kind === 'leased') await flushForced(deps, key, lastResult);
+      if (lastResult?.kind !== 'leased') return;
+      const { forced: ips, isUnderPressure } = lastResult;
+      const cooldownMs = deps.settings.ipCooldownMs;
+      await flushBeforeReuse(deps, {
+        ...{ ips, isUnderPressure, warning: 'pool is empty, reusing an address', about: { key, ips } },
+        coolAgain: () => pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs }),
+      });
     },
     failure: (waitedMs) => exhausted(deps, lastResult?.kind === 'exhausted' ? lastResult : undefined, waitedMs),
   };
-}
-
-async function flushForced(
-  deps: UseCaseDeps,
-  key: LeaseKey,
-  { forced, isUnderPressure }: LeaseResult & { readonly kind: 'leased' },
-): Promise<void> {
-  if (forced.length === 0) return;
-  if (isUnderPressure === true) {
-    deps.metrics.forcedReuse();
-    deps.log.warn('pool is empty, reusing an address before its cooldown ended', { key, ips: forced });
-  }
-  try {
-    await deps.conntrack.flush(forced);
-  } catch (error) {
-    // Connections of its last owner may still exist: the address cools again, for the full time.
-    deps.state.pool.release({ key, nowMs: deps.clock.bootMs(), cooldownMs: deps.settings.ipCooldownMs });
-    throw error;
-  }
 }
 
 /** Returns addresses to the pool that were taken and not used. */
