@@ -21,7 +21,8 @@ import { executablePath } from '../support/executables.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { tellingSeed } from '../support/with-seed.ts';
-import { CLOUD_FAULTS, FAULT_CHANCE, remaindersOf, type Wanted } from './services/lives-oracle.ts';
+import { CLOUD_FAULTS, FAULT_CHANCE, remaindersOf } from './services/lives-oracle.ts';
+import type { Wanted } from './services/service-deeds.ts';
 
 const SEEDS = 10;
 /** Lives at once: most of a life is waiting. */

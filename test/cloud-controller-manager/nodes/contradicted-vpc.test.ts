@@ -54,32 +54,26 @@ test('a right --vpc-id without a Node in it: one that joins by its address alone
 
 test('the tables of --routes=table are kept while --vpc-id is contradicted, and no route is removed', async (t) => {
   const world = await RouteWorld.start('--routes=table', '--route-tables=rtb-test0001');
-  for (const [index, name] of ['n1', 'n2', 'n3'].entries()) await world.join(name, `172.16.${index + 1}.0/24`);
-  await world.advance(10 * SECOND_MS);
-  await world.replace(`--vpc-id=vpc-00000009`);
-  await world.leave('n3');
-  await world.join('n4', '172.16.4.0/24');
-  await world.advance(5 * MINUTE_MS);
-  t.deepEqual(
+  const blockOf = (number: number): string => `172.16.${number}.0/24`;
+  const routedBlocks = (): readonly string[] =>
     world
       .routes()
       .map(({ cidr }) => cidr)
-      .toSorted(),
-    [1, 2, 3, 4].map((one) => `172.16.${one}.0/24`),
-  );
+      .toSorted();
+  for (const number of [1, 2, 3]) await world.join(`n${number}`, blockOf(number));
+  await world.advance(10 * SECOND_MS);
+  await world.replace(`--vpc-id=vpc-00000009`);
+  await world.leave('n3');
+  await world.join('n4', blockOf(4));
+  await world.advance(5 * MINUTE_MS);
+  t.deepEqual(routedBlocks(), [1, 2, 3, 4].map(blockOf));
   t.deepEqual(
     ['n1', 'n2', 'n4'].map((name) => world.networkOf(name)),
     Array(3).fill('False RouteCreated'),
   );
   await world.replace();
   await world.advance(5 * MINUTE_MS);
-  t.deepEqual(
-    world
-      .routes()
-      .map(({ cidr }) => cidr)
-      .toSorted(),
-    [1, 2, 4].map((one) => `172.16.${one}.0/24`),
-  );
+  t.deepEqual(routedBlocks(), [1, 2, 4].map(blockOf));
   await world.stop();
 });
 

@@ -2,6 +2,7 @@ import type { KubeObject } from '../../../kube/kube-client.ts';
 import type { FaultRule } from '../../../sim/vpc/api/faults.ts';
 import type { ModelLoadBalancer } from '../../../sim/vpc/api/model/clb/types.ts';
 import type { SecurityGroupBook } from '../../../sim/vpc/api/model/security-group-book.ts';
+import type { Wanted } from './service-deeds.ts';
 
 /** Chance of each fault for each call. */
 export const FAULT_CHANCE = 0.06;
@@ -24,9 +25,6 @@ export const CLOUD_FAULTS: readonly FaultRule[] = [
   { fault: { kind: 'task', fate: 'fail' }, probability: FAULT_CHANCE, actions: WRITES },
   { fault: { kind: 'task', fate: 'vanish' }, probability: FAULT_CHANCE, actions: WRITES },
 ];
-
-/** What the owner of a Service asked for last; an empty range is everyone. */
-export type Wanted = { port: number; isInternal: boolean; range: string };
 
 /** The state of both sides, past all faults. */
 type BothSides = {

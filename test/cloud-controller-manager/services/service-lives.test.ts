@@ -3,7 +3,8 @@ import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import type { FaultRule } from '../../../sim/vpc/api/faults.ts';
 import { assertLaw } from '../../support/law.ts';
-import { ServiceWorld, SUBNET } from './service-world.ts';
+import { doDeed, PORTS, RANGES, type Wanted } from './service-deeds.ts';
+import { ServiceWorld } from './service-world.ts';
 
 const WRITES = ['CreateLoadBalancer', 'CreateListener', 'ModifyListener', 'BatchModifyTargetWeight', 'Delete*'];
 const EACH = 0.08;
@@ -21,11 +22,6 @@ const FAULTS: readonly FaultRule[] = [
 ];
 
 const NAMES = ['a', 'b'] as const;
-const PORTS = [80, 81] as const;
-/** The empty one: everyone. */
-const RANGES = ['10.0.0.0/8', '192.0.2.0/24', ''] as const;
-const ALLOW = { 'tke.cloud.tencent.com/allow-address-change': 'true' };
-const INTERNAL = 'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid';
 
 const STEP = fc.oneof(
   fc.record({ kind: fc.constant('create' as const), name: fc.constantFrom(...NAMES), isInternal: fc.boolean() }),
@@ -42,7 +38,6 @@ const STEP = fc.oneof(
 );
 
 type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
-type Wanted = { port: number; isInternal: boolean; range: string };
 
 test('Services end with one load balancer each, as they ask for it, with its security group, whatever went wrong on the way', (t) =>
   assertLaw(
@@ -115,30 +110,5 @@ async function take(world: ServiceWorld, wanted: Map<string, Wanted>, step: Step
     const taint = { key: 'ToBeDeletedByClusterAutoscaler', value: '1', effect: 'NoSchedule' };
     return await world.patchNode('n1', { spec: { taints: step.isLeaving ? [taint] : [] } });
   }
-  const { name } = step;
-  const now = wanted.get(name);
-  if (step.kind === 'create') {
-    // One that is being deleted has the name still.
-    if (world.service(name) !== undefined) return;
-    const annotations = { ...ALLOW, ...(step.isInternal ? { [INTERNAL]: SUBNET } : {}) };
-    await world.create(name, { metadata: { annotations } });
-    wanted.set(name, { port: 80, isInternal: step.isInternal, range: '' });
-  }
-  if (now === undefined) return;
-  if (step.kind === 'delete') {
-    await world.delete(name);
-    wanted.delete(name);
-  }
-  if (step.kind === 'port') {
-    await world.patch(name, { spec: { ports: [{ port: step.port }] } });
-    now.port = step.port;
-  }
-  if (step.kind === 'ranges') {
-    await world.patch(name, { spec: { loadBalancerSourceRanges: step.range === '' ? null : [step.range] } });
-    now.range = step.range;
-  }
-  if (step.kind === 'move') {
-    await world.patch(name, { metadata: { annotations: { [INTERNAL]: step.isInternal ? SUBNET : null } } });
-    now.isInternal = step.isInternal;
-  }
+  await doDeed(world, wanted, step);
 }

@@ -11,8 +11,9 @@ import { SERVICES } from '../../../kube/resource-types.ts';
 import type { FaultRule as KubeFault } from '../../../sim/kube-api/faults.ts';
 import { assertLaw } from '../../support/law.ts';
 import { type Crash, ProcessLives } from '../process-lives.ts';
-import { CLOUD_FAULTS, FAULT_CHANCE, remaindersOf, shownOf, type Wanted } from './lives-oracle.ts';
-import { CLUSTER, ServiceWorld, SUBNET } from './service-world.ts';
+import { CLOUD_FAULTS, FAULT_CHANCE, remaindersOf, shownOf } from './lives-oracle.ts';
+import { doDeed, PORTS, RANGES, type Wanted } from './service-deeds.ts';
+import { CLUSTER, ServiceWorld } from './service-world.ts';
 
 const FLAGS = ['--load-balancers=clb', `--clusterid=${CLUSTER}`, '--vpc-id=vpc-00000001'];
 const LEASE_MS = 15_000;
@@ -31,17 +32,13 @@ const KUBE_FAULTS: readonly KubeFault[] = [
 
 const NAMES = ['a', 'b'] as const;
 const ALL_NAMES = ['a', 'b', 'a-copy', 'b-copy'] as const;
-/** The empty one: everyone. */
-const RANGES = ['10.0.0.0/8', '192.0.2.0/24', ''] as const;
-const ALLOW = { 'tke.cloud.tencent.com/allow-address-change': 'true' };
-const INTERNAL = 'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid';
 
 const anyOf = fc.constantFrom(...ALL_NAMES);
 const STEP = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('create' as const), name: fc.constantFrom(...NAMES) }) },
   fc.record({ kind: fc.constant('copy' as const), name: fc.constantFrom(...NAMES) }),
   fc.record({ kind: fc.constant('delete' as const), name: anyOf }),
-  fc.record({ kind: fc.constant('port' as const), name: anyOf, port: fc.constantFrom(80, 81) }),
+  fc.record({ kind: fc.constant('port' as const), name: anyOf, port: fc.constantFrom(...PORTS) }),
   fc.record({ kind: fc.constant('move' as const), name: anyOf, isInternal: fc.boolean() }),
   fc.record({ kind: fc.constant('ranges' as const), name: anyOf, range: fc.constantFrom(...RANGES) }),
   fc.record({ kind: fc.constant('edit' as const), name: anyOf, what: fc.constantFrom('weight', 'deregister') }),
@@ -166,33 +163,12 @@ async function take(
   step: Exclude<Step, { kind: 'kill' | 'cut' }>,
 ): Promise<void> {
   const { name } = step;
-  if (step.kind === 'create') {
-    // One that is being deleted has the name still.
-    if (world.service(name) !== undefined) return;
-    await world.create(name, { metadata: { annotations: ALLOW } });
-    wanted.set(name, { port: 80, isInternal: false, range: '' });
-    return;
-  }
   const now = wanted.get(name);
-  if (now === undefined) return;
-  if (step.kind === 'copy') await copy(world, wanted, name, now);
-  if (step.kind === 'edit') await edit(world, name, step.what);
-  if (step.kind === 'delete') {
-    await world.delete(name);
-    wanted.delete(name);
-  }
-  if (step.kind === 'port') {
-    await world.patch(name, { spec: { ports: [{ port: step.port }] } });
-    now.port = step.port;
-  }
-  if (step.kind === 'ranges') {
-    await world.patch(name, { spec: { loadBalancerSourceRanges: step.range === '' ? null : [step.range] } });
-    now.range = step.range;
-  }
-  if (step.kind === 'move') {
-    await world.patch(name, { metadata: { annotations: { [INTERNAL]: step.isInternal ? SUBNET : null } } });
-    now.isInternal = step.isInternal;
-  }
+  if (step.kind === 'copy') {
+    if (now !== undefined) await copy(world, wanted, name, now);
+  } else if (step.kind === 'edit') {
+    if (now !== undefined) await edit(world, name, step.what);
+  } else await doDeed(world, wanted, step.kind === 'create' ? { ...step, isInternal: false } : step);
 }
 
 /** As `kubectl get -o yaml`, another name, `kubectl apply`. */
