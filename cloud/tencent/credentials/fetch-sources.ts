@@ -124,8 +124,7 @@ export type AssumedRole = { readonly roleArn: string; readonly sessionName: stri
 
 /** Fetches a role's temporary key with another key, which `api` signs with. @see sts AssumeRole */
 export function fromAssumedRole(api: TencentApi, role: AssumedRole): FetchCredential {
-  return async (signal) =>
-    decodeStsAnswer('AssumeRole', await inTime('AssumeRole', signal, api.call('AssumeRole', stsRequest(role), signal)));
+  return async (signal) => askSts('AssumeRole', signal, api.call('AssumeRole', stsRequest(role), signal));
 }
 
 /** A role that a Kubernetes ServiceAccount may assume. */
@@ -143,8 +142,8 @@ export function fromWebIdentity(api: TencentApi, identity: WebIdentity): FetchCr
       ProviderId: identity.providerId,
       WebIdentityToken: webIdentityToken,
     };
-    const call = api.call('AssumeRoleWithWebIdentity', request, signal);
-    return decodeStsAnswer('AssumeRoleWithWebIdentity', await inTime('AssumeRoleWithWebIdentity', signal, call));
+    const action = 'AssumeRoleWithWebIdentity';
+    return await askSts(action, signal, api.call(action, request, signal));
   };
 }
 
@@ -162,13 +161,12 @@ export function webIdentityOfEnvironment(
 }
 
 /** @throws CloudError TIMEOUT where the signal ends the call: there is a key, and STS is silent */
-async function inTime(action: string, signal: AbortSignal, call: Promise<unknown>): Promise<unknown> {
-  try {
-    return await call;
-  } catch (error) {
+async function askSts(action: string, signal: AbortSignal, call: Promise<unknown>): Promise<FetchedCredential> {
+  const answer = await call.catch((error: unknown) => {
     if (!signal.aborted || isCloudError(error)) throw error;
     throw classifyError({ code: 'TIMEOUT', action, text: 'no answer in time' }, error);
-  }
+  });
+  return decodeStsAnswer(action, answer);
 }
 
 function stsRequest(role: AssumedRole) {
