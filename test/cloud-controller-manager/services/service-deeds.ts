@@ -4,7 +4,7 @@ import { type ServiceWorld, SUBNET } from './service-world.ts';
 export type Wanted = { port: number; isInternal: boolean; range: string };
 
 /** What the owner of a Service does to it. */
-export type Deed =
+type Deed =
   | { readonly kind: 'create'; readonly name: string; readonly isInternal: boolean }
   | { readonly kind: 'delete'; readonly name: string }
   | { readonly kind: 'port'; readonly name: string; readonly port: number }
