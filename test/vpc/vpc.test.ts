@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { NetnsView } from '../../sim/support/netns.ts';
+import { run } from '../../sim/support/run.ts';
 import { listNetnsNames } from '../../sim/support/run-names.ts';
 import type { AttachedEni } from '../../sim/vpc/nic.ts';
 import { createTestVpc, type TestNode, type TestVpc, type TestVpcSpec } from '../../sim/vpc/vpc.ts';
@@ -166,6 +168,28 @@ test('detachEni: the link is gone from the node and its addresses from the suppl
   t.deepEqual(names, ['lo', 'eth0']);
   t.false(vpc.nodeEniConfig('n1').includes(eni.mac));
 });
+
+test(
+  'closing a Pod’s namespace: its link is gone from the node, however late the kernel deletes it',
+  withVpc,
+  async (t, vpc) => {
+    const { node, eni, netns } = await podOn(vpc, 'n1', 'subnet-a');
+    // A process in it keeps the namespace, as the kernel’s own queue does on a busy machine.
+    const holder = netns.start(['sleep', 'infinity']);
+    const pids = (): Promise<string> => run(['ip', 'netns', 'pids', netns.name]);
+    await waitUntil(async () => (await pids()).includes(`${holder.pid}`), { what: 'a process in the namespace' });
+    let isClosed = false;
+    const closing = netns.close().then(() => {
+      isClosed = true;
+    });
+    await waitUntil(async () => !(await listNetnsNames()).includes(netns.name), { what: 'the name to go' });
+    await sleep(200);
+    t.false(isClosed, 'the link is still there');
+    await holder.stop('SIGKILL');
+    await closing;
+    t.is((await node.netns.tryRun(['ip', 'link', 'show', 'dev', `veth-${eni.ifname}`])).code, 1);
+  },
+);
 
 test('startTraffic: no number is lost on a healthy path', withVpc, async (t, vpc) => {
   const a = await podOn(vpc, 'n1', 'subnet-b');
