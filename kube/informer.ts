@@ -40,6 +40,16 @@ export type InformerOptions<T> = {
   readonly observer?: InformerObserver;
 };
 
+/** How much of the history of its collection a cache has received. */
+type CacheProgress = {
+  /** All writes up to this revision are in the cache; undefined before the first list. */
+  readonly revision: string | undefined;
+  /** Number of lists that were asked for. */
+  readonly listsAsked: number;
+  /** Which of them was the last that arrived whole; 0: none. */
+  readonly listReceived: number;
+};
+
 /** A local copy of a collection, kept up to date. A key is `namespace/name`, or `name` for cluster-scoped objects. */
 export type Informer<T> = {
   /** Lists and watches until aborted, through any failure; never rejects. To be called once. */
@@ -53,6 +63,7 @@ export type Informer<T> = {
   readonly size: number;
   /** How many times a whole list was begun. A list may show the older state of a restored server. */
   readonly listings: number;
+  readonly progress: CacheProgress;
   /** Returns the values that an index has under a text; none for an unknown text. */
   byIndex(name: string, value: string): readonly T[];
   /** Calls the listener after each change; `after` absent: deleted. After a new list it is called for all objects. */
@@ -78,9 +89,11 @@ export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
   const cache = new ObjectCache<T>(options.decode, options.indexes ?? {}, cacheReports(options));
   const hasSynced = Promise.withResolvers<void>();
   const state = { isSynced: false, listings: 0, lastContactMs: Number.NEGATIVE_INFINITY };
+  const progress: Follower<T>['progress'] = { revision: undefined, listsAsked: 0, listReceived: 0 };
   const follower: Follower<T> = {
     options,
     cache,
+    progress,
     onContact: () => {
       state.lastContactMs = options.clock.monotonicMs();
     },
@@ -107,6 +120,7 @@ export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
     get listings() {
       return state.listings;
     },
+    progress,
     byIndex: (name, value) => cache.byIndex(name, value),
     subscribe: (listener) => cache.subscribe(listener),
     get lastContactMs() {
@@ -118,6 +132,8 @@ export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
 type Follower<T> = {
   readonly options: InformerOptions<T>;
   readonly cache: ObjectCache<T>;
+  /** Changed before the cache is, so that what listens to the cache finds both alike. */
+  readonly progress: { -readonly [Name in keyof CacheProgress]: CacheProgress[Name] };
   readonly onContact: () => void;
   /** The first page of a list has arrived; the cache contains nothing of it yet. */
   readonly onListing: () => void;
@@ -156,6 +172,8 @@ async function follow<T>(follower: Follower<T>, signal: AbortSignal): Promise<vo
 async function listAll<T>(follower: Follower<T>, signal: AbortSignal): Promise<string> {
   const { client, type, query = {}, pageSize, observer } = follower.options;
   const listedKeys = new Set<string>();
+  const { progress } = follower;
+  progress.listsAsked += 1;
   let version = '';
   for await (const page of listPages(client, type, { ...query, pageSize }, signal)) {
     signal.throwIfAborted();
@@ -164,6 +182,8 @@ async function listAll<T>(follower: Follower<T>, signal: AbortSignal): Promise<s
     for (const object of page.items) listedKeys.add(follower.cache.put(object));
     version = page.resourceVersion;
   }
+  progress.revision = version;
+  progress.listReceived = progress.listsAsked;
   follower.cache.retainOnly(listedKeys);
   observer?.onList?.(type, listedKeys.size);
   follower.onSynced();
@@ -204,6 +224,7 @@ async function watchFrom<T>(follower: Follower<T>, from: string, signal: AbortSi
         text: `a revision went back to ${limitText(next, 40)}`,
       });
     }
+    follower.progress.revision = next ?? version;
     if (event.kind === 'deleted') follower.cache.remove(event.object);
     else if (event.kind !== 'bookmark') follower.cache.put(event.object);
     version = next ?? version;
