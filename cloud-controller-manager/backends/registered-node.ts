@@ -1,7 +1,6 @@
 import { isInCidr } from '../../crd/ip-text.ts';
 import { LOAD_BALANCERS } from '../../crd/node-eni-config-fields.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
-import { compareVersions } from '../../kube/compare-versions.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults } from '../../runtime/decode.ts';
 import { recordOf } from '../../runtime/json.ts';
@@ -43,11 +42,6 @@ export function listAddresses({ addresses }: Pick<RegisteredNode, 'addresses'>):
 /** Tells whether an ENI of a node has an address. */
 export function hasAddress({ addresses }: Pick<RegisteredNode, 'addresses'>, ip: string): boolean {
   return addresses.includes(` ${ip} `);
-}
-
-/** Tells whether an object is newer than another one of the same name; versions that are no numbers are not compared. */
-export function isNewer(one: RegisteredNode, other: RegisteredNode): boolean {
-  return (compareVersions(one, other) ?? 0) > 0;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { isInCidr } from '../../crd/ip-text.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { FreshStore } from '../../kube/fresh-store.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
@@ -10,7 +11,6 @@ import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import {
   decodeRegisteredNode,
   hasAddress,
-  isNewer,
   listAddresses,
   mayRegister,
   type RegisteredNode,
@@ -76,8 +76,7 @@ export class AddressPublisher {
   readonly #necs: Informer<RegisteredNode>;
   readonly #wanted = new WantedAddresses();
   readonly #mutex = new KeyedMutex();
-  /** Answers to own writes, which may be newer than the cache. */
-  readonly #written = new Map<string, RegisteredNode>();
+  readonly #lists: FreshStore<RegisteredNode>;
   /** By node: published addresses that were seen as assigned after they were published. */
   readonly #assigned = new Map<string, { readonly uid: string; readonly ips: Set<string> }>();
   readonly #needed: ChangeSignal;
@@ -96,6 +95,7 @@ export class AddressPublisher {
       type: NECS,
       decode: decodeRegisteredNode,
     });
+    this.#lists = new FreshStore(this.#necs, ({ resourceVersion }) => resourceVersion);
   }
 
   /** Notes that an owner has Pods as targets, or had: lists are read from now on. */
@@ -185,7 +185,10 @@ export class AddressPublisher {
     if (signal.aborted) return;
     const following = this.#necs.start(signal);
     await this.#necs.synced(signal).catch(() => {});
-    const stop = this.#necs.subscribe(({ key, after }) => this.#onNec(key, after));
+    const stop = this.#necs.subscribe(({ key, after }) => {
+      if (after === undefined) this.#assigned.delete(key);
+      this.#changed.notify();
+    });
     this.#state = 'following';
     this.#changed.notify();
     while (!signal.aborted) {
@@ -227,13 +230,6 @@ export class AddressPublisher {
     }
   }
 
-  #onNec(name: string, after: RegisteredNode | undefined): void {
-    const written = this.#written.get(name);
-    if (after === undefined || (written !== undefined && !isNewer(written, after))) this.#written.delete(name);
-    if (after === undefined) this.#assigned.delete(name);
-    this.#changed.notify();
-  }
-
   async #compareAll(signal: AbortSignal): Promise<void> {
     const isComplete = !this.#facts.hasUnknown((owner) => this.#wanted.isKnown(ownerIdOf(owner)));
     const targets = this.#wanted.all();
@@ -241,7 +237,7 @@ export class AddressPublisher {
     const ofPods = nodesOf([...targets].map((ip) => [ip, byIp.get(ip) ?? []]));
     const wanted = isComplete ? this.#wantedNow() : undefined;
     for (const { name } of [...this.#necs.values()]) {
-      const list = this.#listOf(name);
+      const list = this.#lists.get(name);
       if (list === undefined) continue;
       const published = list.published ?? [];
       // A target that came to another node, as a kept address does, is in its list before a Pod says so.
@@ -261,7 +257,7 @@ export class AddressPublisher {
   /** Publishes addresses of a node; returns those that may be registered. */
   async #publish(node: string, asked: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
     return await this.#mutex.run(node, async () => {
-      const cached = this.#listOf(node);
+      const cached = this.#lists.get(node);
       // A node without a NodeENIConfig: neither agent nor ipamd reads a list of it.
       if (cached === undefined) return asked;
       const hasAll = this.#ownOf(cached, asked).length === asked.length;
@@ -292,7 +288,7 @@ export class AddressPublisher {
     const object = await this.#deps.kube.get(NECS, { name: node }, signal);
     if (object === undefined) return undefined;
     const list = decodeRegisteredNode(object);
-    this.#written.set(node, list);
+    this.#lists.note(node, list);
     return list;
   }
 
@@ -319,7 +315,7 @@ export class AddressPublisher {
     signal: AbortSignal,
   ): Promise<KubeObject | undefined> {
     const { kube } = this.#deps;
-    let current = this.#listOf(node);
+    let current = this.#lists.get(node);
     for (let conflicts = 0; current !== undefined; conflicts++) {
       const published = current.published ?? [];
       const next = planList(
@@ -333,7 +329,7 @@ export class AddressPublisher {
         const object = await kube.patch(NECS, { name: node }, { kind: 'merge', body }, signal);
         const written = decodeRegisteredNode(object);
         if (written.published === undefined) throw notKept();
-        this.#written.set(node, written);
+        this.#lists.note(node, written);
         return object;
       } catch (error) {
         if (isKubeError(error, 'NOT_FOUND')) return undefined;
@@ -343,12 +339,6 @@ export class AddressPublisher {
       current = fresh === undefined ? undefined : decodeRegisteredNode(fresh);
     }
     return undefined;
-  }
-
-  #listOf(node: string): RegisteredNode | undefined {
-    const cached = this.#necs.get(node);
-    const written = this.#written.get(node);
-    return cached !== undefined && written !== undefined && isNewer(written, cached) ? written : cached;
   }
 
   /** What may stay in a list: targets, and what is behind a Service and may be one soon. */

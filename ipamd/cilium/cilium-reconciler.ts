@@ -1,5 +1,5 @@
-import { compareVersions } from '../../kube/compare-versions.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import { FreshStore } from '../../kube/fresh-store.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { CILIUM_NODES } from '../../kube/resource-types.ts';
@@ -50,7 +50,7 @@ export type CiliumDeps = {
 };
 
 /** The cache of CiliumNodes, with {@link BY_POOL_IP} as an index. */
-type CiliumNodes = Pick<Informer<CiliumNodeEntry>, 'get' | 'byIndex' | 'isSynced'>;
+type CiliumNodes = Pick<Informer<CiliumNodeEntry>, 'get' | 'keys' | 'byIndex' | 'isSynced' | 'progress'>;
 
 /** What a CiliumNode has, for metrics. */
 export type CiliumNodeState = {
@@ -81,14 +81,10 @@ const MISSING_MS = 120_000;
 const RECHECK_MS = 60_000;
 /** A NodeENIConfig that cannot be read, or a cache that is being read. */
 const UNREADY_MS = 1_000;
-/** A watch is not behind for longer. */
-const BEHIND_MS = 30_000;
 
 /** What a term knows of one node. */
 type Memory = {
   readonly reports: CiliumReports;
-  /** An own write, or a read after a conflict; newer than the cache. */
-  written?: { readonly entry: CiliumNodeEntry; readonly atMs: number } | undefined;
   /** Of the CiliumNode with this uid. */
   uid: string;
   releases: ReleaseMemory;
@@ -114,6 +110,7 @@ type Plan = {
 export class CiliumReconciler {
   readonly #deps: CiliumDeps;
   readonly #memories = new Map<string, Memory>();
+  #fresh: FreshStore<CiliumNodeEntry> | undefined;
 
   constructor(deps: CiliumDeps) {
     this.#deps = deps;
@@ -128,7 +125,7 @@ export class CiliumReconciler {
     if (nec === undefined || nec.object.metadata.deletionTimestamp !== undefined) return this.#forget(name);
     if (nec.decoded === undefined) return again(RECHECK_MS);
     const memory = this.#memoryOf(name);
-    const entry = this.#read(name, memory);
+    const entry = this.#read(name);
     if (entry === 'reading') return again(UNREADY_MS);
     if (entry === undefined) return await this.#awaitCilium(node, nec, memory, signal);
     memory.missingSinceMs = undefined;
@@ -160,17 +157,14 @@ export class CiliumReconciler {
     return made;
   }
 
-  #read(name: string, memory: Memory): CiliumNodeEntry | 'reading' | undefined {
+  #read(name: string): CiliumNodeEntry | 'reading' | undefined {
     const informer = this.#deps.ciliumNodes();
     if (informer === 'none') return undefined;
     if (informer === 'unknown' || !informer.isSynced) return 'reading';
-    const cached = informer.get(name);
-    const { written } = memory;
-    const isBehind = cached !== undefined && written !== undefined && (compareVersions(cached, written.entry) ?? 0) < 0;
-    // After long the cache is not behind: it has the state of a restored etcd.
-    if (isBehind && this.#deps.clock.monotonicMs() - written.atMs < BEHIND_MS) return written.entry;
-    memory.written = undefined;
-    return cached?.isLeaving === true ? undefined : cached;
+    // A term follows CiliumNodes once, and to its end.
+    this.#fresh ??= new FreshStore(informer, ({ resourceVersion }) => resourceVersion);
+    const entry = this.#fresh.get(name);
+    return entry?.isLeaving === true ? undefined : entry;
   }
 
   /** The node gets its first addresses while Cilium's agent makes its object. */
@@ -237,17 +231,11 @@ export class CiliumReconciler {
     observe.onProblems?.(node.name, plan.problems);
     let current: CiliumNodeEntry | undefined = entry;
     if (isPoolDue)
-      current = await this.#take('pool', memory, entry, writePool(this.#deps.kube, entry, plan.pool, signal), signal);
+      current = await this.#take('pool', entry, writePool(this.#deps.kube, entry, plan.pool, signal), signal);
     if (isDemandDue && current !== undefined && !(await this.#writeDemand(nec, memory, plan.demand, signal)))
       current = undefined;
     if (isStatusDue && current !== undefined)
-      current = await this.#take(
-        'releases',
-        memory,
-        entry,
-        writeReleases(this.#deps.kube, current, status, signal),
-        signal,
-      );
+      current = await this.#take('releases', entry, writeReleases(this.#deps.kube, current, status, signal), signal);
     return again(current === undefined ? ROUND_MS : restMs);
   }
 
@@ -322,7 +310,6 @@ export class CiliumReconciler {
 
   async #take(
     part: 'pool' | 'releases',
-    memory: Memory,
     { name }: CiliumNodeEntry,
     write: ReturnType<typeof writePool>,
     signal: AbortSignal,
@@ -330,13 +317,13 @@ export class CiliumReconciler {
     const result = await write;
     this.#deps.observe.onWrite?.(part, result.kind === 'written' ? 'written' : 'conflict');
     if (result.kind === 'written') {
-      memory.written = { entry: result.entry, atMs: this.#deps.clock.monotonicMs() };
+      this.#fresh?.note(name, result.entry);
       return result.entry;
     }
     // The agent's writes must not lose against ours again and again: decided again on what is there.
     const read = await this.#deps.kube.get(CILIUM_NODES, { name }, signal);
-    const atMs = this.#deps.clock.monotonicMs();
-    memory.written = read === undefined ? undefined : { entry: decodeCiliumNode(read), atMs };
+    if (read === undefined) this.#fresh?.forget(name);
+    else this.#fresh?.note(name, decodeCiliumNode(read));
     return undefined;
   }
 

@@ -1,5 +1,6 @@
 import { type EipClaim, eipClaim } from '../../crd/eip-claim.ts';
-import { compareRevisions } from '../../kube/compare-versions.ts';
+import { FreshStore } from '../../kube/fresh-store.ts';
+import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { withoutManagedFields } from '../../kube/managed-fields.ts';
 import { Faults } from '../../runtime/decode.ts';
@@ -40,38 +41,37 @@ export function decodeEipClaim(object: KubeObject): EipClaimEntry {
 
 /** All EIPClaims: from the watch, and newer ones from ipamd's own writes. */
 export class EipClaimCache {
-  readonly #cache: { get(key: string): EipClaimEntry | undefined; values(): Iterable<EipClaimEntry> };
-  readonly #written = new Map<string, EipClaimEntry>();
+  readonly #claims: FreshStore<EipClaimEntry>;
 
-  constructor(cache: { get(key: string): EipClaimEntry | undefined; values(): Iterable<EipClaimEntry> }) {
-    this.#cache = cache;
+  constructor(claims: Informer<EipClaimEntry>) {
+    this.#claims = new FreshStore(claims, ({ resourceVersion }) => resourceVersion);
   }
 
   /** Stores the result of a write, or of a read past the watch. */
   note(object: KubeObject): void {
     const entry = decodeEipClaim(object);
-    this.#written.set(entry.key, entry);
+    this.#claims.note(entry.key, entry);
   }
 
   /** Removes a deleted claim. */
   remove(key: string): void {
-    this.#written.delete(key);
+    this.#claims.forget(key);
   }
 
   /** Tells whether a claim of this key exists, or existed a moment ago. */
   has(key: string): boolean {
-    return this.#cache.get(key) !== undefined || this.#written.has(key);
+    return this.#claims.get(key) !== undefined;
   }
 
   /** All claims. */
   values(): readonly EipClaimEntry[] {
-    return [...this.#each()];
+    return [...this.#claims.values()];
   }
 
   /** Returns the EIPs of all other claims: the key of the claim by the id of the EIP. */
   rivalsOf(key: string): ReadonlyMap<string, string> {
     const rivals = new Map<string, string>();
-    for (const entry of this.#each()) {
+    for (const entry of this.#claims.values()) {
       if (entry.key !== key) for (const eipId of entry.eipIds) rivals.set(eipId, entry.key);
     }
     return rivals;
@@ -80,19 +80,7 @@ export class EipClaimCache {
   /** Counts the other claims that have, or are getting, an EIP on a node. */
   usedOn(nodeName: string, exceptKey: string): number {
     let count = 0;
-    for (const entry of this.#each()) if (entry.nodeName === nodeName && entry.key !== exceptKey) count++;
+    for (const entry of this.#claims.values()) if (entry.nodeName === nodeName && entry.key !== exceptKey) count++;
     return count;
-  }
-
-  /** Yields the newest state of each claim. Each step of each claim iterates over it, so nothing is copied. */
-  *#each(): Iterable<EipClaimEntry> {
-    for (const cached of this.#cache.values()) {
-      const written = this.#written.get(cached.key);
-      const isBehind =
-        written !== undefined && (compareRevisions(cached.resourceVersion, written.resourceVersion) ?? 0) < 0;
-      if (written !== undefined && !isBehind) this.#written.delete(cached.key);
-      yield isBehind ? written : cached;
-    }
-    for (const [key, written] of this.#written) if (this.#cache.get(key) === undefined) yield written;
   }
 }

@@ -1,11 +1,13 @@
 import type { Cloud } from '../../cloud/cloud.ts';
 import type { ReservedIpPort } from '../../cloud/reserved-ips.ts';
+import type { FreshStore } from '../../kube/fresh-store.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { ReleaseBrake } from '../../kube/release-brake.ts';
 import type { RouteCache } from '../../pod-routes/route-cache.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
 import type { MachineEntry } from '../cache/machine-entry.ts';
 import type { RegisteredIps } from '../cache/registered-ips.ts';
 import type { IpamdConfig } from '../config/options.ts';
@@ -73,6 +75,8 @@ export type TermView = {
 export type TermComponents = {
   readonly queues: Queues;
   readonly memory: NodeMemories;
+  /** With what was written in this term. */
+  readonly freshNecs: FreshStore<NecEntry>;
   readonly subnets: Subnets;
   readonly instances: ReturnType<typeof openInstanceCache>;
   readonly facts: KnownNodeFacts;

@@ -1,6 +1,7 @@
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import type { Term } from '../../kube/election/term.ts';
+import { FreshStore } from '../../kube/fresh-store.ts';
 import { RouteCache } from '../../pod-routes/route-cache.ts';
 import { RegisteredIps } from '../cache/registered-ips.ts';
 import { StaticEniIndex } from '../direct/static-eni-index.ts';
@@ -163,6 +164,7 @@ function createComponents(deps: LeaderDeps): TermComponents {
   return {
     queues,
     memory: new NodeMemories(),
+    freshNecs: new FreshStore(necs, ({ object }) => object.metadata.resourceVersion),
     renewals,
     subnets,
     instances,
@@ -177,8 +179,8 @@ function createComponents(deps: LeaderDeps): TermComponents {
   };
 }
 
-function formerWriteDeps({ informers, runtime }: LeaderDeps, { memory }: TermComponents): FormerWriteDeps {
-  return { kube: runtime.kube, necs: informers.necs, memory, clock: runtime.clock, log: runtime.log };
+function formerWriteDeps({ runtime }: LeaderDeps, { memory, freshNecs }: TermComponents): FormerWriteDeps {
+  return { kube: runtime.kube, necs: freshNecs, memory, clock: runtime.clock, log: runtime.log };
 }
 
 function createRegisteredIps(
@@ -203,7 +205,8 @@ function runSupply(deps: LeaderDeps, components: TermComponents, term: Term, sig
   const node: NodeDeps = {
     cloud,
     kube,
-    necs: informers.necs,
+    necs: components.freshNecs,
+    listings: () => informers.necs.listings,
     facts,
     leader,
     ids,

@@ -1,23 +1,19 @@
 import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
-import type { KubeClient, ObjectRef } from '../../kube/kube-client.ts';
+import { FreshStore } from '../../kube/fresh-store.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { isKubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { PODS_BY_NODE, type PodFacts } from '../cache/pod-facts.ts';
-import { type ClaimFacts, RECORDS_BY_NODE, type VipFacts } from '../cache/record-facts.ts';
+import { type ClaimFacts, decodeClaim, decodeVip, RECORDS_BY_NODE, type VipFacts } from '../cache/record-facts.ts';
 import { decideRecords, type RecordWrite } from './decide-records.ts';
 import { renderClaim, renderPatch, renderVip } from './render-record.ts';
-import { SentWrites } from './sent-writes.ts';
 
-/** A cache of objects, such as an informer. */
-type Lookup<T> = {
-  get(key: string): T | undefined;
-  values(): Iterable<T>;
-  byIndex(name: string, value: string): readonly T[];
-};
+type Lookup<T> = Pick<Informer<T>, 'get' | 'keys' | 'values' | 'byIndex' | 'progress'>;
 
 /** Result of a write. `behind`: the object had a newer state than the cache. */
 type RecordResult = 'written' | 'behind' | 'failed';
@@ -58,13 +54,15 @@ const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
  */
 export class RecordsReconciler {
   #deps: RecordsDeps;
-  #sent: SentWrites;
+  #vips: FreshStore<VipFacts>;
+  #claims: FreshStore<ClaimFacts>;
   /** Since when claims have been without their Pod; by node, then by key. */
   #waiting = new Map<string, ReadonlyMap<string, number>>();
 
   constructor(deps: RecordsDeps) {
     this.#deps = deps;
-    this.#sent = new SentWrites(deps.clock);
+    this.#vips = new FreshStore(deps.vips, ({ resourceVersion }) => resourceVersion);
+    this.#claims = new FreshStore(deps.claims, ({ resourceVersion }) => resourceVersion);
   }
 
   /** Returns the nodes that have Pods or records: those that have to be reconciled at the start. */
@@ -116,16 +114,14 @@ export class RecordsReconciler {
     const failures: unknown[] = [];
     let isBehind = false;
     for (const write of writes) {
-      const target = targetOf(write);
-      const cachedVersion = this.#cachedVersion(write);
-      if (this.#sent.isAwaited(target, cachedVersion)) {
+      // It would write the same again, and the server would refuse it at the cost of a call.
+      if (this.#isAwaited(refOf(write))) {
         isBehind = true;
         continue;
       }
       await this.#deps.acquireWrite(signal);
       try {
         await this.#write(write, signal);
-        this.#sent.note(target, cachedVersion);
         this.#deps.observe?.onWrite(write.kind, 'written');
       } catch (error) {
         signal.throwIfAborted();
@@ -136,7 +132,7 @@ export class RecordsReconciler {
           continue;
         }
         this.#deps.observe?.onWrite(write.kind, 'failed');
-        this.#deps.log.warn('record not written', { write: write.kind, object: target, error: error.message });
+        this.#deps.log.warn('record not written', { write: write.kind, object: targetOf(write), error: error.message });
         failures.push(error);
         // The server itself has a problem: the other writes would fail too.
         if (SERVER_FAULT_CODES.includes(error.code)) break;
@@ -146,11 +142,19 @@ export class RecordsReconciler {
     return isBehind;
   }
 
-  #cachedVersion(write: RecordWrite): string | undefined {
-    const { vips, claims } = this.#deps;
-    const { name, namespace } = refOf(write);
-    const found = namespace === undefined ? vips.get(name) : claims.get(`${namespace}/${name}`);
-    return found?.resourceVersion;
+  /** Tells whether the cache has not received a write of an object yet. */
+  #isAwaited({ namespace, name }: ObjectRef): boolean {
+    return namespace === undefined ? this.#vips.isBehind(name) : this.#claims.isBehind(`${namespace}/${name}`);
+  }
+
+  #noteClaim(object: KubeObject): void {
+    const claim = decodeClaim(object);
+    this.#claims.note(claim.key, claim);
+  }
+
+  #noteVip(object: KubeObject): void {
+    const vip = decodeVip(object);
+    this.#vips.note(vip.name, vip);
   }
 
   async #write(write: RecordWrite, signal: AbortSignal): Promise<void> {
@@ -158,26 +162,28 @@ export class RecordsReconciler {
     const ref = refOf(write);
     switch (write.kind) {
       case 'create-claim':
-        await kube.create(CLAIMS, renderClaim(write.record), signal);
+        this.#noteClaim(await kube.create(CLAIMS, renderClaim(write.record), signal));
         return;
       case 'create-vip':
-        await kube.create(VIPS, renderVip(write.record, write.ip), signal);
+        this.#noteVip(await kube.create(VIPS, renderVip(write.record, write.ip), signal));
         return;
       case 'update-claim': {
         const body = renderPatch(renderClaim(write.record), write.claim.resourceVersion);
-        await kube.patch(CLAIMS, ref, { kind: 'merge', body }, signal);
+        this.#noteClaim(await kube.patch(CLAIMS, ref, { kind: 'merge', body }, signal));
         return;
       }
       case 'update-vip': {
         const body = renderPatch(renderVip(write.record, write.ip), write.vip.resourceVersion);
-        await kube.patch(VIPS, ref, { kind: 'merge', body }, signal);
+        this.#noteVip(await kube.patch(VIPS, ref, { kind: 'merge', body }, signal));
         return;
       }
       case 'delete-claim':
         await kube.delete(CLAIMS, ref, guardOf(write.claim), signal);
+        this.#claims.noteDeleted(write.claim.key, write.claim.resourceVersion);
         return;
       case 'delete-vip':
         await kube.delete(VIPS, ref, guardOf(write.vip), signal);
+        this.#vips.noteDeleted(write.vip.name, write.vip.resourceVersion);
         return;
     }
   }

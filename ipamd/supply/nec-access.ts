@@ -1,5 +1,4 @@
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
-import { compareVersions } from '../../kube/compare-versions.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
@@ -11,8 +10,8 @@ import type { NodeMemory } from './node-memory.ts';
 export const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
 /**
- * Reads a node's object: from the cache, or the answer to the last own write if that is newer, or from the API server
- * if the result of a write is unknown. Undefined when there is none.
+ * Reads a node's object: from the cache and the answers to own writes, or from the API server if the result of a write is
+ * unknown. Undefined when there is none.
  */
 export async function readNec(
   deps: NodeDeps,
@@ -20,29 +19,25 @@ export async function readNec(
   memory: NodeMemory,
   signal: AbortSignal,
 ): Promise<NecEntry | undefined> {
-  const cached = deps.necs.get(name);
-  const { written } = memory;
   if (!memory.mustRead) {
+    const known = deps.necs.get(name);
     // A list that came back incomplete would make ipamd forget its own calls and resolve them while they are in flight.
-    const isDoubtful = cached === undefined && memory.calls.size > 0;
-    if (written === undefined && !isDoubtful) return cached;
-    // Not in the cache: deleted since, or not yet received.
-    const order =
-      cached === undefined || written === undefined
-        ? undefined
-        : compareVersions(cached.object.metadata, written.metadata);
-    if (cached !== undefined && order !== undefined) {
-      if (order < 0 && written !== undefined) return decodeNec(written);
-      memory.written = undefined;
-      return cached;
-    }
+    const isDoubtful = known === undefined && memory.calls.size > 0;
+    if (!isDoubtful) return known;
   }
   const object = await deps.kube.get(NECS, { name }, signal);
   memory.mustRead = false;
-  memory.written = object;
   // Read past the watch: nothing shows whether it has the same history.
   memory.baseline = undefined;
-  return object === undefined ? undefined : decodeNec(object);
+  if (object !== undefined) return noteNec(deps, object);
+  deps.necs.forget(name);
+  return undefined;
+}
+
+function noteNec({ necs }: Pick<NodeDeps, 'necs'>, object: KubeObject): NecEntry {
+  const entry = decodeNec(object);
+  necs.note(entry.name, entry);
+  return entry;
 }
 
 /** Result of a write. `conflict`: another client wrote first; read and decide again. */
@@ -62,7 +57,7 @@ export async function writeNec(
 ): Promise<WriteResult> {
   signal.throwIfAborted();
   try {
-    memory.written = await deps.kube.update(NECS, object, signal);
+    noteNec(deps, await deps.kube.update(NECS, object, signal));
     deps.observe.onWrite?.({ node: name, result: 'written' });
     return 'written';
   } catch (error) {

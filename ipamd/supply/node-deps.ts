@@ -1,5 +1,6 @@
 import type { Cloud } from '../../cloud/cloud.ts';
 import type { Mutation } from '../../crd/intent.ts';
+import type { FreshStore } from '../../kube/fresh-store.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -32,12 +33,8 @@ export type NodeFacts = {
   subnetFull(subnetId: string): void;
 };
 
-/** The NodeENIConfigs as a watch has them: may be behind, never ahead. */
-type NecStore = {
-  get(name: string): NecEntry | undefined;
-  /** Number of complete lists so far; 0 for a store that never lists again. */
-  readonly listings?: number;
-};
+/** The NodeENIConfigs as a watch and the own writes have them. */
+type NecStore = Pick<FreshStore<NecEntry>, 'get' | 'note' | 'forget'>;
 
 /** The part of the event recorder that a node needs. */
 export type NodeEvents = {
@@ -101,6 +98,8 @@ export type NodeDeps = {
   readonly cloud: Cloud;
   readonly kube: KubeClient;
   readonly necs: NecStore;
+  /** How often the NodeENIConfigs were listed. */
+  readonly listings: () => number;
   readonly facts: NodeFacts;
   readonly leader: Leader & { readonly term: NodeTerm };
   readonly ids: Ids;

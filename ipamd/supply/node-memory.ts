@@ -1,5 +1,4 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { KubeObject } from '../../kube/kube-client.ts';
 import { claimKeysOf } from '../decide/claim-marks.ts';
 import type { Intent } from '../decide/decision.ts';
 import type { IntentEvaluation } from '../decide/evaluate-intent.ts';
@@ -20,8 +19,6 @@ export type RunningCall = {
  * it.
  */
 export type NodeMemory = {
-  /** The answer to the last write, or what was read past the watch: the cache may not contain it yet. */
-  written: KubeObject | undefined;
   /** True when the result of the last write is unknown: read from the API server, not from the cache. */
   mustRead: boolean;
   /** True while a reconcile of the node runs: it notices itself when a call ends. */
@@ -94,7 +91,6 @@ export class NodeMemories {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
     const memory: NodeMemory = {
-      written: undefined,
       mustRead: false,
       isReconciling: false,
       calls: new Map(),

@@ -1,4 +1,4 @@
-import { compareVersions } from '../../kube/compare-versions.ts';
+import { isEarlier } from '../../kube/compare-versions.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { listPages } from '../../kube/list-pages.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
@@ -54,13 +54,13 @@ async function hasRead(deps: FormerWriteDeps, signal: AbortSignal): Promise<bool
 function noteRead({ necs, memory }: FormerWriteDeps, object: KubeObject): void {
   const { name } = object.metadata;
   const cached = necs.get(name);
-  const order = cached === undefined ? undefined : compareVersions(cached.object.metadata, object.metadata);
-  const isBehind = order === undefined || order < 0;
+  const isBehind = cached === undefined || isEarlier(cached.object, object);
   const known = memory.find(name);
   if (known?.own?.isWritten === true || (known === undefined && !isBehind)) return;
   const node = memory.of(name);
   const { uid = '' } = object.metadata;
-  const { decoded } = decodeNec(object);
+  const entry = decodeNec(object);
+  const { decoded } = entry;
   node.own = decoded === undefined ? undefined : { uid, status: decoded.status ?? {}, isWritten: false };
-  if (isBehind) node.written = object;
+  if (isBehind) necs.note(name, entry);
 }

@@ -291,8 +291,8 @@ class NodeReconciler {
 }
 
 /** Returns the baseline for offers: the state at the first pass after a list. */
-function takeBaseline({ necs }: NodeDeps, memory: NodeMemory, { spec, status }: ReconcileInput): Baseline {
-  const listings = necs.listings ?? 0;
+function takeBaseline({ listings: count }: NodeDeps, memory: NodeMemory, { spec, status }: ReconcileInput): Baseline {
+  const listings = count();
   if (memory.baseline?.listings !== listings) memory.baseline = undefined;
   memory.baseline ??= baselineOf(spec, status, listings);
   return memory.baseline;

@@ -15,7 +15,7 @@ const signal = new AbortController().signal;
 function depsWith(stored: KubeObject | undefined) {
   let reads = 0;
   const parts = {
-    necs: { get: () => undefined },
+    necs: { get: () => undefined, note: () => undefined, forget: () => undefined },
     kube: {
       get: async () => {
         reads += 1;

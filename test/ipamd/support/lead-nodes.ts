@@ -9,6 +9,7 @@ import { NECS } from '../../../ipamd/supply/nec-access.ts';
 import type { NodeDeps } from '../../../ipamd/supply/node-deps.ts';
 import { NodeMemories } from '../../../ipamd/supply/node-memory.ts';
 import { reconcileNode } from '../../../ipamd/supply/reconcile-node.ts';
+import { FreshStore } from '../../../kube/fresh-store.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
@@ -57,7 +58,8 @@ export function leadNodes(office: Office): { readonly memory: NodeMemories; wake
   const deps: NodeDeps = {
     cloud,
     kube: office.kube,
-    necs,
+    necs: new FreshStore(necs, ({ object }) => object.metadata.resourceVersion),
+    listings: () => necs.listings,
     facts: office.facts,
     leader: {
       epoch,
