@@ -1,12 +1,14 @@
 import type { Eni } from '../../../cloud/cloud.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
+import { type Column, renderTable } from '../../output/render-table.ts';
 import type { Stay } from '../pool/why-eni-stays.ts';
 import { necAddresses } from './build-address-index.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { findEniStays } from './find-eni-stays.ts';
+import { type ClusterLayout, countText } from './render-nodes.ts';
 
 /** One ENI, from the NodeENIConfig or the cloud. */
-export type EniRow = {
+type EniRow = {
   readonly eniId: string;
   /** Name of the node; '' for an ENI that no NodeENIConfig lists. */
   readonly node: string;
@@ -88,4 +90,34 @@ function cloudStateOf(eni: Eni | undefined): string {
 
 function compare(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
+}
+
+const COLUMNS: readonly Column<EniRow>[] = [
+  { title: 'ENI', text: ({ eniId }) => eniId },
+  { title: 'NODE', text: ({ node }) => (node === '' ? '-' : node) },
+  { title: 'KIND', text: ({ kind }) => kind, priority: 3 },
+  {
+    title: 'STATE',
+    text: ({ state, isDraining }) => (isDraining ? `${state}, draining` : state),
+    color: ({ state, isDraining }) =>
+      state === 'unlisted' ? 'red' : isDraining || state !== 'Attached' ? 'yellow' : undefined,
+  },
+  {
+    title: 'CLOUD',
+    text: ({ cloudState }) => cloudState ?? '?',
+    priority: 6,
+    color: ({ cloudState }) => (cloudState === 'missing' ? 'red' : undefined),
+  },
+  { title: 'IPS', text: ({ assigned }) => `${assigned}`, align: 'right' },
+  { title: 'USED', text: ({ used }) => countText(used), align: 'right' },
+  { title: 'STAYS', text: ({ stays }) => stays.map(({ reason }) => reason).join(', '), priority: 7 },
+  { title: 'SUBNET', text: ({ subnetId }) => subnetId, priority: 5 },
+  { title: 'PRIMARY', text: ({ primaryIp }) => primaryIp, priority: 4 },
+  { title: 'MAC', text: ({ mac }) => mac, priority: 2 },
+  { title: 'WHY', text: ({ stays }) => stays.map(({ text }) => text).join('; '), priority: 1 },
+];
+
+/** Renders a table row for each ENI. */
+export function renderEnis(rows: readonly EniRow[], layout: ClusterLayout): string {
+  return rows.length === 0 ? 'the cluster has no ENI\n' : renderTable(rows, COLUMNS, layout);
 }

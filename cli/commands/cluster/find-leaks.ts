@@ -1,15 +1,20 @@
 import { bySeverity, type Finding } from '../../../inspection/catalogue/finding.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
+import { plainText } from '../../../runtime/plain-text.ts';
+import { type Color, paint } from '../../output/color.ts';
+import { wrapText } from '../../output/render-text.ts';
 import { buildAddressIndex } from './build-address-index.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { findCloudLeaks } from './find-cloud-leaks.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import { findOrphanedRecords } from './find-orphaned-records.ts';
 import { findStuckWork } from './find-stuck-work.ts';
+import type { ClusterLayout } from './render-nodes.ts';
+import { spanText } from './render-span.ts';
 
 /** Leaks and duplicates, and what could not be read. */
-export type Leaks = {
+type Leaks = {
   /** Errors first. */
   readonly findings: readonly Finding[];
   readonly unseen: readonly UnreadResource[];
@@ -67,4 +72,59 @@ function unreadResources(facts: ClusterFacts): readonly UnreadResource[] {
   if (cloud === undefined || cloud.clusterId !== undefined) return unread;
   const why = 'no ENI of a NodeENIConfig carries the tag of a cluster';
   return [...unread, { what: 'orphaned ENIs', why, next: 'give --cluster-id' }];
+}
+
+/** Scope of the check: the findings are valid for it. */
+type CheckScope = {
+  /** Milliseconds between the two reads; undefined for a single read. */
+  readonly apartMs: number | undefined;
+  readonly graceMs: number;
+  readonly wasCloudAsked: boolean;
+};
+
+const COLORS: Readonly<Record<Finding['severity'], Color>> = { error: 'red', warning: 'yellow', info: 'cyan' };
+/** Width of the severity column, with a gap. */
+const INDENT = 9;
+/** Number of findings of one kind that are printed in full where the output has a fixed width. */
+const SHOWN_ALIKE = 3;
+
+/** Renders findings with their fixes, grouped by kind, then the scope of the check. */
+export function renderLeaks({ findings, unseen }: Leaks, terms: CheckScope, layout: ClusterLayout): string {
+  const groups = Map.groupBy(findings, ({ severity, id }) => `${severity} ${id}`);
+  const blocks = [...groups.values()].map((alike) => renderAlike(alike, layout));
+  const skips = unseen.map(({ what, why }) =>
+    paint(`skipped  ${plainText(`${what}: ${why}`)}`, 'dim', layout.isColored),
+  );
+  return `${[...blocks, ...skips, renderSum(findings, terms, layout)].join('\n')}\n`;
+}
+
+function renderAlike(alike: readonly Finding[], layout: ClusterLayout): string {
+  const [first] = alike;
+  if (first === undefined) return '';
+  const { width, isColored } = layout;
+  const maxWidth = Math.min(width, MAX_WIDTH);
+  const shown = width === Number.POSITIVE_INFINITY ? alike : alike.slice(0, SHOWN_ALIKE);
+  const margin = ' '.repeat(INDENT);
+  const head = `${paint(first.severity.padEnd(INDENT), COLORS[first.severity], isColored)}${first.id}`;
+  const why = wrapText(first.why, maxWidth, INDENT).map((line) => paint(line, 'dim', isColored));
+  const cases = shown.flatMap(({ what, fix }) => [
+    ...wrapText(plainText(what), maxWidth, INDENT),
+    ...fix.map((line) => `${margin}  ${plainText(line)}`),
+  ]);
+  const more = alike.length - shown.length;
+  const rest = more === 0 ? [] : [`${margin}${more} more; -o wide and -o json have all`];
+  return [head, ...why, ...cases, ...rest, ''].join('\n');
+}
+
+/** Largest width of prose; longer lines are hard to read. */
+const MAX_WIDTH = 120;
+
+function renderSum(findings: readonly Finding[], terms: CheckScope, { isColored }: ClusterLayout): string {
+  const errors = findings.filter(({ severity }) => severity === 'error').length;
+  const counts =
+    findings.length === 0 ? 'no leaks, no duplicates' : `${findings.length} found, ${errors} of them errors`;
+  const color: Color = errors > 0 ? 'red' : findings.length > 0 ? 'yellow' : 'green';
+  const reads = terms.apartMs === undefined ? 'one look' : `in two looks ${spanText(terms.apartMs)} apart`;
+  const cloud = terms.wasCloudAsked ? '' : '; the cloud was not asked (--cloud)';
+  return `${paint(counts, color, isColored)}: ${reads}, nothing younger than ${spanText(terms.graceMs)}${cloud}`;
 }

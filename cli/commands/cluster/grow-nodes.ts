@@ -1,7 +1,7 @@
 import { isOpenToNewNodes } from '../../../crd/new-node.ts';
 import { countRequested, countSubnetUsage, pendingCreationsOf } from '../../../crd/subnet-supply.ts';
 import type { ClusterNec } from './cluster-facts.ts';
-import type { SubnetSupplies } from './read-subnet-supplies.ts';
+import type { SubnetSupplies } from './read-published.ts';
 
 /** Free addresses by subnet. */
 export type FreeBySubnet = Map<string, number>;

@@ -1,4 +1,5 @@
 import type { Eni, EniQuery, EniSweep } from '../../../cloud/cloud.ts';
+import type { EniQuota } from '../../../cloud/eni-quotas.ts';
 import { CLUSTER_TAG } from '../../../crd/cloud-tags.ts';
 import { ifKnown, known, unknown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
@@ -8,7 +9,7 @@ import type { CommandContext } from '../../command/command.ts';
 import { type CloudLocation, type CloudReader, openCloudReader } from '../../command/open-cloud-reader.ts';
 import type { Progress } from '../../output/progress.ts';
 import type { ClusterArgs } from './arguments.ts';
-import type { CloudFacts, ClusterFacts } from './cluster-facts.ts';
+import type { CloudFacts, ClusterFacts, ClusterNec } from './cluster-facts.ts';
 import { type ClusterResource, readCluster } from './read-cluster.ts';
 
 /** Reads the cluster once, and then the cloud where it is requested. @throws UserError NO_CLUSTER, FORBIDDEN */
@@ -27,18 +28,36 @@ export async function readClusterFacts(
   const facts = await readCluster({ client, clock: context.clock, signal: context.signal, onProgress }, resources);
   if (!args.cloud) return { ...facts, cloud: undefined };
   progress.show('asking the cloud');
-  return { ...facts, cloud: await tryReadCloud(args, context, facts) };
+  const location = { region: args.region, endpoint: args.endpoint };
+  const cloud = await orReason(async () => known(await readCloudFacts(context, location, facts, args['cluster-id'])));
+  return { ...facts, cloud };
 }
 
-/** Reads the cloud. Where it does not answer, the result contains the reason instead. */
-async function tryReadCloud(
-  args: Pick<ClusterArgs, 'region' | 'endpoint' | 'cluster-id'>,
-  context: CommandContext,
-  facts: Pick<ClusterFacts, 'necs' | 'venis'>,
-): Promise<Known<CloudFacts>> {
+/**
+ * Asks the cloud for the quota of ENIs of the cluster's VPC. Where it does not answer, or the VPC is not known, the
+ * result contains the reason instead.
+ */
+export async function readEniQuota(
+  context: Pick<CommandContext, 'env' | 'clock' | 'signal'>,
+  location: CloudLocation,
+  necs: readonly ClusterNec[],
+): Promise<Known<EniQuota>> {
+  const vpcs = new Set(necs.flatMap(({ status }) => status.vpcID ?? []));
+  const [vpcId, ...others] = vpcs;
+  const next = 'look at the quotas of the VPC in the console';
+  if (vpcId === undefined || others.length > 0)
+    return unknown(`the quota of ENIs: the NodeENIConfigs name ${vpcs.size} VPCs`, next);
+  return await orReason(async () => {
+    const reader = await openCloudReader(context, location);
+    const quota = await reader.read((cloud, call) => cloud.eniQuotas.ofVpc(vpcId, call));
+    return quota === undefined ? unknown(`the cloud does not tell the quota of ENIs of ${vpcId}`, next) : known(quota);
+  });
+}
+
+/** Returns what `read` reads of the cloud; the reason where the cloud does not answer. */
+async function orReason<T>(read: () => Promise<Known<T>>): Promise<Known<T>> {
   try {
-    const location = { region: args.region, endpoint: args.endpoint };
-    return known(await readCloudFacts(context, location, facts, args['cluster-id']));
+    return await read();
   } catch (error) {
     if (!(error instanceof UserError) || error.code !== 'NO_CLOUD') throw error;
     return unknown(error.message, error.next);

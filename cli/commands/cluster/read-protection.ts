@@ -4,8 +4,36 @@ import { PODS } from '../../../kube/resource-types.ts';
 import { isRecord } from '../../../runtime/decode.ts';
 import { listOf, recordOf } from '../../../runtime/json.ts';
 
+/**
+ * Returns a text for each protection against a compromised agent that the server supports and that is not in force: what
+ * follows from it, and the next step. Empty when nothing is missing, and when the server is too old for them or does not
+ * answer. Never throws for an error of the API server.
+ */
+export async function readMissingProtection(
+  client: Pick<KubeClient, 'listPage'>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const protection = await readProtection(client, signal);
+  if (protection === undefined) return [];
+  const { policy, privilegedAgents } = protection;
+  return [...(policy === 'in force' ? [] : [textOf(policy)]), ...privilegedAgents.slice(0, 1).map(describePrivileged)];
+}
+
+function textOf(policy: 'missing' | { readonly forbidden: string }): string {
+  if (policy === 'missing') {
+    return `the agent of a node may write the objects of every node: the admission policy tke-eni-agent-own-node-only is not in force, and this server supports it; next: ${OVERLAY}, or agent.ownNodeOnly=true of the chart`;
+  }
+  return `may not list ${policy.forbidden}, which tells whether agents are kept to their own nodes; next: ClusterRole tke-eni-viewer has the right`;
+}
+
+function describePrivileged(pod: string): string {
+  return `the agent ${pod} is privileged, and this server supports an agent with three capabilities; next: ${OVERLAY}, or agent.leastPrivilege=true of the chart`;
+}
+
+const OVERLAY = 'start your overlay from conf/kubernetes/overlays/kubernetes-1.30';
+
 /** What confines the agents of a cluster whose server supports admission policies. */
-export type Protection = {
+type Protection = {
   /** The policy that keeps each agent to its own node; or the resource that the user may not list. */
   readonly policy: 'in force' | 'missing' | { readonly forbidden: string };
   /** Privileged agents among the first hundred, as `namespace/name`. */
@@ -16,7 +44,7 @@ export type Protection = {
  * Reads what confines the agents. Undefined where the server has no admission policies (before Kubernetes 1.30), and
  * where it does not answer: the lists of the view report that. Never throws for an error of the API server.
  */
-export async function readProtection(
+async function readProtection(
   client: Pick<KubeClient, 'listPage'>,
   signal: AbortSignal,
 ): Promise<Protection | undefined> {

@@ -1,9 +1,12 @@
+import type { PodCidrRecord } from '../../../crd/pod-cidr-record.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { plainText } from '../../../runtime/plain-text.ts';
 import { cutText } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
+import { wrapText } from '../../output/render-text.ts';
 import { type ClusterTotals, type NodeRow, totalsOf } from './build-node-rows.ts';
+import type { RouteView } from './find-network-problems.ts';
 
 /** Layout of a view of the cluster. */
 export type ClusterLayout = { readonly width: number; readonly isColored: boolean };
@@ -89,4 +92,47 @@ function limitText({ quota, allocatable }: NodeRow): string {
 
 function problemText({ problems }: NodeRow): string {
   return problems.map(({ reason, message }) => (message === '' ? reason : `${reason}: ${message}`)).join('; ');
+}
+
+/** The blocks of podCIDRs, as the view of nodes shows them. */
+type PodCidrView = Pick<PodCidrRecord, 'clusterCidrs' | 'maskSize' | 'blocks' | 'waiting' | 'stopped'>;
+
+/** Returns the part of a record that the view of nodes shows, in the form of `-o json`. */
+export function viewOfPodCidrs({ clusterCidrs, maskSize, blocks, waiting, stopped }: PodCidrRecord): PodCidrView {
+  return { clusterCidrs, maskSize, blocks, waiting, stopped };
+}
+
+/** Tells whether Nodes get no podCIDR: none is left, or ipamd has stopped. */
+export function isPodCidrProblem({ blocks, waiting, stopped }: PodCidrView): boolean {
+  return stopped !== '' || (waiting.count > 0 && blocks.free === 0);
+}
+
+/** Renders the blocks of podCIDRs in a line, and what is wrong with them in another. */
+export function renderPodCidrs(view: PodCidrView, { width, isColored }: ClusterLayout): string {
+  const { clusterCidrs, maskSize, blocks, waiting, stopped } = view;
+  const { used, held, free, reserved } = blocks;
+  const range = `podCIDRs: /${maskSize} of ${clusterCidrs.join(', ')}`;
+  const line = `${range}: ${used} used, ${held} held, ${free} free, ${reserved} of Services and subnets`;
+  const more = waiting.count > waiting.nodes.length ? ', …' : '';
+  const nodes = `${waiting.count} node${waiting.count === 1 ? '' : 's'}`;
+  const problems = [
+    ...(waiting.count === 0 ? [] : [`${nodes} without a podCIDR: ${waiting.nodes.join(', ')}${more}`]),
+    ...(stopped === '' ? [] : [`no podCIDR is given: ${stopped}`]),
+  ];
+  const color = isPodCidrProblem(view) ? 'red' : 'yellow';
+  const lines = wrapText(plainText(line), width);
+  const texts = problems.flatMap((text) => wrapText(plainText(text), width));
+  return [...lines, ...texts.map((text) => paint(text, color, isColored))].map((text) => `${text}\n`).join('');
+}
+
+/** Renders in a line how many nodes have their route of the VPC, and in another which do not. */
+export function renderRoutes(view: RouteView, { width, isColored }: ClusterLayout): string {
+  const { routed, missing, missingCount, unknown } = view;
+  const unwritten = unknown === 0 ? '' : `, ${unknown} of which no controller of routes tells`;
+  const line = `routes of the VPC to podCIDRs: ${routed} nodes have theirs, ${missingCount} have none${unwritten}`;
+  const more = missingCount > missing.length ? ', …' : '';
+  const names = missing.length === 0 ? [] : wrapText(plainText(`without a route: ${missing.join(', ')}${more}`), width);
+  return [...wrapText(line, width), ...names.map((text) => paint(text, 'red', isColored))]
+    .map((text) => `${text}\n`)
+    .join('');
 }

@@ -8,32 +8,22 @@ import { openProgress, type Progress } from '../../output/progress.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import { printView } from '../pool/print-view.ts';
 import type { ClusterArgs } from './arguments.ts';
-import { buildEniRows } from './build-eni-rows.ts';
+import { buildEniRows, renderEnis } from './build-eni-rows.ts';
 import { buildNodeRows, totalsOf } from './build-node-rows.ts';
 import { buildStaticView, hasStaticProblem } from './build-static-view.ts';
-import { buildSubnetRows } from './build-subnet-rows.ts';
+import { buildSubnetRows, renderSubnets } from './build-subnet-rows.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { decideCapacity } from './decide-capacity.ts';
-import { findLeaks, intersectLeaks } from './find-leaks.ts';
-import { findMissingProtection } from './find-missing-protection.ts';
-import { buildRouteView } from './find-network-problems.ts';
-import { findSharedSubnets, hasPodCidrs } from './find-shared-subnets.ts';
-import { followSubnetSupplies } from './follow-subnet-supplies.ts';
+import { findLeaks, intersectLeaks, renderLeaks } from './find-leaks.ts';
+import { buildRouteView, findSharedSubnets, hasPodCidrs } from './find-network-problems.ts';
 import { openClusterReader } from './open-cluster-reader.ts';
 import type { ClusterResource } from './read-cluster.ts';
-import { readClusterFacts } from './read-cluster-facts.ts';
-import { readEniQuota } from './read-eni-quota.ts';
-import { readPodCidrs } from './read-pod-cidrs.ts';
-import { readProtection } from './read-protection.ts';
-import { readSubnetSupplies, type SubnetSupplies } from './read-subnet-supplies.ts';
+import { readClusterFacts, readEniQuota } from './read-cluster-facts.ts';
+import { readMissingProtection } from './read-protection.ts';
+import { followSubnetSupplies, readPodCidrs, readSubnetSupplies, type SubnetSupplies } from './read-published.ts';
 import { renderCapacity } from './render-capacity.ts';
-import { renderEnis } from './render-enis.ts';
-import { renderLeaks } from './render-leaks.ts';
-import { renderNodes } from './render-nodes.ts';
-import { isPodCidrProblem, renderPodCidrs, viewOfPodCidrs } from './render-pod-cidrs.ts';
-import { renderRoutes } from './render-routes.ts';
+import { isPodCidrProblem, renderNodes, renderPodCidrs, renderRoutes, viewOfPodCidrs } from './render-nodes.ts';
 import { renderStaticView } from './render-static-view.ts';
-import { renderSubnets } from './render-subnets.ts';
 
 /**
  * Runs `cluster`: prints a view of the cluster; changes nothing. @throws UserError NO_CLUSTER, FORBIDDEN, NO_CLOUD,
@@ -48,7 +38,7 @@ export async function run(args: ClusterArgs, context: CommandContext): Promise<E
   const findPodCidrs = () => readPodCidrs(client, context.signal);
   const findSupplies = () => readSubnetSupplies(client, context.signal);
   const followSupplies = () => followSubnetSupplies(client, { ...context, progress });
-  const findUnprotected = async () => findMissingProtection(await readProtection(client, context.signal));
+  const findUnprotected = () => readMissingProtection(client, context.signal);
   try {
     const view = VIEWS[args.view ?? 'nodes'] ?? showNodes;
     return await view(args, {

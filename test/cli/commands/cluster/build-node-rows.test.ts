@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { buildNodeRows, type NodeRow } from '../../../../cli/commands/cluster/build-node-rows.ts';
 import { buildRouteView } from '../../../../cli/commands/cluster/find-network-problems.ts';
-import { renderRoutes } from '../../../../cli/commands/cluster/render-routes.ts';
+import { renderRoutes } from '../../../../cli/commands/cluster/render-nodes.ts';
 import { CLOUD_FINALIZER, DIRECT_ENI_TAINT, ENI_IP_TAINT, STARTUP_TAINT_KEY } from '../../../../crd/names.ts';
 import { unknown } from '../../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../../kube/kube-client.ts';

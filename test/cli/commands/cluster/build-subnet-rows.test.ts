@@ -1,6 +1,6 @@
 import test from 'ava';
 import { buildSubnetRows } from '../../../../cli/commands/cluster/build-subnet-rows.ts';
-import type { SubnetSupplies } from '../../../../cli/commands/cluster/read-subnet-supplies.ts';
+import type { SubnetSupplies } from '../../../../cli/commands/cluster/read-published.ts';
 import type { SubnetSupply } from '../../../../crd/subnet-supply.ts';
 import { cloudEni, cloudOf, factsOf, necObject } from './sample.ts';
 

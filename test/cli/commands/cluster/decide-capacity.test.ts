@@ -1,9 +1,12 @@
 import test from 'ava';
 import type { ClusterNec } from '../../../../cli/commands/cluster/cluster-facts.ts';
-import { type CapacityQuestion, decideCapacity } from '../../../../cli/commands/cluster/decide-capacity.ts';
-import { decideEniQuota } from '../../../../cli/commands/cluster/decide-eni-quota.ts';
+import {
+  type CapacityQuestion,
+  decideCapacity,
+  decideEniQuota,
+} from '../../../../cli/commands/cluster/decide-capacity.ts';
 import { decodeNec, decodeNode, decodePod } from '../../../../cli/commands/cluster/decode-objects.ts';
-import { findSharedSubnets } from '../../../../cli/commands/cluster/find-shared-subnets.ts';
+import { findSharedSubnets } from '../../../../cli/commands/cluster/find-network-problems.ts';
 import { renderCapacity } from '../../../../cli/commands/cluster/render-capacity.ts';
 import type { PodCidrRecord } from '../../../../crd/pod-cidr-record.ts';
 import type { SubnetSupply } from '../../../../crd/subnet-supply.ts';

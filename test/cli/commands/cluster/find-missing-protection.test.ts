@@ -1,6 +1,5 @@
 import test from 'ava';
-import { findMissingProtection } from '../../../../cli/commands/cluster/find-missing-protection.ts';
-import { readProtection } from '../../../../cli/commands/cluster/read-protection.ts';
+import { readMissingProtection } from '../../../../cli/commands/cluster/read-protection.ts';
 import type { KubeObject, ListPage } from '../../../../kube/kube-client.ts';
 import { KubeError, type KubeErrorCode } from '../../../../kube/kube-error.ts';
 
@@ -28,7 +27,7 @@ async function missingOf(served: Served): Promise<readonly string[]> {
     if (typeof items === 'string') throw new KubeError({ code: items, request: `LIST ${plural}`, text: 'refused' });
     return { items: items as readonly KubeObject[], resourceVersion: '1' };
   };
-  return findMissingProtection(await readProtection({ listPage }, new AbortController().signal));
+  return readMissingProtection({ listPage }, new AbortController().signal);
 }
 
 const CASES: readonly (readonly [title: string, served: Served, said: readonly RegExp[]])[] = [
@@ -64,7 +63,7 @@ const CASES: readonly (readonly [title: string, served: Served, said: readonly R
 ];
 
 for (const [title, served, said] of CASES) {
-  test(`findMissingProtection: names ${title}`, async (t) => {
+  test(`readMissingProtection: names ${title}`, async (t) => {
     const texts = await missingOf(served);
     t.is(texts.length, said.length, texts.join('\n'));
     said.forEach((words, index) => {
@@ -73,6 +72,6 @@ for (const [title, served, said] of CASES) {
   });
 }
 
-test('readProtection: leaves it out when the server fails, as the view says that itself', async (t) => {
+test('readMissingProtection: leaves it out when the server fails, as the view says that itself', async (t) => {
   t.deepEqual(await missingOf({ ...WHOLE, [BINDINGS]: 'UNAVAILABLE' }), []);
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { followSubnetSupplies } from '../../../../cli/commands/cluster/follow-subnet-supplies.ts';
+import { followSubnetSupplies } from '../../../../cli/commands/cluster/read-published.ts';
 import { SUBNETS_SOURCE_ANNOTATION } from '../../../../crd/names.ts';
 import { renderSubnetSource } from '../../../../crd/subnet-source.ts';
 import type { KubeClient, KubeObject } from '../../../../kube/kube-client.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { readPodCidrs } from '../../../../cli/commands/cluster/read-pod-cidrs.ts';
-import { isPodCidrProblem, renderPodCidrs, viewOfPodCidrs } from '../../../../cli/commands/cluster/render-pod-cidrs.ts';
+import { readPodCidrs } from '../../../../cli/commands/cluster/read-published.ts';
+import { isPodCidrProblem, renderPodCidrs, viewOfPodCidrs } from '../../../../cli/commands/cluster/render-nodes.ts';
 import { type PodCidrRecord, renderPodCidrRecord } from '../../../../crd/pod-cidr-record.ts';
 import { CONFIG_MAPS } from '../../../../kube/resource-types.ts';
 import { createInProcessKube, startInProcessApi } from '../../../../sim/kube-api/in-process.ts';

@@ -1,14 +1,11 @@
 import test from 'ava';
-import { buildEniRows } from '../../../../cli/commands/cluster/build-eni-rows.ts';
+import { buildEniRows, renderEnis } from '../../../../cli/commands/cluster/build-eni-rows.ts';
 import { buildNodeRows } from '../../../../cli/commands/cluster/build-node-rows.ts';
 import { buildStaticView } from '../../../../cli/commands/cluster/build-static-view.ts';
-import { buildSubnetRows } from '../../../../cli/commands/cluster/build-subnet-rows.ts';
-import { findLeaks } from '../../../../cli/commands/cluster/find-leaks.ts';
-import { renderEnis } from '../../../../cli/commands/cluster/render-enis.ts';
-import { renderLeaks } from '../../../../cli/commands/cluster/render-leaks.ts';
+import { buildSubnetRows, renderSubnets } from '../../../../cli/commands/cluster/build-subnet-rows.ts';
+import { findLeaks, renderLeaks } from '../../../../cli/commands/cluster/find-leaks.ts';
 import { type ClusterLayout, renderNodes } from '../../../../cli/commands/cluster/render-nodes.ts';
 import { renderStaticView } from '../../../../cli/commands/cluster/render-static-view.ts';
-import { renderSubnets } from '../../../../cli/commands/cluster/render-subnets.ts';
 import { matchesGolden } from '../../../support/golden.ts';
 import { runCaptured } from '../../agent/captured.ts';
 import { cloudEni, cloudOf, factsOf, KEPT_SAMPLE, SAMPLE } from './sample.ts';
