@@ -6,7 +6,6 @@ import { createUnnamedNetns } from '../../../netlink/netns.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import type { OpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { BENCH_NETWORK, benchContainer, creatorPid } from './bench-names.ts';
 import { isAlive } from './process-times.ts';
 
 /** Timeout of ADD and DEL: longer than an ADD waits for an address. It waits only where no address is free. */
@@ -92,4 +91,24 @@ export async function sweepLeftovers(client: OpsClient, { global }: CommandConte
   });
   for (const { containerId, netns } of left) await remove(client, containerId, netns);
   return left.length;
+}
+
+/** CNI network of all sandboxes that this command creates. */
+const BENCH_NETWORK = 'tke-eni-bench';
+
+const CONTAINER_PREFIX = 'tkeenibench-';
+
+/**
+ * Returns the container id of a sandbox. It contains the pid of the process that creates the sandbox, so that sandboxes
+ * of a process that was killed can be found. `unique` must differ between all sandboxes.
+ */
+export function benchContainer(pid: number, unique: string): string {
+  return `${CONTAINER_PREFIX}${pid}-${unique}`;
+}
+
+/** Returns the pid of the process that created a sandbox; undefined for a container that is not of this command. */
+export function creatorPid(containerId: string): number | undefined {
+  if (!containerId.startsWith(CONTAINER_PREFIX)) return undefined;
+  const pid = /^(\d+)-/.exec(containerId.slice(CONTAINER_PREFIX.length))?.[1];
+  return pid === undefined ? undefined : Number(pid);
 }

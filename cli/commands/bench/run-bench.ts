@@ -4,15 +4,15 @@ import { openOpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { openProgress } from '../../output/progress.ts';
+import { findListener } from '../doctor/read-processes.ts';
 import { buildAgentPool } from '../pool/build-agent-pool.ts';
 import { countUses } from '../pool/pool-view.ts';
 import { printView } from '../pool/print-view.ts';
 import type { BenchArgs } from './arguments.ts';
 import { benchNetlink } from './bench-netlink.ts';
 import { benchPods, type PodBench, sweepLeftovers } from './bench-pods.ts';
-import { computeFigures } from './compute-figures.ts';
-import { cpuMs, listenerOf, ownPid } from './process-times.ts';
-import { type BenchReport, renderBench } from './render-bench.ts';
+import { cpuMs, ownPid } from './process-times.ts';
+import { type BenchReport, computeFigures, renderBench } from './render-bench.ts';
 
 /** Limits of a run: larger numbers do not make the results more exact. */
 const MAX_COUNT = 1_000;
@@ -50,7 +50,7 @@ export async function run(args: BenchArgs, context: CommandContext): Promise<Exi
 
 async function measure(bench: PodBench, { count, routes }: BenchArgs): Promise<BenchReport> {
   const { context, pid } = bench;
-  const agentPid = listenerOf(context.global.socket);
+  const agentPid = findListener(context.global.socket);
   const before = agentPid === undefined ? undefined : cpuMs(agentPid);
   const { addMs, delMs } = await benchPods(bench, count);
   const after = agentPid === undefined ? undefined : cpuMs(agentPid);

@@ -1,14 +1,17 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { parseNftChains } from '../../../inspection/firewall/parse-nft-chains.ts';
+import { type NftChain, parseNftChains } from '../../../inspection/firewall/parse-nft-chains.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
-import { type IptablesRules, parseIptablesRules } from '../../../inspection/node/parse-iptables-rules.ts';
+import {
+  type IptablesRule,
+  type IptablesRules,
+  parseIptablesRules,
+} from '../../../inspection/node/parse-iptables-rules.ts';
 import { prefixContains } from '../../../inspection/node/prefix-contains.ts';
 import { recordOf } from '../../../runtime/json.ts';
 import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
-import { findSourcePrefixes, type SourcePrefix } from './find-source-prefixes.ts';
 
 /**
  * Checks which program implements Services on this node, whether rules of another mode are left over, and whether
@@ -88,4 +91,54 @@ function wrongSources(node: NodeFacts, sources: readonly SourcePrefix[]): readon
       }),
     ];
   });
+}
+
+/** A prefix of source addresses that kube-proxy takes for Pods of this node. */
+type SourcePrefix = {
+  /** `10.0.0.0/16` */
+  readonly prefix: string;
+  /** True where a Service with `externalTrafficPolicy: Local` uses it: such sources reach Pods of every node. */
+  readonly isOfLocalPolicy: boolean;
+};
+
+/**
+ * Finds by which source addresses kube-proxy tells Pods of this node from others, in its rules of iptables and of nftables:
+ * what it got as `--cluster-cidr`, with `detectLocalMode: ClusterCIDR`. Each prefix once.
+ * @see pkg/proxy/iptables/proxier.go, pkg/proxy/nftables/proxier.go of Kubernetes
+ */
+function findSourcePrefixes(rules: readonly IptablesRule[], chains: readonly NftChain[]): readonly SourcePrefix[] {
+  const all = [...rules.flatMap(ofIptables), ...chains.flatMap(ofNft)];
+  const byPrefix = Map.groupBy(all, ({ prefix }) => prefix);
+  return [...byPrefix].map(([prefix, found]) => ({
+    prefix,
+    isOfLocalPolicy: found.some(({ isOfLocalPolicy }) => isOfLocalPolicy),
+  }));
+}
+
+/** Of Services asked from outside, only those of policy Local have a rule for sources that are Pods. */
+const EXTERNAL_CHAIN = /^(KUBE-EXT-|external-)/;
+/** The rule of the cluster address: other sources are masqueraded. Newer versions have one in `services` for all of them. */
+const SERVICE_CHAIN = /^(KUBE-SVC-|service-|services$)/;
+
+function ofIptables({ table, chain, args }: IptablesRule): readonly SourcePrefix[] {
+  const at = args.indexOf('-s');
+  const prefix = args[at + 1];
+  if (table !== 'nat' || at < 0 || prefix === undefined) return [];
+  return prefixOf(chain, prefix, args[at - 1] === '!');
+}
+
+function ofNft({ table, name, rules }: NftChain): readonly SourcePrefix[] {
+  if (table !== 'kube-proxy' && table !== 'nat') return [];
+  return rules.flat().flatMap((statement) => {
+    const { op, left, right } = recordOf(recordOf(statement)['match']);
+    const { addr, len } = recordOf(recordOf(right)['prefix']);
+    const isSource = recordOf(recordOf(left)['payload'])['field'] === 'saddr' && typeof addr === 'string';
+    return isSource ? prefixOf(name, `${addr}/${String(len)}`, op === '!=') : [];
+  });
+}
+
+function prefixOf(chain: string, prefix: string, isNegated: boolean): readonly SourcePrefix[] {
+  const isOfLocalPolicy = EXTERNAL_CHAIN.test(chain);
+  const isPods = isNegated ? SERVICE_CHAIN.test(chain) : isOfLocalPolicy;
+  return isPods ? [{ prefix, isOfLocalPolicy }] : [];
 }

@@ -1,28 +1,23 @@
 import type { Check } from './check.ts';
-import { AGENT_CHECK, CNI_CHECK, STATE_CHECK } from './check-agent.ts';
-import { BRIDGE_PORTS_CHECK } from './check-bridge-ports.ts';
+import { AGENT_CHECK, CNI_CHECK, SERVICE_CIDRS_CHECK, STATE_CHECK } from './check-agent.ts';
 import { CILIUM_CHAIN_CHECK } from './check-cilium-chain.ts';
-import { CLOUD_INIT_CHECK } from './check-cloud-init.ts';
 import { DIFFERENCES_CHECK } from './check-differences.ts';
 import { DEFAULT_ROUTES_CHECK, ENIS_CHECK } from './check-enis.ts';
 import { FAST_PATH_CHECK } from './check-fast-path.ts';
-import { FORWARD_CHECK } from './check-forward.ts';
-import { FORWARDING_CHECK } from './check-forwarding.ts';
+import { FORWARD_CHECK, FORWARDING_CHECK } from './check-forward.ts';
+import { BRIDGE_PORTS_CHECK, MASQUERADE_CHECK, POD_CIDR_CHECK } from './check-gr-pods.ts';
 import { IPTABLES_CHECK } from './check-iptables.ts';
 import { BRIDGE_CHECK, CONNTRACK_CHECK, INOTIFY_CHECK, KERNEL_CHECK, NEIGH_CHECK } from './check-kernel.ts';
 import { KUBE_PROXY_CHECK } from './check-kube-proxy.ts';
 import { MARKS_CHECK } from './check-marks.ts';
-import { MASQUERADE_CHECK } from './check-masquerade.ts';
 import { MTU_CHECK } from './check-mtu.ts';
 import { FIXED_NEIGHBOURS_CHECK } from './check-neighbours.ts';
 import { NETWORK_MANAGER_CHECK } from './check-network-manager.ts';
-import { DHCP_CHECK, NETWORKD_CHECK } from './check-network-services.ts';
+import { CLOUD_INIT_CHECK, DHCP_CHECK, NETWORKD_CHECK } from './check-network-services.ts';
 import { NFT_CHECK } from './check-nft.ts';
-import { POD_CIDR_CHECK } from './check-pod-cidr.ts';
 import { MAC_CHECK, POD_LINKS_CHECK } from './check-pod-links.ts';
 import { RP_FILTER_CHECK } from './check-rp-filter.ts';
 import { RULES_CHECK, TABLES_CHECK } from './check-rules.ts';
-import { SERVICE_CIDRS_CHECK } from './check-service-cidrs.ts';
 import { TRAFFIC_CHECK } from './check-traffic.ts';
 
 /**

@@ -1,5 +1,6 @@
 import type { ElementId } from '../../../inspection/catalogue/element-id.ts';
 import { bySeverity, type Finding } from '../../../inspection/catalogue/finding.ts';
+import { UserError } from '../../../runtime/user-error.ts';
 import type { Check, Verdict } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 
@@ -14,7 +15,7 @@ export type Diagnosis = {
 };
 
 /** Checks and findings that the command line selects. */
-export type Selection = { readonly checks: readonly Check[]; readonly isSelected: (finding: Finding) => boolean };
+type Selection = { readonly checks: readonly Check[]; readonly isSelected: (finding: Finding) => boolean };
 
 /** Runs the selected checks. A finding that two of them return is reported once, for the first. */
 export function evaluateChecks({ checks, isSelected }: Selection, facts: DoctorFacts): Diagnosis {
@@ -47,4 +48,34 @@ function isSingleObject(subject: ElementId): boolean {
 export function countFindings(findings: readonly Finding[]): Readonly<Record<Finding['severity'], number>> {
   const of = (severity: Finding['severity']) => findings.filter((finding) => finding.severity === severity).length;
   return { error: of('error'), warning: of('warning'), info: of('info') };
+}
+
+/**
+ * Selects checks by the ids of checks and findings. A finding's id selects the checks that can return it, and limits
+ * them to that finding.
+ * @throws UserError USAGE with every unknown id
+ */
+export function decideSelection(checks: readonly Check[], only: readonly string[], skip: readonly string[]): Selection {
+  const onlyIds = only.flatMap(split);
+  const skipIds = skip.flatMap(split);
+  const known = new Set(checks.flatMap(({ id, finds }) => [id, ...finds]));
+  const unknownIds = [...onlyIds, ...skipIds].filter((id) => !known.has(id));
+  if (unknownIds.length > 0) {
+    const message = `there is no check or finding called ${unknownIds.map((id) => JSON.stringify(id)).join(', ')}`;
+    throw new UserError('USAGE', message, `checks: ${checks.map(({ id }) => id).join(', ')}`);
+  }
+  const isNamed = ({ id, finds }: Check) => onlyIds.includes(id) || finds.some((found) => onlyIds.includes(found));
+  const named = onlyIds.length === 0 ? checks : checks.filter(isNamed);
+  const wholes = named.filter(({ id }) => onlyIds.includes(id));
+  const remaining = named.filter(({ id }) => !skipIds.includes(id));
+  return {
+    checks: remaining,
+    isSelected: ({ id }) =>
+      !skipIds.includes(id) &&
+      (onlyIds.length === 0 || onlyIds.includes(id) || wholes.some(({ finds }) => finds.some((found) => found === id))),
+  };
+}
+
+function split(text: string): readonly string[] {
+  return text.split(',').flatMap((id) => (id.trim() === '' ? [] : [id.trim()]));
 }

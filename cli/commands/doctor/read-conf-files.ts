@@ -44,3 +44,26 @@ export function isUnitActive(tree: HostTree, unit: string): boolean {
 export function hasSystemd(tree: HostTree): boolean {
   return tree.has('/run/systemd/system') || tree.has('/run/systemd/units');
 }
+
+const SYSCTL_FOLDERS = [
+  '/etc/sysctl.d',
+  '/run/sysctl.d',
+  '/usr/local/lib/sysctl.d',
+  '/usr/lib/sysctl.d',
+  '/lib/sysctl.d',
+];
+const SYSCTL_CONF = '/etc/sysctl.conf';
+
+/**
+ * Reads the files that set kernel settings at boot, in the order of precedence, the strongest last.
+ * @see sysctl.d(5), sysctl.conf(5)
+ */
+export function readSysctlFiles(tree: HostTree): readonly ConfFile[] {
+  const files = readConfFiles(tree, SYSCTL_FOLDERS, '.conf');
+  const old = tree.text(SYSCTL_CONF);
+  // `sysctl --system` reads this file last. systemd-sysctl reads it only through the link 99-sysctl.conf, which is
+  // among `files` then.
+  const isLinked =
+    old === undefined || files.some(({ path, text }) => path.endsWith('/99-sysctl.conf') && text === old);
+  return isLinked ? files : [...files, { path: SYSCTL_CONF, text: old }];
+}

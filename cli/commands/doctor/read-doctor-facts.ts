@@ -1,4 +1,8 @@
+import { accessSync, constants, readdirSync, statfsSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
+import { readBootId } from '../../../agent/journal/boot-id.ts';
+import { readJournal } from '../../../agent/journal/read-journal.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { type HostTree, knownFrom, openHostTree } from '../../../inspection/node/host-tree.ts';
 import { known, unknown } from '../../../inspection/node/known.ts';
@@ -8,6 +12,7 @@ import { type ProcFacts, readProc } from '../../../inspection/node/read-kernel.t
 import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
 import { netnsPathOf, withNodeNetns } from '../../../inspection/node/with-node-netns.ts';
 import { withNetns } from '../../../netlink/netns.ts';
+import { messageOf } from '../../../runtime/error-text.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import { LONGER_WAIT } from '../../agent/agent-errors.ts';
 import { askHandlers } from '../../agent/ask-handlers.ts';
@@ -16,15 +21,17 @@ import type { CommandContext, GlobalArgs } from '../../command/command.ts';
 import { compareNode } from '../diff/compare-node.ts';
 import { findingOf, isDifferent } from '../diff/difference.ts';
 import { observeNode } from '../diff/observe-node.ts';
-import type { AgentStatus, CniFacts, DoctorFacts, HostLocalAddress, SocketFacts } from './doctor-facts.ts';
-import { readAgentProcess } from './read-agent-process.ts';
-import { readCloudInit } from './read-cloud-init.ts';
-import { readHostLocal } from './read-host-local.ts';
-import { readNetworkManager } from './read-network-manager.ts';
-import { readNetworkd } from './read-networkd.ts';
-import { readDhcpClients, readInotify } from './read-processes.ts';
-import { readStateDir } from './read-state-dir.ts';
-import { readSysctlFiles } from './read-sysctl-files.ts';
+import type {
+  AgentStatus,
+  CniFacts,
+  DoctorFacts,
+  HostLocalAddress,
+  SocketFacts,
+  StateDirFacts,
+} from './doctor-facts.ts';
+import { readSysctlFiles } from './read-conf-files.ts';
+import { readCloudInit, readNetworkd, readNetworkManager } from './read-network-services.ts';
+import { readAgentProcess, readDhcpClients, readInotify } from './read-processes.ts';
 
 /** Folders of CNI configuration and executables on the host. */
 type CniFolders = { readonly confDir: string; readonly binDir: string };
@@ -179,4 +186,69 @@ function readCni(tree: HostTree, confDir: string, binDir: string): CniFacts {
     confs: names.map((name) => ({ path: `${confDir}/${name}`, text: tree.text(`${confDir}/${name}`) ?? '' })),
     executables: tree.names(binDir),
   };
+}
+
+/** Folder in which host-local records addresses of the product's network. @see containernetworking/plugins host-local */
+const HOST_LOCAL_FOLDER = '/var/lib/cni/networks/tke-bridge';
+
+/** Most files that are read. A node has at most 256 Pods of a block. */
+const MAX_FILES = 1_024;
+
+/** Reads which addresses host-local has given to Pods of the product's network tke-bridge. @throws Error when permission is missing */
+function readHostLocal(tree: HostTree): readonly HostLocalAddress[] {
+  const addresses = tree.names(HOST_LOCAL_FOLDER).filter((name) => /^\d+\.\d+\.\d+\.\d+$/.test(name));
+  return addresses.slice(0, MAX_FILES).map((ip) => {
+    const path = `${HOST_LOCAL_FOLDER}/${ip}`;
+    const [containerId = ''] = (tree.text(path) ?? '').split(/\r?\n/);
+    return { ip, containerId: containerId.trim().slice(0, MAX_ID), path };
+  });
+}
+
+/** Longest container id that is shown. */
+const MAX_ID = 128;
+
+/** TMPFS_MAGIC. @see statfs(2) */
+const TMPFS_MAGIC = 0x01021994;
+/** RAMFS_MAGIC: a ramfs too is empty after a reboot. */
+const RAMFS_MAGIC = 0x858458f6;
+
+/** Reads the agent's state folder. @throws Error EACCES without root */
+function readStateDir(path: string): StateDirFacts {
+  if (!isThere(path)) {
+    const nothing = { isTmpfs: false, freeBytes: 0, totalBytes: 0, spooled: 0, rejected: 0 };
+    return { path, exists: false, journal: 'missing', ...nothing };
+  }
+  const { type, bavail, bsize, blocks } = statfsSync(path);
+  const spool = join(path, 'deletions');
+  const spooled = isThere(spool) ? readdirSync(spool) : [];
+  return {
+    path,
+    exists: true,
+    journal: readJournalState(join(path, 'journal.db')),
+    isTmpfs: type === TMPFS_MAGIC || type === RAMFS_MAGIC,
+    freeBytes: bavail * bsize,
+    totalBytes: blocks * bsize,
+    spooled: spooled.filter((name) => name.endsWith('.json')).length,
+    rejected: spooled.filter((name) => name.endsWith('.rejected')).length,
+  };
+}
+
+/** Returns whether a path exists. Unlike existsSync it throws where permission is missing. @throws Error EACCES */
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOTDIR') return false;
+    throw error;
+  }
+}
+
+function readJournalState(path: string): StateDirFacts['journal'] {
+  if (!isThere(path)) return 'missing';
+  accessSync(path, constants.R_OK);
+  try {
+    return readJournal(path).bootId === readBootId() ? 'there' : 'other-boot';
+  } catch (error) {
+    return { damage: messageOf(error) };
+  }
 }

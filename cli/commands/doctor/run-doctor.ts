@@ -4,8 +4,7 @@ import { printDocument } from '../../output/print-document.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import type { DoctorArgs } from './arguments.ts';
 import { CHECKS } from './checks.ts';
-import { decideSelection } from './decide-selection.ts';
-import { countFindings, evaluateChecks } from './evaluate-checks.ts';
+import { countFindings, decideSelection, evaluateChecks } from './evaluate-checks.ts';
 import { readDoctorFacts } from './read-doctor-facts.ts';
 import { doctorDocument, renderDoctor } from './render-doctor.ts';
 

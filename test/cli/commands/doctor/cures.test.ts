@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
 import type { Check } from '../../../../cli/commands/doctor/check.ts';
-import { FORWARDING_CHECK } from '../../../../cli/commands/doctor/check-forwarding.ts';
+import { FORWARDING_CHECK } from '../../../../cli/commands/doctor/check-forward.ts';
 import { NETWORKD_CHECK } from '../../../../cli/commands/doctor/check-network-services.ts';
 import { RP_FILTER_CHECK } from '../../../../cli/commands/doctor/check-rp-filter.ts';
 import type { DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
-import { readNetworkd } from '../../../../cli/commands/doctor/read-networkd.ts';
-import { readSysctlFiles } from '../../../../cli/commands/doctor/read-sysctl-files.ts';
+import { readSysctlFiles } from '../../../../cli/commands/doctor/read-conf-files.ts';
+import { readNetworkd } from '../../../../cli/commands/doctor/read-network-services.ts';
 import { known } from '../../../../inspection/node/known.ts';
 import { doctorFacts, hostTree, idsOf } from './facts.ts';
 

@@ -1,9 +1,7 @@
 import test from 'ava';
 import type { BridgePods } from '../../../../agent/api/ops-messages.ts';
 import type { Check } from '../../../../cli/commands/doctor/check.ts';
-import { BRIDGE_PORTS_CHECK } from '../../../../cli/commands/doctor/check-bridge-ports.ts';
-import { MASQUERADE_CHECK } from '../../../../cli/commands/doctor/check-masquerade.ts';
-import { POD_CIDR_CHECK } from '../../../../cli/commands/doctor/check-pod-cidr.ts';
+import { BRIDGE_PORTS_CHECK, MASQUERADE_CHECK, POD_CIDR_CHECK } from '../../../../cli/commands/doctor/check-gr-pods.ts';
 import type { DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
 import { ifKnown, known, unknown } from '../../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../../inspection/node/node-facts.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Check } from '../../../../cli/commands/doctor/check.ts';
 import { DEFAULT_ROUTES_CHECK, ENIS_CHECK } from '../../../../cli/commands/doctor/check-enis.ts';
-import { FORWARDING_CHECK } from '../../../../cli/commands/doctor/check-forwarding.ts';
+import { FORWARDING_CHECK } from '../../../../cli/commands/doctor/check-forward.ts';
 import { MTU_CHECK } from '../../../../cli/commands/doctor/check-mtu.ts';
 import { NFT_CHECK } from '../../../../cli/commands/doctor/check-nft.ts';
 import { POD_LINKS_CHECK } from '../../../../cli/commands/doctor/check-pod-links.ts';

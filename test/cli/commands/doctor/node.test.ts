@@ -1,7 +1,12 @@
 import test from 'ava';
 import type { ApiFailure } from '../../../../agent/api/ops-messages.ts';
 import type { Check } from '../../../../cli/commands/doctor/check.ts';
-import { AGENT_CHECK, CNI_CHECK, STATE_CHECK } from '../../../../cli/commands/doctor/check-agent.ts';
+import {
+  AGENT_CHECK,
+  CNI_CHECK,
+  SERVICE_CIDRS_CHECK,
+  STATE_CHECK,
+} from '../../../../cli/commands/doctor/check-agent.ts';
 import {
   BRIDGE_CHECK,
   CONNTRACK_CHECK,
@@ -9,7 +14,6 @@ import {
   KERNEL_CHECK,
   NEIGH_CHECK,
 } from '../../../../cli/commands/doctor/check-kernel.ts';
-import { SERVICE_CIDRS_CHECK } from '../../../../cli/commands/doctor/check-service-cidrs.ts';
 import type { AgentProcess, AgentStatus, DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
 import { known, unknown } from '../../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../../inspection/node/node-facts.ts';

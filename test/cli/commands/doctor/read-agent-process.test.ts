@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import test from 'ava';
-import { listeningInodes, readAgentProcess } from '../../../../cli/commands/doctor/read-agent-process.ts';
+import { listeningInodes, readAgentProcess } from '../../../../cli/commands/doctor/read-processes.ts';
 import { createTempDir } from '../../../support/temp-dir.ts';
 
 const HEAD = 'Num       RefCount Protocol Flags    Type St Inode Path';

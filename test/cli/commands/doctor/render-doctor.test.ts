@@ -1,8 +1,7 @@
 import test from 'ava';
 import { CHECKS } from '../../../../cli/commands/doctor/checks.ts';
-import { decideSelection } from '../../../../cli/commands/doctor/decide-selection.ts';
 import type { DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
-import { evaluateChecks } from '../../../../cli/commands/doctor/evaluate-checks.ts';
+import { decideSelection, evaluateChecks } from '../../../../cli/commands/doctor/evaluate-checks.ts';
 import { doctorDocument, renderDoctor } from '../../../../cli/commands/doctor/render-doctor.ts';
 import { CATALOGUE } from '../../../../inspection/catalogue/catalogue.ts';
 import { known } from '../../../../inspection/node/known.ts';

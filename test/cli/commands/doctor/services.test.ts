@@ -1,15 +1,20 @@
 import test from 'ava';
 import type { Check } from '../../../../cli/commands/doctor/check.ts';
-import { CLOUD_INIT_CHECK } from '../../../../cli/commands/doctor/check-cloud-init.ts';
-import { FORWARDING_CHECK } from '../../../../cli/commands/doctor/check-forwarding.ts';
+import { FORWARDING_CHECK } from '../../../../cli/commands/doctor/check-forward.ts';
 import { NETWORK_MANAGER_CHECK } from '../../../../cli/commands/doctor/check-network-manager.ts';
-import { DHCP_CHECK, NETWORKD_CHECK } from '../../../../cli/commands/doctor/check-network-services.ts';
+import {
+  CLOUD_INIT_CHECK,
+  DHCP_CHECK,
+  NETWORKD_CHECK,
+} from '../../../../cli/commands/doctor/check-network-services.ts';
 import { MAC_CHECK } from '../../../../cli/commands/doctor/check-pod-links.ts';
 import { RP_FILTER_CHECK } from '../../../../cli/commands/doctor/check-rp-filter.ts';
-import { readCloudInit } from '../../../../cli/commands/doctor/read-cloud-init.ts';
-import { readNetworkManager } from '../../../../cli/commands/doctor/read-network-manager.ts';
-import { readNetworkd } from '../../../../cli/commands/doctor/read-networkd.ts';
-import { readSysctlFiles } from '../../../../cli/commands/doctor/read-sysctl-files.ts';
+import { readSysctlFiles } from '../../../../cli/commands/doctor/read-conf-files.ts';
+import {
+  readCloudInit,
+  readNetworkd,
+  readNetworkManager,
+} from '../../../../cli/commands/doctor/read-network-services.ts';
 import type { HostTree } from '../../../../inspection/node/host-tree.ts';
 import { known } from '../../../../inspection/node/known.ts';
 import { doctorFacts, healthyNode, hostTree, idsOf, nodeWith } from './facts.ts';
