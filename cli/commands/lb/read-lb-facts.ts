@@ -1,8 +1,10 @@
 import { decodeBackendPod } from '../../../cloud-controller-manager/backends/backend-pod.ts';
+import type { BackendPort } from '../../../cloud-controller-manager/backends/backend-port.ts';
 import { decodeEndpointSlice } from '../../../cloud-controller-manager/backends/endpoint-slice.ts';
 import { ownerOf, type StatusAddress } from '../../../cloud-controller-manager/balancers/balancer-owner.ts';
 import { readRecord } from '../../../cloud-controller-manager/balancers/read-record.ts';
 import { decodeCcmNode } from '../../../cloud-controller-manager/controller/ccm-node.ts';
+import { unitKeysOf } from '../../../cloud-controller-manager/ingresses/decide-membership.ts';
 import { readAnnotations as readIngressAnnotations } from '../../../cloud-controller-manager/ingresses/read-annotations.ts';
 import { readIngressHead } from '../../../cloud-controller-manager/ingresses/read-ingress.ts';
 import { readCloudNode } from '../../../cloud-controller-manager/nodes/cloud-node.ts';
@@ -10,20 +12,28 @@ import { findVpc } from '../../../cloud-controller-manager/nodes/find-vpc.ts';
 import { readSeen } from '../../../cloud-controller-manager/nodes/seen-instance.ts';
 import { decodeConfig } from '../../../cloud-controller-manager/service-configs/decode-config.ts';
 import { readAnnotations } from '../../../cloud-controller-manager/services/read-annotations.ts';
+import { readBackendPorts } from '../../../cloud-controller-manager/services/read-ports.ts';
 import { readServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
 import { ifKnown, known, unknown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
-import { ENDPOINT_SLICES, NODES, PODS, SERVICES, TKE_SERVICE_CONFIGS } from '../../../kube/resource-types.ts';
+import {
+  ENDPOINT_SLICES,
+  INGRESS_CLASSES,
+  INGRESSES,
+  NODES,
+  PODS,
+  SERVICES,
+  TKE_SERVICE_CONFIGS,
+} from '../../../kube/resource-types.ts';
+import { recordOf, textOf } from '../../../runtime/json.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import type { CloudReader } from '../../command/open-cloud-reader.ts';
 import type { Progress } from '../../output/progress.ts';
-import { readList } from '../cluster/read-cluster.ts';
+import { type ClusterReader, readList } from '../cluster/read-cluster.ts';
 import type { LbArgs } from './arguments.ts';
-import type { BalancerFacts, LbCloud, LbFacts } from './lb-facts.ts';
-import { readBalancers } from './read-balancers.ts';
-import { readGroupFacts } from './read-group-facts.ts';
-import { portsOf, readIngressFacts, selectIngresses } from './read-ingress-facts.ts';
+import type { BalancerFacts, IngressFacts, LbFacts } from './lb-facts.ts';
+import { readLbCloud } from './read-lb-cloud.ts';
 import { parseConnection } from './select-connection.ts';
 
 /** What it is asked for. */
@@ -79,7 +89,7 @@ export async function readLbFacts(args: LbTerms, { client, openCloud, signal, pr
   const ids = [...new Set([...services.flatMap(idsOf), ...found.flatMap(idsOfIngress)])];
   const owners = (id: string): readonly string[] => heads.map(({ uid, kind }) => ownerOf(id, uid, kind));
   const question = { ids, owners: isPart ? owners : undefined, clusterId: args['cluster-id'] };
-  const answer = await tryReadCloud(openCloud, question, { nodes, pods });
+  const answer = await readLbCloud(openCloud, question, { nodes, pods });
   const { clusterId = args['cluster-id'], groups, ...cloud } = ifKnown(answer) ?? { balancers: [], groups: undefined };
   return {
     services,
@@ -124,23 +134,6 @@ function onlyVpcOf(balancers: readonly BalancerFacts[]): string | undefined {
   return others.length === 0 ? first : undefined;
 }
 
-type ReadCloud = LbCloud & { readonly clusterId?: string; readonly groups: LbFacts['groups'] };
-
-async function tryReadCloud(
-  openCloud: LbSources['openCloud'],
-  question: Parameters<typeof readBalancers>[1],
-  cluster: Pick<LbFacts, 'nodes' | 'pods'>,
-): Promise<Known<ReadCloud>> {
-  try {
-    const reader = await openCloud();
-    const read = await readBalancers(reader, question);
-    return known({ ...read, groups: await readGroupFacts(reader, read, cluster) });
-  } catch (error) {
-    if (!(error instanceof UserError) || error.code !== 'NO_CLOUD') throw error;
-    return unknown(error.message, error.next);
-  }
-}
-
 /** The load balancers that a Service names: the one on record, and an existing one. */
 function idsOf(object: KubeObject): readonly string[] {
   const head = readServiceHead(object);
@@ -153,4 +146,45 @@ function idsOfIngress(object: KubeObject): readonly string[] {
   const head = readIngressHead(object);
   const { existedLbId } = readIngressAnnotations(head.annotations).settings;
   return [readRecord(head).loadBalancerId, existedLbId].filter((id) => id !== undefined);
+}
+
+/** Reads Ingresses and their classes. Secrets are not asked for. @throws UserError NO_CLUSTER */
+async function readIngressFacts(
+  reader: Omit<ClusterReader, 'clock'>,
+  servesWithoutClass: boolean,
+): Promise<Known<Omit<IngressFacts, 'ports'>>> {
+  const [ingresses, classes] = await Promise.all([
+    readList(reader, INGRESSES, (object) => object),
+    readList(reader, INGRESS_CLASSES, (object) => [object.metadata.name, controllerOf(object)] as const),
+  ]);
+  if (ingresses.kind === 'unknown') return ingresses;
+  if (classes.kind === 'unknown') return classes;
+  return known({ ingresses: ingresses.value, controllers: new Map(classes.value), servesWithoutClass });
+}
+
+/** Returns the facts with the ports of Services, and of the named Ingress and those that share its load balancer alone. */
+function selectIngresses(
+  read: Known<Omit<IngressFacts, 'ports'>>,
+  ports: ReadonlyMap<string, readonly BackendPort[] | 'external'>,
+  key: string | undefined,
+): Known<IngressFacts> {
+  const facts = ifKnown(read);
+  if (facts === undefined || read.kind === 'unknown') return read as Known<never>;
+  const { ingresses } = facts;
+  if (key === undefined) return known({ ...facts, ports });
+  const units = new Set(ingresses.filter((one) => keyOf(one) === key).flatMap(unitsOf));
+  return known({ ...facts, ports, ingresses: ingresses.filter((one) => unitsOf(one).some((unit) => units.has(unit))) });
+}
+
+/** Reads the ports of Services, by `namespace/name`. */
+function portsOf(services: readonly KubeObject[]): ReadonlyMap<string, readonly BackendPort[] | 'external'> {
+  return new Map(services.map((object) => [keyOf(object), readBackendPorts(object)]));
+}
+
+function controllerOf(object: KubeObject): string {
+  return textOf(recordOf(object['spec'])['controller']);
+}
+
+function unitsOf(object: KubeObject): readonly string[] {
+  return unitKeysOf(readIngressHead(object));
 }
