@@ -1,8 +1,9 @@
 import { IDS_PER_CALL } from '../batches.ts';
 import type { CloudTask, Eni, EniGoal, EniPort, EniQuery, EniSpec, EniSweep } from '../cloud.ts';
+import type { EniQuotaPort } from '../eni-quotas.ts';
 import type { Caller } from './caller.ts';
 import { decodeCreatedEni, decodeEniPage } from './decode/eni.ts';
-import { decodeRequestId } from './decode/others.ts';
+import { decodeRequestId, decodeVpcLimit } from './decode/others.ts';
 import type { IdBatcher } from './id-batcher.ts';
 import { readPages } from './paged.ts';
 import type { SharedSweep } from './shared-sweep.ts';
@@ -93,4 +94,22 @@ function filtersOf(query: EniQuery): { Name: string; Values: string[] }[] {
   add('network-interface-name', query.name);
   if (query.tag !== undefined) add(`tag:${query.tag.key}`, query.tag.value);
   return filters;
+}
+
+const MAX_ENIS = 'vpc-max-enis';
+
+/** Creates the part of the port for quotas of ENIs. */
+export function createEniQuotaPort(call: Caller): EniQuotaPort {
+  return {
+    ofVpc: async (vpcId, context) => {
+      const limit = decodeVpcLimit(await call('DescribeVpcLimits', { LimitTypes: [MAX_ENIS] }, context), MAX_ENIS);
+      if (limit === undefined) return undefined;
+      const Filters = [
+        { Name: 'vpc-id', Values: [vpcId] },
+        { Name: 'is-primary', Values: ['false'] },
+      ];
+      const page = decodeEniPage(await call('DescribeNetworkInterfaces', { Filters, Offset: 0, Limit: 1 }, context));
+      return { limit, used: page.total };
+    },
+  };
 }
