@@ -1,5 +1,5 @@
+import { editDistance } from '../../runtime/edit-distance.ts';
 import type { Command, OptionSpec, OptionTable, PositionalSpec } from '../command/command.ts';
-import { findSuggestion } from './find-suggestion.ts';
 
 /** Arguments by their declared names, or all faults of the command line. */
 type Arguments =
@@ -120,4 +120,18 @@ function quote(text: string): string {
 
 function orList(texts: readonly string[]): string {
   return texts.length < 2 ? texts.join('') : `${texts.slice(0, -1).join(', ')} or ${texts.at(-1)}`;
+}
+
+/** Finds the word that a user who typed `typed` most likely meant; undefined when none is similar. */
+function findSuggestion(typed: string, known: readonly string[]): string | undefined {
+  if (typed === '') return undefined;
+  const started = known.filter((word) => word.startsWith(typed));
+  if (started.length === 1) return started[0];
+  const limit = typed.length <= 3 ? 1 : typed.length <= 6 ? 2 : 3;
+  let best: { readonly word: string; readonly distance: number } | undefined;
+  for (const word of known) {
+    const distance = editDistance(typed, word);
+    if (distance <= limit && distance < (best?.distance ?? Number.POSITIVE_INFINITY)) best = { word, distance };
+  }
+  return best?.word;
 }

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { lockJournal } from '../../cli/commands/repair/lock-journal.ts';
+import { lockJournal } from '../../cli/commands/repair/run-repair.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';

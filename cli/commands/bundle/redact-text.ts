@@ -1,6 +1,3 @@
-import { redactBlocks } from './redact-lines.ts';
-import { redactPem } from './redact-pem.ts';
-
 /**
  * Removes possible secrets from a text of any format: values of secret-sounding names (in JSON, YAML, INI, flags,
  * environment, headers), PEM blocks, known forms of tokens, credentials in URLs, and long random words. It removes
@@ -159,4 +156,103 @@ function isEncodedText(word: string): boolean {
     word.replace(/=+$/, '').length === Math.ceil((bytes.length * 4) / 3) &&
     bytes.every((byte) => (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d))
   );
+}
+
+/**
+ * Removes blocks under secret-sounding names from a text. It finds them by indentation: YAML (`password: |` and the
+ * lines below it, mappings, lists), and JSON written over several lines. Lines may have the prefix that container
+ * runtimes write.
+ */
+function redactBlocks(text: string, isSecretName: (name: string) => boolean): string {
+  const lines: string[] = [];
+  let hidden: Block | undefined;
+  for (const line of joinPartialLines(text).split('\n')) {
+    const content = line.replace(RUNTIME_PREFIX, '');
+    const indent = content.length - content.trimStart().length;
+    if (hidden !== undefined && isWithin(hidden, content, indent)) continue;
+    hidden = undefined;
+    const match = BLOCK_END.test(content) ? BLOCK_HEAD.exec(content) : null;
+    if (match?.[2] === undefined || !isSecretName(match[2])) lines.push(line);
+    else {
+      hidden = { indent, isItem: match[1] !== undefined };
+      lines.push(`${line.replace(BLOCK_END, '$1')} [removed]`);
+    }
+  }
+  return lines.join('\n');
+}
+
+/** Joins lines that a container runtime has split, so that no secret is spread over two lines. */
+function joinPartialLines(text: string): string {
+  if (!text.includes(' P ')) return text;
+  let isOpen = false;
+  const pieces: string[] = [];
+  for (const line of text.split('\n')) {
+    const flag = RUNTIME_PREFIX.exec(line)?.[1];
+    if (isOpen && flag !== undefined) pieces.push(line.replace(RUNTIME_PREFIX, ''));
+    else pieces.push(pieces.length === 0 ? line : `\n${line}`);
+    isOpen = flag === 'P';
+  }
+  return pieces.join('');
+}
+
+/** A name whose value is in the lines below it. */
+type Block = { readonly indent: number; readonly isItem: boolean };
+
+/** Returns whether a line belongs to a block. Items of a list may have the same indentation as the name of the list. */
+function isWithin({ indent: head, isItem }: Block, content: string, indent: number): boolean {
+  return content.trim() === '' || indent > head || (indent === head && !isItem && content.startsWith('- ', indent));
+}
+
+/** Prefix of a log line: time, stream, whole (F) or partial (P). @see Kubernetes CRI, log format */
+const RUNTIME_PREFIX = /^\d{4}-\S{1,40} (?:stdout|stderr) ([FP]) /;
+const BLOCK_HEAD = /^\s*(- )?\\*["']?([\w.-]+)\\*["']?:/;
+const BLOCK_END = /(:)[ \t]{0,8}(?:[|>][-+\d]{0,2}|[[{])?[ \t]{0,8}$/;
+
+const BEGIN = '-----BEGIN ';
+const END = '-----END ';
+const DASHES = '-----';
+const LABEL_CHARS = 100;
+const REMOVED = '[removed: PEM]';
+
+/**
+ * Removes PEM blocks (keys and certificates) from a text. Of an incomplete block everything that is present is removed:
+ * to the end of the text where its end is missing, back through the lines of base64 where its beginning is missing.
+ */
+function redactPem(text: string): string {
+  const pieces: string[] = [];
+  let at = 0;
+  let begin = text.indexOf(BEGIN);
+  let end = text.indexOf(END);
+  for (;;) {
+    // Search again only when the last match lies behind `at`. A marker that does not occur would otherwise be searched
+    // to the end of the text in every round.
+    if (begin >= 0 && begin < at) begin = text.indexOf(BEGIN, at);
+    if (end >= 0 && end < at) end = text.indexOf(END, at);
+    if (begin < 0 && end < 0) return [...pieces, text.slice(at)].join('');
+    if (end >= 0 && (begin < 0 || end < begin)) {
+      pieces.push(withoutTail(text.slice(at, end)), REMOVED);
+      at = afterLabel(text, end + END.length);
+      continue;
+    }
+    pieces.push(text.slice(at, begin), REMOVED);
+    if (end < 0) return pieces.join('');
+    at = afterLabel(text, end + END.length);
+  }
+}
+
+function afterLabel(text: string, from: number): number {
+  // Labels are short; 'ENCRYPTED PRIVATE KEY' is one of the longest.
+  const rest = text.slice(from, from + LABEL_CHARS);
+  const dashes = rest.indexOf(DASHES);
+  const line = rest.indexOf('\n');
+  if (dashes >= 0 && (line < 0 || dashes < line)) return from + dashes + DASHES.length;
+  return from + (line < 0 ? rest.length : line);
+}
+
+/** Removes the lines of base64 at the end of a text. */
+function withoutTail(text: string): string {
+  const lines = text.split('\n');
+  while (lines.length > 0 && /^(?:\d{4}-\S{1,40} (?:stdout|stderr) [FP] )?[A-Za-z0-9+/=\s]*$/.test(lines.at(-1) ?? ''))
+    lines.pop();
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
 }

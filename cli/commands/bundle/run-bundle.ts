@@ -1,4 +1,17 @@
+import { randomBytes } from 'node:crypto';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
+import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { messageOf } from '../../../runtime/error-text.ts';
@@ -13,14 +26,11 @@ import { renderWarning } from '../../output/render-error.ts';
 import { jsonText } from '../../output/render-json.ts';
 import type { BundleArgs } from './arguments.ts';
 import { type BundlePart, boundText, type PartContent, valuePart } from './bundle-part.ts';
-import { commandParts } from './command-parts.ts';
-import { fastPathPart } from './fast-path-part.ts';
+import { commandParts, graphPart } from './command-parts.ts';
 import { fileParts } from './file-parts.ts';
-import { graphPart } from './graph-part.ts';
 import { redactText } from './redact-text.ts';
 import { redactValue } from './redact-value.ts';
-import { toolParts } from './tool-parts.ts';
-import { checkTarget, writeArchive } from './write-archive.ts';
+import { fastPathPart, toolParts } from './tool-parts.ts';
 
 /** Name of standard output among files. */
 const STDOUT = '-';
@@ -197,4 +207,38 @@ export function agentParts({ global }: Pick<CommandContext, 'global'>): readonly
     query('agent/summary.json', 'summary'),
     query('agent/recorder.json', 'recorder'),
   ];
+}
+
+/**
+ * Writes a file atomically, readable by its owner only. It writes to a temporary name beside it first. That name is
+ * random and must not exist, so that no link placed there is followed: the folder may be /tmp.
+ * @throws the file system's own error
+ */
+function writeArchive(path: string, content: Uint8Array): void {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.part`;
+  const fd = openSync(temporary, 'wx', 0o600);
+  try {
+    try {
+      writeFileSync(fd, content);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+/**
+ * Checks, before any part is collected, whether an archive can be written to a path. An existing path must be a regular
+ * file: root's rename would replace /dev/null by the archive.
+ * @throws Error, the file system's own too
+ */
+function checkTarget(path: string): void {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat !== undefined && !stat.isFile())
+    throw new Error(`${path} is ${stat.isDirectory() ? 'a folder' : 'no file'}`);
+  accessSync(dirname(path), constants.W_OK | constants.X_OK);
 }

@@ -12,10 +12,9 @@ import { consequenceWithoutBlockRule } from '../../../inspection/node/consequenc
 import { ruleElement } from '../../../inspection/node/rule-selector.ts';
 import { sysctlName } from '../../../sysctl/sysctl-key.ts';
 import type { Names } from './build-names.ts';
-import { describeAddress } from './describe-address.ts';
-import { describeBridge } from './describe-bridge.ts';
+import { renderChange } from './change.ts';
+import { describeAddress, describeBridge } from './describe-bridge.ts';
 import type { Difference, OperationFinding, Owner } from './difference.ts';
-import { renderChange } from './render-change.ts';
 
 /**
  * Returns one difference for each operation that would repair the host's namespace. A rule with a wrong table is one

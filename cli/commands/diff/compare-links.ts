@@ -9,9 +9,9 @@ import { keyOfLink } from '../../../inspection/node/find-pod-links.ts';
 import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
 import type { Names } from './build-names.ts';
+import { renderChange } from './change.ts';
 import { subjectOf } from './compare-host.ts';
 import type { Difference, Owner } from './difference.ts';
-import { renderChange } from './render-change.ts';
 
 /** Place of the peer of a host veth without a lease. */
 export type LostPeer =

@@ -3,13 +3,12 @@ import { findingKey } from '../../../inspection/catalogue/finding.ts';
 import type { DesiredNode, Unjudged } from '../../../inspection/desired/desired-of.ts';
 import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { buildNames } from './build-names.ts';
-import type { Change } from './change.ts';
+import { type Change, renderChange } from './change.ts';
 import { compareForeignObjects } from './compare-foreign-objects.ts';
 import { compareHost, hostOperations } from './compare-host.ts';
 import { compareEnis, compareLinks, type LostPeer } from './compare-links.ts';
 import { comparePod, type PodSnapshot } from './compare-pod.ts';
 import type { Difference, NodeDifferences } from './difference.ts';
-import { renderChange } from './render-change.ts';
 
 /** Desired and observed state of a node at one moment. */
 export type NodeSnapshot = {

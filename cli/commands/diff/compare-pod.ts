@@ -8,10 +8,10 @@ import { type FindingId, finding } from '../../../inspection/catalogue/catalogue
 import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
 import { sysctlName } from '../../../sysctl/sysctl-key.ts';
 import type { Names } from './build-names.ts';
+import { renderChange } from './change.ts';
 import { isDetour } from './compare-host.ts';
-import { describeAddress } from './describe-address.ts';
+import { describeAddress } from './describe-bridge.ts';
 import type { Difference } from './difference.ts';
-import { renderChange } from './render-change.ts';
 
 /** Desired and observed state in the network namespace of one Pod. */
 export type PodSnapshot = {

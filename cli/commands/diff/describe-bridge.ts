@@ -1,10 +1,9 @@
 import { renderPort } from '../../../dataplane/bridge-port.ts';
 import type { HostState } from '../../../dataplane/desired.ts';
-import type { Operation } from '../../../dataplane/operation.ts';
+import { type Operation, renderAddress } from '../../../dataplane/operation.ts';
 import type { FindingId } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import type { Names } from './build-names.ts';
-import { describeAddress } from './describe-address.ts';
 import type { OperationFinding } from './difference.ts';
 
 /** Describes an operation on the bridge of GlobalRoute Pods or on a port of it; undefined for one on anything else. */
@@ -53,4 +52,15 @@ function describeChange({ ifname, change, before }: Extract<Operation, { kind: '
   const values = new Map(Object.entries(before));
   const shown = Object.entries(change).map(([name, value]) => `${name} is ${values.get(name)}, should be ${value}`);
   return `${ifname}: ${shown.join('; ')}`;
+}
+
+/** Describes an address that is missing, by the finding `missing`, or that has an attribute of no plan. */
+export function describeAddress(
+  { address, before }: Operation & { readonly kind: 'add-address' },
+  missing: FindingId,
+): { readonly id: FindingId; readonly what: string } {
+  const { ifname, prefix } = address;
+  if (before === undefined) return { id: missing, what: `${ifname} does not have its address ${prefix}` };
+  const what = `address is "${renderAddress(before)}", should be "${renderAddress(address)}"`;
+  return { id: 'attribute-changed', what };
 }

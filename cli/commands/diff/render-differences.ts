@@ -3,8 +3,8 @@ import { textWidth } from '../../output/cell-text.ts';
 import { paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { wrapText } from '../../output/render-text.ts';
+import { renderChange } from './change.ts';
 import type { Difference, NodeDifferences } from './difference.ts';
-import { renderChange } from './render-change.ts';
 
 /** Layout of text output. */
 export type TextLayout = { readonly width: number; readonly isColored: boolean };

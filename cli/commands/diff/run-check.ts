@@ -4,10 +4,9 @@ import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { printDocument } from '../../output/print-document.ts';
 import type { CheckArgs } from './arguments.ts';
-import { buildVerdicts } from './build-verdicts.ts';
+import { buildVerdicts, renderVerdicts, verdictsDocument } from './build-verdicts.ts';
 import { compareNode } from './compare-node.ts';
 import { observeNode } from './observe-node.ts';
-import { renderVerdicts, verdictsDocument } from './render-verdicts.ts';
 
 /** Runs `check`: prints for the node, its ENIs and its Pods whether they are as planned. @throws UserError */
 export async function run(

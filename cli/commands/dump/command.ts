@@ -27,7 +27,7 @@ ${FORMATS}`,
     { line: 'tke-eni routes --table tke-pods -o json', does: 'prints the routes to Pods as ip -j would' },
   ],
   needs: NEEDS,
-  load: () => import('./run-routes.ts'),
+  load: async () => (await import('./print-list.ts')).listBody('routes'),
 });
 
 /** `tke-eni rules` */
@@ -46,7 +46,7 @@ ${FORMATS}`,
     { line: 'tke-eni rules --eni eni-abc', does: 'lists those that lead to this ENI' },
   ],
   needs: NEEDS,
-  load: () => import('./run-rules.ts'),
+  load: async () => (await import('./print-list.ts')).listBody('rules'),
 });
 
 /** `tke-eni links` */
@@ -65,7 +65,7 @@ ${FORMATS}`,
     { line: 'tke-eni links -o json -d', does: 'prints them as ip -j -d link would' },
   ],
   needs: NEEDS,
-  load: () => import('./run-links.ts'),
+  load: async () => (await import('./print-list.ts')).listBody('links'),
 });
 
 /** `tke-eni addrs` */
@@ -81,7 +81,7 @@ ${FORMATS}`,
   options: LIST_OPTIONS,
   examples: [{ line: 'tke-eni addrs --pod 10.0.1.5', does: 'lists the addresses inside the Pod that has this one' }],
   needs: NEEDS,
-  load: () => import('./run-addrs.ts'),
+  load: async () => (await import('./print-list.ts')).listBody('addrs'),
 });
 
 /** `tke-eni neigh` */
@@ -97,7 +97,7 @@ ${FORMATS}`,
   options: LIST_OPTIONS,
   examples: [{ line: 'tke-eni neigh --eni eth1', does: 'lists the neighbours learned at this ENI' }],
   needs: NEEDS,
-  load: () => import('./run-neigh.ts'),
+  load: async () => (await import('./print-list.ts')).listBody('neigh'),
 });
 
 /** `tke-eni dump` */

@@ -15,8 +15,13 @@ import { renderDumpTable } from './render-dump-table.ts';
 import { renderIpScript } from './render-ip-script.ts';
 import { type NetnsDump, selectDump, withoutKernelNeighs } from './select-dump.ts';
 
+/** Returns the body of the command that lists one topic. @throws UserError when it runs */
+export function listBody(topic: Topic): { run(args: ListArgs, context: CommandContext): Promise<ExitCode> } {
+  return { run: (args, context) => printList(topic, args, context) };
+}
+
 /** Prints one list in the requested format. @throws UserError */
-export async function printList(topic: Topic, args: ListArgs, context: CommandContext): Promise<ExitCode> {
+async function printList(topic: Topic, args: ListArgs, context: CommandContext): Promise<ExitCode> {
   const facts = await readFacts(context, args.pod);
   const owners = buildOwnerIndex(facts);
   const family = args.family === undefined ? undefined : args.family === '4' ? 4 : 6;

@@ -1,10 +1,15 @@
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { readAgentFacts } from '../../../inspection/node/read-agent-facts.ts';
+import { isKubeError } from '../../../kube/kube-error.ts';
+import { listPages } from '../../../kube/list-pages.ts';
+import { EVENTS } from '../../../kube/resource-types.ts';
+import { ConfigError } from '../../../runtime/decode.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import { dateTimeText, latencyText } from '../../agent/duration-text.ts';
 import { openOpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
+import { openCluster } from '../../command/open-cluster.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import { jsonText } from '../../output/render-json.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
@@ -15,10 +20,7 @@ import { createNames } from '../watch/names.ts';
 import { renderWatchEvent } from '../watch/render-watch.ts';
 import { matchesFilter, type WatchEvent } from '../watch/watch-event.ts';
 import type { EventsArgs } from './arguments.ts';
-import { buildRecordedRows } from './build-recorded-rows.ts';
-import type { EventRow } from './event-row.ts';
-import { readClusterEvents } from './read-cluster-events.ts';
-import { selectClusterRows } from './select-cluster-rows.ts';
+import { buildRecordedRows, type EventRow, selectClusterRows } from './build-event-rows.ts';
 
 /** Shows what happened. @throws UserError NO_AGENT, FORBIDDEN when neither agent nor cluster answers; USAGE */
 export async function run({ output, pod, last, follow }: EventsArgs, context: CommandContext): Promise<ExitCode> {
@@ -104,3 +106,41 @@ const COLUMNS: readonly Column<EventRow>[] = [
   { title: 'TIMES', text: ({ count }) => (count === undefined ? '' : `${count}`), align: 'right', priority: 0 },
   { title: 'TEXT', text: ({ text }) => text },
 ];
+
+/** Timeout of a call, ms. It is short: a person waits. */
+const CALL_MS = 10_000;
+/** Largest number of pages read for each source, 4,000 events. Kubernetes keeps events for an hour only. */
+const MAX_PAGES = 8;
+/** Field selectors, one for each call: the API server filters by one source at a time. */
+const SOURCES = ['source=tke-eni-agent', 'source=tke-eni-ipamd', 'source=kubelet,type=Warning'] as const;
+
+/** Reads events of tke-eni components and warnings of kubelet. @throws UserError NO_CLUSTER, FORBIDDEN */
+async function readClusterEvents(
+  context: Pick<CommandContext, 'global' | 'env' | 'clock' | 'signal'>,
+): Promise<readonly unknown[]> {
+  try {
+    const client = await openCluster(context, { callMs: CALL_MS, qps: 10, burst: 20 });
+    try {
+      const items: unknown[] = [];
+      for (const fieldSelector of SOURCES) {
+        let pages = 0;
+        for await (const page of listPages(client, EVENTS, { fieldSelector }, context.signal)) {
+          items.push(...page.items);
+          if (++pages === MAX_PAGES) break;
+        }
+      }
+      return items;
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    if (isKubeError(error, 'FORBIDDEN', 'UNAUTHORIZED')) {
+      const next = 'use a kubeconfig that may list events: kubectl auth can-i list events -A';
+      throw new UserError('FORBIDDEN', error.message, next, { cause: error });
+    }
+    if (isKubeError(error) || error instanceof ConfigError) {
+      throw new UserError('NO_CLUSTER', error.message, 'look at --kubeconfig', { cause: error });
+    }
+    throw error;
+  }
+}

@@ -3,9 +3,8 @@ import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import type { PodsArgs } from './arguments.ts';
-import { buildPodRows, matchesPod, type PodRow } from './build-pod-rows.ts';
+import { buildPodRows, matchesPod, type PodRow, renderPods } from './build-pod-rows.ts';
 import { printView } from './print-view.ts';
-import { renderPods } from './render-pods.ts';
 
 /** Shows the Pods of the node. @throws UserError FORBIDDEN, KERNEL */
 export async function run({ output, pod }: PodsArgs, context: CommandContext): Promise<ExitCode> {

@@ -14,8 +14,7 @@ import { openRtnetlink, openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
 import { messageOf } from '../../../runtime/error-text.ts';
 import { resolveHostPath } from '../../../runtime/host-path.ts';
 import { openSysctl } from '../../../sysctl/sysctl.ts';
-import type { Change } from '../diff/change.ts';
-import { renderChange } from '../diff/render-change.ts';
+import { type Change, renderChange } from '../diff/change.ts';
 import type { FailedChange } from './repair.ts';
 
 /** Changes that were made, and those that failed. */

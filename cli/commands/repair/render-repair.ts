@@ -1,7 +1,7 @@
 import { plainLines } from '../../../runtime/plain-text.ts';
 import { paint } from '../../output/color.ts';
+import { renderChange } from '../diff/change.ts';
 import { isDifferent } from '../diff/difference.ts';
-import { renderChange } from '../diff/render-change.ts';
 import { renderForeign, renderUnjudged, section, type TextLayout } from '../diff/render-differences.ts';
 import type { Repair } from './repair.ts';
 

@@ -1,17 +1,18 @@
+import { join } from 'node:path';
+import { openDatabase } from '../../../agent/journal/journal-file.ts';
+import { isLocked } from '../../../agent/journal/sqlite-error.ts';
 import { plainLines } from '../../../runtime/plain-text.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import { isNoAgent, openOpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { printDocument } from '../../output/print-document.ts';
-import type { Change } from '../diff/change.ts';
+import { type Change, renderChange } from '../diff/change.ts';
 import { compareNode } from '../diff/compare-node.ts';
 import { isDifferent, type NodeDifferences } from '../diff/difference.ts';
 import { observeNode } from '../diff/observe-node.ts';
-import { renderChange } from '../diff/render-change.ts';
 import { type Applied, applyChanges } from './apply-changes.ts';
 import type { RepairArgs } from './arguments.ts';
-import { lockJournal } from './lock-journal.ts';
 import { renderRepair, repairDocument } from './render-repair.ts';
 import type { Repair } from './repair.ts';
 
@@ -102,5 +103,24 @@ async function requestRepair({ global }: CommandContext): Promise<AgentAnswer> {
   } catch (error) {
     if (isNoAgent(error)) return { kind: 'nobody', why: error.message };
     throw error;
+  }
+}
+
+/**
+ * Locks the agent's journal, as an agent does at its start. Until the lock is released no agent can start and change
+ * the kernel at the same time. The content of the journal is not changed.
+ * @throws UserError REFUSED when it is locked: an agent runs
+ */
+export function lockJournal(stateDir: string, agentProblem: string): Disposable {
+  const path = join(stateDir, 'journal.db');
+  try {
+    const database = openDatabase(path);
+    return { [Symbol.dispose]: () => database.close() };
+  } catch (error) {
+    if (!isLocked(error)) throw error;
+    const message = `an agent has ${path} open and could not be asked to repair (${agentProblem}); two writers would undo each other's changes`;
+    const next =
+      'name its socket with --socket, update it, or stop it: kubectl -n kube-system delete pod …; then try again';
+    throw new UserError('REFUSED', message, next, { cause: error });
   }
 }

@@ -1,12 +1,11 @@
 import { UserError } from '../../../runtime/user-error.ts';
 import { type OpsClient, openOpsClient } from '../../agent/ops-client.ts';
-import type { CommandContext } from '../../command/command.ts';
+import type { CommandContext, Stream } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { buildAgentPool } from '../pool/build-agent-pool.ts';
 import type { TopArgs } from './arguments.ts';
 import { buildTopView, type TopSample, withSample } from './build-top-view.ts';
 import { renderTop, TOP_SORTS, type TopSort } from './render-top.ts';
-import { openScreen } from './screen.ts';
 
 /** Period for rates. With a shorter one the rates fluctuate; a longer one hides what has just begun. */
 const WINDOW_MS = 60_000;
@@ -144,4 +143,38 @@ function frame(state: State, { stdout }: CommandContext): readonly string[] {
 async function takeSample(client: OpsClient, atMs: number): Promise<TopSample> {
   const [pool, summary] = await Promise.all([client.pool(), client.summary()]);
   return { atMs, pool: buildAgentPool(pool, summary.nodeName), summary };
+}
+
+/** A whole terminal that is redrawn in place. */
+type Screen = {
+  /** Shows lines from the top; each must fit the width. */
+  draw(lines: readonly string[]): void;
+  /** Restores the previous screen. Idempotent. */
+  close(): void;
+  [Symbol.dispose](): void;
+};
+
+/**
+ * Opens the terminal's alternate screen and hides the cursor. The caller must close it in any case.
+ * @see xterm control sequences, DECSET 1049, 25 and 2026
+ */
+function openScreen(stdout: Pick<Stream, 'write'>): Screen {
+  let isOpen = true;
+  stdout.write('\u001b[?1049h\u001b[?25l\u001b[2J');
+  const close = () => {
+    if (!isOpen) return;
+    isOpen = false;
+    stdout.write('\u001b[?25h\u001b[?1049l');
+  };
+  return {
+    draw: (lines) => {
+      if (!isOpen) return;
+      // Lines overwrite the old frame in one write, so nothing flickers. No newline after the last line: it would
+      // scroll.
+      const body = lines.map((line) => `${line}\u001b[K`).join('\r\n');
+      stdout.write(`\u001b[?2026h\u001b[H${body}\u001b[J\u001b[?2026l`);
+    },
+    close,
+    [Symbol.dispose]: close,
+  };
 }

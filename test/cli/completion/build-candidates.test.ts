@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { safeCandidates } from '../../../cli/completion/build-candidates.ts';
+import { safeCandidates } from '../../../cli/completion/read-candidates.ts';
 import { assertLaw } from '../../support/law.ts';
 
 test('safeCandidates: offers each word once, sorted, and none that a shell would expand, split or take for an option', (t) => {

@@ -1,10 +1,9 @@
 import test from 'ava';
 import { buildVerdicts } from '../../../../cli/commands/diff/build-verdicts.ts';
-import type { Change } from '../../../../cli/commands/diff/change.ts';
+import { type Change, renderChange } from '../../../../cli/commands/diff/change.ts';
 import type { LostPeer } from '../../../../cli/commands/diff/compare-links.ts';
 import { compareNode, type NodeSnapshot } from '../../../../cli/commands/diff/compare-node.ts';
 import { type Difference, isDifferent } from '../../../../cli/commands/diff/difference.ts';
-import { renderChange } from '../../../../cli/commands/diff/render-change.ts';
 import { RTPROT_TKE_ENI } from '../../../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../../../dataplane/observed.ts';
 import type { Operation } from '../../../../dataplane/operation.ts';

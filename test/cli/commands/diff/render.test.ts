@@ -1,5 +1,5 @@
 import test from 'ava';
-import { buildVerdicts } from '../../../../cli/commands/diff/build-verdicts.ts';
+import { buildVerdicts, renderVerdicts } from '../../../../cli/commands/diff/build-verdicts.ts';
 import { compareNode, type NodeSnapshot } from '../../../../cli/commands/diff/compare-node.ts';
 import type { NodeDifferences } from '../../../../cli/commands/diff/difference.ts';
 import {
@@ -7,7 +7,6 @@ import {
   renderDifferences,
   renderScript,
 } from '../../../../cli/commands/diff/render-differences.ts';
-import { renderVerdicts } from '../../../../cli/commands/diff/render-verdicts.ts';
 import { renderRepair } from '../../../../cli/commands/repair/render-repair.ts';
 import type { Repair } from '../../../../cli/commands/repair/repair.ts';
 import { matchesGolden } from '../../../support/golden.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { openJournal } from '../../../../agent/journal/journal.ts';
-import { selectClusterRows } from '../../../../cli/commands/events/select-cluster-rows.ts';
+import { selectClusterRows } from '../../../../cli/commands/events/build-event-rows.ts';
 import { eventObject, type InvolvedObject } from '../../../../kube/events/event-object.ts';
 import { openKubeClient } from '../../../../kube/open-client.ts';
 import { EVENTS as KUBE_EVENTS } from '../../../../kube/resource-types.ts';

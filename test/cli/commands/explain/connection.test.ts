@@ -1,5 +1,5 @@
 import test from 'ava';
-import { buildConnection, selectTargets } from '../../../../cli/commands/explain/build-connection.ts';
+import { buildConnection, selectTargets } from '../../../../cli/commands/explain/explain-connection.ts';
 import { findListeners } from '../../../../cli/commands/explain/find-listeners.ts';
 import type { LbRow, TargetRow } from '../../../../cli/commands/lb/build-lb-rows.ts';
 import type { NodePortFacts } from '../../../../cli/commands/lb/find-node-ports.ts';

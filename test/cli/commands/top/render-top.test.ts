@@ -3,8 +3,7 @@ import { decodeMessage, encodeMessage } from '../../../../agent/api/codec.ts';
 import { POOL_REPLY, SUMMARY_REPLY, type SummaryReplyInit } from '../../../../agent/api/ops-messages.ts';
 import { buildAgentPool } from '../../../../cli/commands/pool/build-agent-pool.ts';
 import { buildTopView, type TopSample, withSample } from '../../../../cli/commands/top/build-top-view.ts';
-import { renderBar } from '../../../../cli/commands/top/render-bar.ts';
-import { type FrameOptions, renderTop } from '../../../../cli/commands/top/render-top.ts';
+import { type FrameOptions, renderBar, renderTop } from '../../../../cli/commands/top/render-top.ts';
 import { matchesGolden } from '../../../support/golden.ts';
 import { POOL_SAMPLE, SUMMARY_SAMPLE } from '../../agent/samples.ts';
 

@@ -1,5 +1,6 @@
+import { EVENT_OUTCOME, type RecordedOperation, type RecorderReply } from '../../../agent/api/ops-messages.ts';
 import { recordOf, textOf } from '../../../runtime/json.ts';
-import type { EventRow } from './event-row.ts';
+import { eventKindText } from '../watch/describe-agent-event.ts';
 
 /** The node and the Pods whose events are selected. */
 type ClusterScope = {
@@ -59,3 +60,47 @@ function timeOf(event: Readonly<Record<string, unknown>>): number {
   }
   return 0;
 }
+
+/** Builds rows from the content of the flight recorder. */
+export function buildRecordedRows({ pods }: RecorderReply): readonly EventRow[] {
+  return pods.flatMap(({ pod, operations }) => operations.map((operation) => rowOf(pod, operation)));
+}
+
+function rowOf(pod: string, operation: RecordedOperation): EventRow {
+  const { atUnixMs, kind, outcome, code, text, details, durationUs, ips, eniId, link, steps, operations } = operation;
+  const allocated = [ips.join(','), eniId, link].filter((part) => part !== '').join(' ');
+  const failure = [text, details].filter((part) => part !== '').join(': ');
+  const texts = [allocated, failure, code === 0 ? '' : `(code ${code})`].filter((part) => part !== '');
+  return {
+    atMs: atUnixMs,
+    source: 'agent',
+    kind: eventKindText(kind).toUpperCase(),
+    subject: pod,
+    isFailure: outcome === EVENT_OUTCOME.EVENT_OUTCOME_FAILED,
+    text: texts.join(' '),
+    durationUs,
+    ...(operation.repeats === 0 ? {} : { count: operation.repeats + 1 }),
+    ...(steps.length === 0 ? {} : { steps }),
+    ...(operations.length === 0 ? {} : { operations }),
+  };
+}
+
+/** Something that happened, as the agent or Kubernetes reports it. */
+export type EventRow = {
+  /** Wall clock, milliseconds since 1970. */
+  readonly atMs: number;
+  /** Reporter: 'agent' for its flight recorder, else the component. */
+  readonly source: string;
+  /** ADD, DEL, …, or the reason of a Kubernetes event. */
+  readonly kind: string;
+  /** 'namespace/name' of a Pod, 'node/NAME'. */
+  readonly subject: string;
+  readonly isFailure: boolean;
+  readonly text: string;
+  readonly durationUs?: number;
+  /** How often it happened. */
+  readonly count?: number;
+  readonly steps?: readonly { readonly name: string; readonly durationUs: number }[];
+  /** Changes of the kernel's state. */
+  readonly operations?: readonly string[];
+};
