@@ -375,7 +375,7 @@ function install(
     missingPluginsChanged: (missing) => reportMissingPlugins(config, events, missing),
     contested: (paths) => {
       readiness.contestedFiles = paths;
-      metrics.fightStarted('file');
+      metrics.fightsStarted.inc({ kind: 'file' });
       reportFight(events, paths.join(', '));
     },
   };
@@ -397,7 +397,7 @@ async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: 
     registry: {
       contentType: metrics.registry.contentType,
       metrics: () => {
-        metrics.statusCode(status()?.code ?? 0);
+        metrics.statusCode.set(status()?.code ?? 0);
         return metrics.registry.metrics();
       },
     },
@@ -415,7 +415,7 @@ function followFlows(
     try {
       programs?.forgetFlows();
       if (mode === 'flowtable') await flowtable.endFlows();
-      metrics.flowsForgotten(cause);
+      metrics.flowsForgotten.inc({ kind: cause });
     } catch (error) {
       log.error('flows of the fast path cannot be ended at once', { cause, error });
       // With programs it is over after a second by itself.
@@ -483,7 +483,7 @@ function openRepairLoop(
       return event.kind !== 'netconf' || settings.differsAt(event.message.ifindex);
     },
     settingsDiffer: settings.differsNext,
-    overrun: metrics.overrun,
+    overrun: () => metrics.overruns.inc(),
     invalidateNft: components.reconcile.kernel.invalidateNft,
     invalidateFilters: components.reconcile.kernel.invalidateFilters,
     forgetFilters: components.reconcile.kernel.forgetFilters,
@@ -526,7 +526,7 @@ function recordRuleMode({ state, metrics, useCases }: AgentComponents, report: R
   if (before === state.ruleMode || report.failed.length > 0 || report.paused.length > 0) return;
   useCases.journal.putRuleMode(state.ruleMode);
   if (before === undefined) return;
-  metrics.migrated();
+  metrics.migrations.inc();
   useCases.log.info('rule mode changed', { from: before, to: state.ruleMode });
 }
 
@@ -547,7 +547,7 @@ function spoolDepsOf(config: AgentConfig, { metrics, useCases }: AgentComponents
   return {
     directory: join(dirname(config.socket), 'deletions'),
     log: useCases.log,
-    pending: metrics.spoolPending,
+    pending: (count) => metrics.spoolPending.set(count),
     release: async ({ containerId, ifName, writtenAtBootMs }) => {
       const failure = await detach(useCases, { containerId, ifName }, writtenAtBootMs);
       if (failure !== undefined) throw new Error(failure.msg);

@@ -94,7 +94,7 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   reportRefusals(apiFailures, { metrics, log, events });
   const follow = { client: kube, nodeName: config.nodeName, clock, log, random };
   const onFaults = (kind: 'annotation' | 'object', faults: readonly Fault[]): void => {
-    metrics.objectFaults(kind, faults.length);
+    metrics.objectFaults.set({ kind }, faults.length);
     if (faults.length === 0) return;
     events.report('Warning', kind === 'annotation' ? 'AnnotationInvalid' : 'ObjectInvalid', textOf(faults));
   };
@@ -184,7 +184,8 @@ function reportRefusals(
 ): void {
   apiFailures.subscribe((failure, isOver) => {
     const { call: right } = failure;
-    metrics.missingRight(right, !isOver);
+    if (isOver) metrics.missingRights.remove({ right });
+    else metrics.missingRights.set({ right }, 1);
     if (isOver) return log.info('a right is not missing any more, or not needed', { right });
     const detail = describeRefusal(failure, AGENT_ROLE);
     log.error('a right is missing', { right, detail });
@@ -231,7 +232,7 @@ async function publishUsed(
   const { clock, log } = runtime;
   const { nodeName, ciliumUpdateMs: updateEveryMs } = config;
   const published = (outcome: 'changed' | 'failed'): void => {
-    metrics.published(outcome);
+    metrics.publications.inc({ outcome });
     const isFailure = outcome === 'failed';
     const text = isFailure ? 'status not written, will be tried again' : 'status of the CiliumNode written';
     operationLog.report('publish', () => (isFailure ? { text, isFailure } : { text }));
@@ -258,7 +259,7 @@ function followPods(
   });
   const findings = openPodFindings({ kube, view, clock, proven: (podUid) => state.acceptFailed(podUid) });
   state.podFindings = findings;
-  const recorded = openRecordedPods({ journal, view, clock, log, journalError: metrics.journalError });
+  const recorded = openRecordedPods({ journal, view, clock, log, metrics });
   state.staticIpLookup = openStaticIpLookup(kube, view, recorded, clock);
   state.networkModeLookup = openNetworkModeLookup(kube, view, recorded, clock);
   return {
@@ -308,16 +309,11 @@ async function publish(
         state.changed.notify();
         state.kickPass('offers taken back');
       },
-      observe: {
-        published: (outcome) => {
-          metrics.published(outcome);
-          operationLog.report('publish', () =>
-            publicationOccurrence(outcome, state.pool.demand(warm(), outside()).desired),
-          );
-        },
-        offers: metrics.offers,
-        journalError: metrics.journalError,
-      },
+      published: (outcome) =>
+        operationLog.report('publish', () =>
+          publicationOccurrence(outcome, state.pool.demand(warm(), outside()).desired),
+        ),
+      metrics,
     },
     signal,
   );
@@ -342,7 +338,7 @@ async function publishReadiness(
       until,
     );
     if (outcome === 'nothing') return;
-    metrics.published(outcome);
+    metrics.publications.inc({ outcome });
     operationLog.report('publish', () => ({ text: 'readiness published' }));
   };
   await publishWhenChanged(
@@ -351,7 +347,7 @@ async function publishReadiness(
       demandChanged: state.demandChanged,
       publisher: { nextPassMs: () => POLL_MS, publish: publishOnce },
       failed: () => {
-        metrics.published('failed');
+        metrics.publications.inc({ outcome: 'failed' });
         operationLog.report('publish', () => ({
           text: 'readiness not published, will be tried again',
           isFailure: true,
@@ -389,7 +385,7 @@ function lifeOf({ journal, runtime, metrics }: ClusterDeps): string {
     journal.putLife(life);
   } catch (error) {
     // Without its record the next start makes another name, which costs one write.
-    metrics.journalError();
+    metrics.journalErrors.inc();
     runtime.log.error('the name of the journal was not written', { error });
   }
   return life;

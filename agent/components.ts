@@ -130,7 +130,7 @@ export function createComponents(
   const state = new NodeState(clock, config.role);
   const metrics = createMetrics({ processMetrics: true });
   state.fastPath = { ...fastPath, sinceMs: clock.monotonicMs() };
-  metrics.fastPath(fastPath.mode);
+  metrics.fastPath.set({ mode: fastPath.mode }, 1);
   reportFastPath(fastPath, config.stateDir, events);
   state.registeredWaitMs = config.registeredWaitMs;
   state.isBridgeDefault = config.defaultNetwork === 'tke-bridge';

@@ -1,5 +1,6 @@
 import { runInBackground } from '../runtime/background.ts';
 import { startInterval, type Timer } from '../runtime/clock.ts';
+import { countsOf, MS_PER_S } from '../runtime/metrics/metric-table.ts';
 import { collectOrphans } from './attachment/collect.ts';
 import { finishReleasing } from './attachment/detach.ts';
 import { endCooldowns } from './attachment/end-cooldowns.ts';
@@ -9,7 +10,6 @@ import type { AgentComponents } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { releaseMemory } from './host/release-memory.ts';
 import type { Installation } from './install/installation.ts';
-import type { PoolSample } from './observability/metrics.ts';
 
 /** Dependencies of the timers. */
 type MaintenanceDeps = {
@@ -50,12 +50,12 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
   const timers = [
     every(deps, TICK_MS, 'sample', async () => {
       sample(components);
-      if (cluster !== undefined) components.metrics.apiSilence(cluster.silenceMs());
+      if (cluster !== undefined) components.metrics.apiSilence.set(cluster.silenceMs() / MS_PER_S);
     }),
     every(deps, TICK_MS, 'end cooldowns', async () => endCooldowns(useCases)),
     every(deps, VERIFY_MS, 'verify journal', async () => {
       if (useCases.journal.verify() === 'rebuilt') {
-        components.metrics.journalError();
+        components.metrics.journalErrors.inc();
         useCases.log.error('journal was deleted or damaged while running, written again from memory');
       }
     }),
@@ -112,17 +112,18 @@ function every(
 }
 
 function sample({ state, metrics }: AgentComponents): void {
-  const groups = Map.groupBy(state.pool.state.addresses.values(), (address) => `${address.eniId} ${address.state}`);
-  const samples = [...groups.values()].flatMap((group): readonly PoolSample[] => {
-    const [first] = group;
-    return first === undefined ? [] : [{ eniId: first.eniId, state: first.state, addressCount: group.length }];
-  });
-  metrics.pool(samples);
-  metrics.leases(state.leases.size);
-  const { leased, cooling, free } = state.bridgePool.counts();
-  const isExpected = state.isBridgeUsed;
-  metrics.podCidr(
-    isExpected ? { used: leased, cooling, free } : undefined,
-    isExpected && state.blockProblem() !== undefined,
+  const addresses = [...state.pool.state.addresses.values()];
+  const byEni = countsOf(addresses.map((one) => `${one.eniId} ${one.state}`));
+  metrics.poolAddresses.replace(
+    [...byEni].map(([key, count]) => {
+      const [eni = '', its = ''] = key.split(' ');
+      return [{ eni, state: its }, count];
+    }),
   );
+  metrics.leases.set(state.leases.size);
+  const { leased: used, cooling, free } = state.bridgePool.counts();
+  const isExpected = state.isBridgeUsed;
+  const blocks = isExpected ? { used, cooling, free } : {};
+  metrics.podCidrAddresses.replace(Object.entries(blocks).map(([its, count]) => [{ state: its }, count]));
+  metrics.podCidrMissing.set(isExpected && state.blockProblem() !== undefined ? 1 : 0);
 }

@@ -187,7 +187,10 @@ class Scheduler implements RunningScheduler {
       bodyLimitBytes: bodyLimitMib * MIB,
       clock,
       log,
-      onAnswer: (...args) => this.#metrics.onAnswer(...args),
+      onAnswer: (verb, outcome, ms) => {
+        this.#metrics.requests.inc({ verb, outcome });
+        this.#metrics.requestSeconds.observeMs({ verb }, ms);
+      },
     });
     log.info('serving kube-scheduler', { address: this.#server.address, isTls: this.#certificates !== undefined });
     if (this.#certificates?.ca === undefined)

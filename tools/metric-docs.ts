@@ -1,13 +1,14 @@
 import type { Registry } from 'prom-client';
-import { createMetrics } from '../agent/observability/metrics.ts';
+import { AGENT_METRICS } from '../agent/observability/metrics.ts';
 import { createCcmMetrics } from '../cloud-controller-manager/observability/metrics.ts';
 import { createIpamdMetrics } from '../ipamd/observability/metrics.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { createSchedulerMetrics } from '../scheduler/observability/metrics.ts';
-import { createWebhookMetrics } from '../webhook/metrics.ts';
+import { type MetricTable, nameOf } from '../runtime/metrics/metric-table.ts';
+import { SCHEDULER_METRICS } from '../scheduler/observability/metrics.ts';
+import { WEBHOOK_METRICS } from '../webhook/metrics.ts';
 
 /** One metric of an executable. */
-type MetricRow = {
+type MetricDoc = {
   readonly name: string;
   readonly type: string;
   readonly labels: readonly string[];
@@ -23,14 +24,14 @@ type Program =
   | 'tke-cloud-controller-manager';
 
 /** Lists the metrics that each executable registers, in the order of their names; those of Node.js itself are left out. */
-export function metricRows(): Readonly<Record<Program, readonly MetricRow[]>> {
+export function metricRows(): Readonly<Record<Program, readonly MetricDoc[]>> {
   const about = { release: '', usage: () => ({ residentBytes: 0, heapBytes: 0, cpuSeconds: 0 }) };
   return {
-    'tke-eni-agent': rowsOf(createMetrics({ processMetrics: false }).registry),
-    'tke-eni-ipamd': rowsOf(createIpamdMetrics(systemClock, about).registry),
-    'tke-eni-ip-scheduler': rowsOf(createSchedulerMetrics(systemClock, about).registry),
-    'tke-eni-ip-webhook': rowsOf(createWebhookMetrics(about).registry),
-    'tke-cloud-controller-manager': rowsOf(createCcmMetrics(systemClock, about).registry),
+    'tke-eni-agent': rowsOf(AGENT_METRICS),
+    'tke-eni-ipamd': rowsOfRegistry(createIpamdMetrics(systemClock, about).registry),
+    'tke-eni-ip-scheduler': rowsOf(SCHEDULER_METRICS),
+    'tke-eni-ip-webhook': rowsOf(WEBHOOK_METRICS),
+    'tke-cloud-controller-manager': rowsOfRegistry(createCcmMetrics(systemClock, about).registry),
   };
 }
 
@@ -77,7 +78,7 @@ export function renderMetricDocs(): string {
   ].join('\n');
 }
 
-function table(rows: readonly MetricRow[]): readonly string[] {
+function table(rows: readonly MetricDoc[]): readonly string[] {
   const lines = rows.map(({ name, type, labels, help }) => {
     const shown = labels.map((label) => `\`${label}\``).join(', ');
     return `| \`${name}\` | ${type} | ${shown} | ${help} |`;
@@ -85,7 +86,15 @@ function table(rows: readonly MetricRow[]): readonly string[] {
   return ['| metric | type | labels | meaning |', '|---|---|---|---|', ...lines.toSorted()];
 }
 
-function rowsOf(registry: Registry): readonly MetricRow[] {
+function rowsOf({ prefix, rows }: MetricTable): readonly MetricDoc[] {
+  const all = Object.values(rows).map(({ type, labels, help, ...row }) => ({
+    name: nameOf(prefix, row),
+    ...{ type, labels, help },
+  }));
+  return all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function rowsOfRegistry(registry: Registry): readonly MetricDoc[] {
   return registry
     .getMetricsAsArray()
     .map((metric) => ({ name: metric.name, type: kindOf(metric), labels: labelsOf(metric), help: metric.help }))

@@ -1,6 +1,13 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { ProcessUsage } from '../runtime/process-usage.ts';
-import type { ReviewOutcome } from './answer-review.ts';
+import {
+  collected,
+  counter,
+  histogram,
+  type MetricRows,
+  MS_PER_S,
+  type OpenMetrics,
+  openMetrics,
+} from '../runtime/metrics/metric-table.ts';
+import { type AboutProcess, PROCESS_ROWS } from '../runtime/metrics/process-rows.ts';
 
 /** State that is read at each scrape. */
 type WebhookState = {
@@ -16,117 +23,74 @@ type WebhookState = {
   readonly isFollowingServices?: boolean;
 };
 
-/** The outcome of a request: that of its review, or why there was no review. */
-export type RequestOutcome =
-  | ReviewOutcome
-  | 'no-review'
-  | 'too-large'
-  | 'busy'
-  | 'cut-off'
-  | 'wrong-request'
-  | 'forbidden'
-  | 'failed';
+/** `now` is absent until the webhook serves. */
+type Scraped = AboutProcess & { now?: () => WebhookState };
 
-/** The metrics of the webhook. */
-export type WebhookMetrics = {
-  /** Counts a request; `tookMs` is the time from its headers to its answer. */
-  onRequest(outcome: RequestOutcome, tookMs: number): void;
-  /** Counts warnings that were returned. */
-  onWarnings(count: number): void;
-  /** Sets the source of the state metrics. */
-  show(state: () => WebhookState): void;
-  readonly registry: Registry;
-};
-
-const PREFIX = 'tke_eni_ip_webhook_';
-const MS_PER_S = 1000;
 /** Seconds. A decision takes well below a millisecond; the API server waits for five seconds. */
 const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5];
 
-/** Creates the webhook's metrics in a registry of their own. */
-export function createWebhookMetrics(about: {
-  readonly release: string;
-  readonly usage?: () => ProcessUsage;
-}): WebhookMetrics {
-  const registry = new Registry();
-  const registers = [registry];
-  let state: (() => WebhookState) | undefined;
-  const gauge = (name: string, help: string, read: () => number | undefined): void => {
-    new Gauge({
-      name: `${PREFIX}${name}`,
-      help,
-      registers,
-      collect() {
-        this.reset();
-        const value = read();
-        if (value !== undefined) this.set(value);
-      },
-    });
-  };
-  const requests = new Counter({
-    name: `${PREFIX}requests_total`,
-    help: 'Requests of the API server, by how they ended.',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const took = new Histogram({
-    name: `${PREFIX}request_seconds`,
-    help: 'Time from the headers of a request to its answer.',
-    buckets: BUCKETS_S,
-    registers,
-  });
-  const warnings = new Counter({ name: `${PREFIX}warnings_total`, help: 'Warnings that were given.', registers });
-  new Gauge({ name: `${PREFIX}info`, help: 'Which release this is.', labelNames: ['release'], registers }).set(
-    { release: about.release },
-    1,
-  );
-  gauge('certificate_expiry_seconds', 'When the certificate ends, seconds since 1970.', () => {
-    const expiresMs = state?.().expiresMs;
-    return expiresMs === undefined ? undefined : expiresMs / MS_PER_S;
-  });
-  gauge('certificate_reloads', 'How often another certificate was loaded.', () => state?.().reloads);
-  gauge('certificate_problem', '1 while the files of the certificate cannot be used as they are.', () =>
-    numberOf(state?.().hasCertificateProblem),
-  );
-  gauge('static_ip_configs', 'StaticIPConfigs that are known.', () => state?.().staticIpConfigs);
-  gauge('static_ip_configs_followed', '1 while StaticIPConfigs were read and are followed.', () =>
-    numberOf(state?.().isFollowing),
-  );
-  gauge(
+const ROWS = {
+  requests: counter('requests_total', 'Requests of the API server, by how they ended.', 'outcome'),
+  requestSeconds: histogram('request_seconds', 'Time from the headers of a request to its answer.', BUCKETS_S),
+  warnings: counter('warnings_total', 'Warnings that were given.'),
+  certificateExpiry: shown(
+    'certificate_expiry_seconds',
+    'When the certificate ends, seconds since 1970.',
+    ({ expiresMs }) => expiresMs / MS_PER_S,
+  ),
+  reloads: shown('certificate_reloads', 'How often another certificate was loaded.', ({ reloads }) => reloads),
+  certificateProblem: shown(
+    'certificate_problem',
+    '1 while the files of the certificate cannot be used as they are.',
+    ({ hasCertificateProblem }) => hasCertificateProblem,
+  ),
+  staticIpConfigs: shown('static_ip_configs', 'StaticIPConfigs that are known.', (now) => now.staticIpConfigs),
+  staticIpConfigsFollowed: shown(
+    'static_ip_configs_followed',
+    '1 while StaticIPConfigs were read and are followed.',
+    ({ isFollowing }) => isFollowing,
+  ),
+  directServices: shown(
     'direct_services',
     'Services whose Pods are backends of load balancers; with --readiness-gates.',
-    () => state?.().directServices,
-  );
-  gauge('direct_services_followed', '1 while Services were read and are followed; with --readiness-gates.', () =>
-    numberOf(state?.().isFollowingServices),
-  );
-  gauge(
+    (now) => now.directServices,
+  ),
+  directServicesFollowed: shown(
+    'direct_services_followed',
+    '1 while Services were read and are followed; with --readiness-gates.',
+    ({ isFollowingServices }) => isFollowingServices,
+  ),
+  directIngresses: shown(
     'direct_ingresses',
     'Ingresses that lead to Pods by their addresses; with --readiness-gates.',
-    () => state?.().directIngresses,
-  );
-  gauge('direct_ingresses_followed', '1 while Ingresses were read and are followed; with --readiness-gates.', () =>
-    numberOf(state?.().isFollowingIngresses),
-  );
-  const { usage } = about;
-  if (usage !== undefined) {
-    gauge('resident_memory_bytes', 'Memory of the process.', () => usage().residentBytes);
-    gauge('heap_used_bytes', "Memory that V8's heap uses.", () => usage().heapBytes);
-    gauge('cpu_seconds', 'Processor time that the process used.', () => usage().cpuSeconds);
-  }
-  return {
-    onRequest: (outcome, tookMs) => {
-      requests.inc({ outcome });
-      took.observe(tookMs / MS_PER_S);
-    },
-    onWarnings: (count) => warnings.inc(count),
-    show: (next) => {
-      state = next;
-    },
-    registry,
-  };
+    (now) => now.directIngresses,
+  ),
+  directIngressesFollowed: shown(
+    'direct_ingresses_followed',
+    '1 while Ingresses were read and are followed; with --readiness-gates.',
+    ({ isFollowingIngresses }) => isFollowingIngresses,
+  ),
+  ...PROCESS_ROWS,
+} satisfies MetricRows<Scraped>;
+
+/** All metrics of the webhook. */
+export const WEBHOOK_METRICS = { prefix: 'tke_eni_ip_webhook_', rows: ROWS };
+
+function shown(name: string, help: string, read: (now: WebhookState) => number | boolean | undefined) {
+  return collected(name, help, [], ({ now }: Scraped) => now && read(now()));
 }
 
-function numberOf(is: boolean | undefined): number | undefined {
-  return is === undefined ? undefined : Number(is);
+/** The metrics of the webhook. */
+export type WebhookMetrics = OpenMetrics<typeof ROWS> & {
+  /** Sets the source of the state metrics. */
+  show(state: () => WebhookState): void;
+};
+
+/** Opens the metrics of the webhook. */
+export function createWebhookMetrics(about: AboutProcess): WebhookMetrics {
+  const scraped: Scraped = { ...about };
+  const show: WebhookMetrics['show'] = (state) => {
+    scraped.now = state;
+  };
+  return { ...openMetrics(WEBHOOK_METRICS, scraped), show };
 }

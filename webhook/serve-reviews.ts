@@ -7,8 +7,8 @@ import { createHttpsServer, type HttpServer } from '../runtime/http-server.ts';
 import type { Logger } from '../runtime/log.ts';
 import { readBody } from '../runtime/read-body.ts';
 import type { TlsPair } from '../runtime/tls-follower.ts';
-import type { ReviewReply } from './answer-review.ts';
-import type { RequestOutcome, WebhookMetrics } from './metrics.ts';
+import type { ReviewOutcome, ReviewReply } from './answer-review.ts';
+import type { WebhookMetrics } from './metrics.ts';
 
 /**
  * The path to which reviews are posted: that of Tencent's product, so that its MutatingWebhookConfiguration works
@@ -19,6 +19,17 @@ export const REVIEW_PATH = '/add-pod-eni-ip-limit';
 /** The path to which reviews of Pods behind load balancers are posted. */
 export const GATE_PATH = '/add-pod-load-balancer-gate';
 
+/** The outcome of a request: that of its review, or why there was no review. */
+type RequestOutcome =
+  | ReviewOutcome
+  | 'no-review'
+  | 'too-large'
+  | 'busy'
+  | 'cut-off'
+  | 'wrong-request'
+  | 'forbidden'
+  | 'failed';
+
 /** Answers the parsed body of a request. */
 type AnswerSent = (sent: unknown) => ReviewReply;
 
@@ -26,7 +37,7 @@ type AnswerSent = (sent: unknown) => ReviewReply;
 type ReviewServerDeps = {
   /** Who answers, by path. */
   readonly answers: ReadonlyMap<string, AnswerSent>;
-  readonly metrics: Pick<WebhookMetrics, 'onRequest' | 'onWarnings'>;
+  readonly metrics: Pick<WebhookMetrics, 'requests' | 'requestSeconds' | 'warnings'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Logger;
   /** Which clients are answered, of those that the TLS handshake accepts. */
@@ -60,7 +71,8 @@ async function handleRequest(
     if (!response.headersSent) refuse(response, 500, 'this is a fault of tke-eni-ip-webhook; its log says more');
     return 'failed';
   });
-  deps.metrics.onRequest(outcome, deps.clock.monotonicMs() - startedMs);
+  deps.metrics.requests.inc({ outcome });
+  deps.metrics.requestSeconds.observeMs(deps.clock.monotonicMs() - startedMs);
 }
 
 async function answerRequest(
@@ -104,7 +116,7 @@ async function answerRequest(
     return 'no-review';
   }
   if (reply.warnings.length > 0) log.info('warned', { podKey: reply.subject, warnings: reply.warnings });
-  metrics.onWarnings(reply.warnings.length);
+  metrics.warnings.inc(reply.warnings.length);
   const text = JSON.stringify(reply.body);
   response.writeHead(200, { 'content-type': 'application/json' }).end(text);
   return reply.outcome;

@@ -86,7 +86,7 @@ function blockFull({ state, events, metrics, settings }: UseCaseDeps, cidr: stri
   if (waiting > 0)
     return new CniFailureError(CNI_CODE.tryAgainLater, text, describeRegistered(waiting, settings.registeredWaitMs));
   const next = "lower the kubelet's maxPods, or register the node again with a larger block";
-  metrics.blockFull();
+  metrics.podCidrFull.inc();
   if (!state.isBlockFull) events.report('Warning', 'PodCIDRFull', `${text}: ${next}`);
   state.isBlockFull = true;
   return new CniFailureError(CNI_CODE.tryAgainLater, text, next);

@@ -6,7 +6,6 @@ import { CNI_CODE } from '../api/cni-code.ts';
 import { type CniFailure, CniFailureError } from '../api/cni-failure.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
 import { ON_LINK_ENI_ID } from '../journal/supply.ts';
-import type { AddPhase } from '../observability/metrics.ts';
 import type { UseCaseDeps, WiredLink } from '../state/ports.ts';
 import { type Allocation, allocate } from './allocate.ts';
 import { allocateBridge, type BridgeAllocation } from './allocate-bridge.ts';
@@ -35,7 +34,7 @@ export async function attach(deps: UseCaseDeps, request: AttachCommand, signal: 
   const command = { ...request, deadlineAtBootMs: onBootClock(deps, request.deadlineAtMs) };
   const outcome = await attachOrFail(deps, command, signal, startedMs);
   const code = outcome.kind === 'failed' ? outcome.failure.code : 0;
-  deps.metrics.request('add', code, deps.clock.monotonicMs() - startedMs);
+  deps.metrics.requests.observeMs({ verb: 'add', code }, deps.clock.monotonicMs() - startedMs);
   return outcome;
 }
 
@@ -363,6 +362,12 @@ function throwIfCancelled(deps: UseCaseDeps, { deadlineAtBootMs }: TimedAttachCo
   );
 }
 
+/**
+ * Phases of an ADD: waiting for the attachment's lock, getting an address, recording the lease, wiring, verifying the
+ * result.
+ */
+type AddPhase = 'queue' | 'allocate' | 'record' | 'netlink' | 'verify';
+
 /** Measures an ADD phase by phase; `queue` began when the request was received. */
 class PhaseTimer {
   readonly #deps: UseCaseDeps;
@@ -377,7 +382,7 @@ class PhaseTimer {
 
   end(phase: AddPhase): void {
     const nowMs = this.#deps.clock.monotonicMs();
-    this.#deps.metrics.addPhase(phase, nowMs - this.#sinceMs);
+    this.#deps.metrics.addPhases.observeMs({ phase }, nowMs - this.#sinceMs);
     this.#deps.operationLog.step(this.#key, phase);
     this.#sinceMs = nowMs;
   }

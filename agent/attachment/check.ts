@@ -18,7 +18,7 @@ export async function check(
   const outcome = await deps.mutex.run(leaseKey(target.containerId, target.ifName), () => checkLocked(deps, target));
   const code =
     outcome.kind === 'failed' ? outcome.failure.code : outcome.differences.length > 0 ? CNI_CODE.checkFailed : 0;
-  deps.metrics.request('check', code, deps.clock.monotonicMs() - startedMs);
+  deps.metrics.requests.observeMs({ verb: 'check', code }, deps.clock.monotonicMs() - startedMs);
   return outcome;
 }
 

@@ -29,7 +29,10 @@ export async function collectInvalid(
   const livingKeys = new Set(living);
   const deadKeys = invalid.map(keyOf).filter((key) => !livingKeys.has(key));
   const outcome = await releaseAll(deps, deadKeys, startedAtMs);
-  deps.metrics.request('gc', outcome.failed > 0 ? 1 : 0, deps.clock.monotonicMs() - startedMs);
+  deps.metrics.requests.observeMs(
+    { verb: 'gc', code: outcome.failed > 0 ? 1 : 0 },
+    deps.clock.monotonicMs() - startedMs,
+  );
   return outcome;
 }
 
@@ -47,14 +50,14 @@ export async function collectOrphans(
   try {
     const listedAtMs = deps.clock.bootMs();
     const sandboxes = await view.list(signal);
-    deps.metrics.criReachable(true);
+    deps.metrics.criReachable.set(1);
     const leases = [...deps.state.leases.values()].filter(({ state }) => state !== 'releasing');
     const { orphans, unlisted } = decideCollect(leases, sandboxes, listedAtMs, (lease) => isAlive(deps, lease));
     reportUnlisted(deps, unlisted, sandboxes.length);
     const { released } = await releaseAll(deps, withoutVetoed(deps, orphans, pods), listedAtMs);
     return released;
   } catch (error) {
-    deps.metrics.criReachable(false);
+    deps.metrics.criReachable.set(0);
     deps.log.warn('container runtime not reachable, nothing is collected', { error });
     return 0;
   }
@@ -107,6 +110,6 @@ async function releaseAll(
   );
   const failed = failures.filter((failure) => failure !== undefined).length;
   const released = keys.length - failed;
-  if (released > 0) deps.metrics.collected(released);
+  if (released > 0) deps.metrics.collected.inc(released);
   return { released, failed };
 }

@@ -20,7 +20,7 @@ export async function detach(
   const startedMs = deps.clock.monotonicMs();
   deps.state.inflightAdds.cancel(key, sentMs, 'a DEL came for it');
   const failure = await detachKey(deps, key, ({ createdAtMs }) => createdAtMs <= sentMs);
-  deps.metrics.request('del', failure?.code ?? 0, deps.clock.monotonicMs() - startedMs);
+  deps.metrics.requests.observeMs({ verb: 'del', code: failure?.code ?? 0 }, deps.clock.monotonicMs() - startedMs);
   return failure;
 }
 

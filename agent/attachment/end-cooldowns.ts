@@ -34,9 +34,9 @@ export function endCooldowns(deps: UseCaseDeps): void {
 /** Reports the addresses that serve again although a load balancer may still have them. */
 function endWaits({ state, metrics, events, log, settings }: UseCaseDeps, nowMs: number): void {
   const ended = state.endRegistered(nowMs);
-  metrics.registeredWaiting(state.waitingCount());
+  metrics.registeredWaiting.set(state.waitingCount());
   if (ended.length === 0) return;
-  metrics.registeredOverdue(ended.length);
+  metrics.registeredOverdue.inc(ended.length);
   const hours = settings.registeredWaitMs / HOUR_MS;
   const text = `${joinLimited(ended)} had no Pod for ${hours} h and are still published as targets of load balancers: other Pods may get them now, and requests that are meant for their former Pods`;
   log.error('registered addresses are used again', { ips: ended });

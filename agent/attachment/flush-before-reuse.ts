@@ -23,7 +23,7 @@ export async function flushBeforeReuse(
 ): Promise<void> {
   if (ips.length === 0) return;
   if (isUnderPressure === true) {
-    metrics.forcedReuse();
+    metrics.forcedReuse.inc();
     log.warn(`${warning} before its cooldown ended`, about);
   }
   try {

@@ -19,7 +19,7 @@ export async function teardown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
   } catch (error) {
     // A full disk must not keep a Pod from ending. Without this record a crash right here leaves an active lease
     // without links, which the runtime's next DEL or garbage collection ends.
-    metrics.journalError();
+    metrics.journalErrors.inc();
     log.warn('the intent to release was not written to the journal, continuing', { key, error });
   }
   deps.operationLog.step(key, 'record');
@@ -42,7 +42,7 @@ export async function teardown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
   try {
     journal.eraseLease(key, cooldowns);
   } catch (error) {
-    metrics.journalError();
+    metrics.journalErrors.inc();
     state.retain(releasing);
     log.error('the end of a lease was not written to the journal, its address stays leased until it is', {
       key,

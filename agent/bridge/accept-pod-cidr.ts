@@ -12,7 +12,7 @@ import { holdAddresses } from './hold-addresses.ts';
 export type PodCidrDeps = {
   readonly state: NodeState;
   readonly journal: Pick<Journal, 'putPodCidrs'>;
-  readonly metrics: Pick<Metrics, 'journalError'>;
+  readonly metrics: Pick<Metrics, 'journalErrors'>;
   readonly events: NodeEvents;
   readonly log: Logger;
   /** Called when the kernel may have to follow. */
@@ -44,7 +44,7 @@ export function acceptPodCidrs(deps: PodCidrDeps, cidrs: readonly string[]): voi
   try {
     journal.putPodCidrs(next);
   } catch (error) {
-    metrics.journalError();
+    metrics.journalErrors.inc();
     log.error('the podCIDR was not written to the journal, continuing', { error });
   }
   deps.changed('podCIDR');

@@ -5,7 +5,7 @@ import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NodeEvents } from '../events/node-events.ts';
-import type { DevicePluginMetrics } from '../observability/device-plugin-metrics.ts';
+import type { Metrics } from '../observability/metrics.ts';
 import { countDevices, type Device, type DeviceCount, type DeviceSupply, decideDevices } from './decide-devices.ts';
 import { listAllocated } from './kubelet-client.ts';
 import { maintainRegistration } from './maintain-registration.ts';
@@ -40,7 +40,7 @@ export type DevicePluginDeps = {
   readonly log: Logger;
   /** Returns a number from 0 to below 1. */
   readonly random: () => number;
-  readonly metrics: DevicePluginMetrics;
+  readonly metrics: Pick<Metrics, 'deviceRegistrations' | 'devices'>;
   readonly events: NodeEvents;
 };
 
@@ -129,7 +129,7 @@ async function serveResource(
           directory: join(deps.kubeletDir, DEVICE_PLUGINS),
           registration: { resource: resource.name, socketName: resource.socketName },
           attempted: (outcome) => {
-            deps.metrics.deviceRegistration(outcome);
+            deps.metrics.deviceRegistrations.inc({ outcome });
             if (outcome !== 'registered') return;
             reporter.invalidateAllocated();
             registered.notify();
@@ -203,7 +203,8 @@ function openDeviceReporter(
       if (!isChanged) return;
       endpoint.sendDevices(devices);
       const healthy = healthyOf(devices);
-      metrics.devices(name, healthy, devices.length - healthy);
+      metrics.devices.set({ resource: name, health: 'healthy' }, healthy);
+      metrics.devices.set({ resource: name, health: 'unhealthy' }, devices.length - healthy);
       log.info('devices', { resource: name, total: devices.length, healthy });
       const isFewer = devices.length < before.total || healthy < before.healthy;
       if (!isFewer || node === undefined || isWithdrawn) return;

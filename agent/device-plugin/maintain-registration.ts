@@ -6,9 +6,14 @@ import { messageOf } from '../../runtime/error-text.ts';
 import { fileIdentity } from '../../runtime/file-identity.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { watchFolder } from '../../runtime/watch-folder.ts';
-import type { RegistrationOutcome } from '../observability/device-plugin-metrics.ts';
 import { KubeletError, type Registration, register } from './kubelet-client.ts';
 import type { PluginEndpoint } from './plugin-endpoint.ts';
+
+/**
+ * The result of a registration with kubelet. `silent`: kubelet accepted it and never asked for the devices; `unserved`:
+ * our own socket cannot be created.
+ */
+type RegistrationOutcome = 'registered' | 'refused' | 'unreachable' | 'silent' | 'unserved';
 
 /** Dependencies of staying registered. */
 type RegistrationDeps = {

@@ -76,7 +76,7 @@ export async function followServiceCidrs(deps: ServiceCidrsDeps, signal: AbortSi
       failures = isUnknown || found.kind === 'failed' ? failures + 1 : 0;
       nextMs = clock.monotonicMs() + waitMs(failures, isDirect ? POLL_MS : SLOW_POLL_MS, deps.random);
     }
-    deps.metrics.serviceCidrsUnknown(isDirect && knownCidrs(deps).length === 0);
+    deps.metrics.serviceCidrsUnknown.set(isDirect && knownCidrs(deps).length === 0 ? 1 : 0);
     await changed;
   }
 }

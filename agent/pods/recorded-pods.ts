@@ -3,6 +3,7 @@ import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Journal, RecordedPod } from '../journal/journal-content.ts';
+import type { Metrics } from '../observability/metrics.ts';
 import type { PodIdentity } from '../pool/lease-static.ts';
 import type { LookupFailure } from './fetch-pod.ts';
 import type { PodRecord } from './pod-record.ts';
@@ -24,7 +25,7 @@ type RecordedPodsDeps = {
   readonly view: Pick<PodView, 'pods' | 'isFresh' | 'subscribe'>;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly journalError: () => void;
+  readonly metrics: Pick<Metrics, 'journalErrors'>;
 };
 
 /** Pause after a change: changes come in bursts, and each write has all Pods. */
@@ -35,7 +36,7 @@ const RETRY_MS = 10_000;
 const MAX_PODS = 1_024;
 
 /** Records the Pods of the node whenever they change, until `close`. Nothing waits for it. */
-export function openRecordedPods({ journal, view, clock, log, journalError }: RecordedPodsDeps): RecordedPods {
+export function openRecordedPods({ journal, view, clock, log, metrics }: RecordedPodsDeps): RecordedPods {
   let recorded = journal.load().pods ?? [];
   const closing = new AbortController();
   const changed = new ChangeSignal(clock);
@@ -49,7 +50,7 @@ export function openRecordedPods({ journal, view, clock, log, journalError }: Re
       journal.putPods(pods);
       recorded = pods;
     } catch (error) {
-      journalError();
+      metrics.journalErrors.inc();
       log.error('the Pods of the node were not written', { error });
     }
   };

@@ -99,7 +99,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   if (node === undefined) return NOTHING_DONE;
   const startedMs = deps.clock.monotonicMs();
   // The whole text, such as 'rule del by port 4711', is for the log; as first words there are only few.
-  deps.metrics.pass(cause.split(/[ ,]/, 1)[0] ?? cause);
+  deps.metrics.passes.inc({ trigger: cause.split(/[ ,]/, 1)[0] ?? cause });
   const nft = await kernel.readNft(planned(deps, node, kernel.links()));
   // No await from here to the first operation: no ADD or DEL comes between planning, observing and applying.
   const links = kernel.links();
@@ -127,7 +127,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   reportConflicts(deps, conflicts);
   updateReadiness(deps, conflicts, failed, node.primary.ifname);
   count(deps, operations, done);
-  deps.metrics.fastPathLinks(countFastLinks(observed, done));
+  deps.metrics.fastPathLinks.set(countFastLinks(observed, done));
   deps.planned?.({ ...node, ruleMode: state.ruleMode, assignedIps: assignedIps(state) }, state.plannedEnis);
   const durationMs = deps.clock.monotonicMs() - startedMs;
   deps.operationLog.repaired({ cause, durationMs, done, failed, leases: state.leases.values() });
@@ -202,7 +202,7 @@ function followNames({ state, journal, log, metrics }: ReconcileDeps, links: rea
     try {
       journal.putLease(lease);
     } catch (error) {
-      metrics.journalError();
+      metrics.journalErrors.inc();
       log.warn('the name of a link was not written to the journal', { key, error });
     }
   }
@@ -241,7 +241,7 @@ function mayApply(deps: ReconcileDeps, operation: Operation, object: string, cau
   const { verdict, isAlarm } = deps.fights.evaluate(object, operation, changedAtMs, nowMs);
   if (isAlarm) {
     const request = renderOperation(operation);
-    deps.metrics.fightStarted(operation.kind);
+    deps.metrics.fightsStarted.inc({ kind: operation.kind });
     const summary = summarizeOperation(operation);
     deps.fightStarted?.(summary);
     deps.operationLog.report('fight', () => ({ text: `another program keeps undoing: ${summary}`, isFailure: true }));
@@ -268,7 +268,7 @@ function reportConflicts(deps: ReconcileDeps, conflicts: readonly Conflict[]): v
   }
   state.reportedConflicts = texts;
   state.conflicts = conflicts.filter(isBlocking).map(({ message }) => message);
-  deps.metrics.conflicts(texts.length);
+  deps.metrics.conflicts.set(texts.length);
 }
 
 /**
@@ -302,7 +302,7 @@ function updateReadiness(
     }
   }
   const counts = countEnis(state);
-  if (counts !== undefined) deps.metrics.enis(counts.ready, counts.missing);
+  for (const [state, count] of Object.entries(counts ?? {})) deps.metrics.enis.set({ state }, count);
   state.changed.notify();
 }
 
@@ -367,7 +367,7 @@ function touches(operation: Operation, table: number, ifindex: number): boolean 
 }
 
 function count(deps: ReconcileDeps, found: readonly Operation[], done: readonly Operation[]): void {
-  for (const [kind, group] of Map.groupBy(found, ({ kind }) => kind)) deps.metrics.drift(kind, group.length);
-  for (const [kind, group] of Map.groupBy(done, ({ kind }) => kind)) deps.metrics.repaired(kind, group.length);
-  deps.metrics.fights(deps.fights.contested(deps.clock.monotonicMs()).length);
+  for (const [kind, group] of Map.groupBy(found, ({ kind }) => kind)) deps.metrics.drift.inc({ kind }, group.length);
+  for (const [kind, group] of Map.groupBy(done, ({ kind }) => kind)) deps.metrics.repairs.inc({ kind }, group.length);
+  deps.metrics.fights.set(deps.fights.contested(deps.clock.monotonicMs()).length);
 }

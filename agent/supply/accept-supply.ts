@@ -42,12 +42,12 @@ export function acceptSupply(deps: AcceptSupplyDeps, event: SupplyEvent): 'accep
   deps.state.demandChanged.notify();
   if (event.kind === 'invalid') {
     // Its source has logged the fault.
-    deps.metrics.supplyError();
+    deps.metrics.supplyErrors.inc();
     deps.operationLog.report('supply', () => ({ text: 'it cannot be read, see the log', isFailure: true }));
     return 'accepted';
   }
   if (!isForNode(event.supply, deps.nodeName)) {
-    deps.metrics.supplyError();
+    deps.metrics.supplyErrors.inc();
     deps.log.error('supply is for another node, refused', { for: event.supply.nodeName, nodeName: deps.nodeName });
     const text = `for ${event.supply.nodeName}, not for ${deps.nodeName}: refused`;
     deps.operationLog.report('supply', () => ({ text, isFailure: true }));
@@ -130,7 +130,7 @@ function reportRefusals(
     if (ip === undefined) state.eniProblems.set(eniId, { eniId, kind: 'refused', text });
     const message = `${eniId}: ${text}`;
     if (known.has(message)) continue;
-    metrics.supplyError();
+    metrics.supplyErrors.inc();
     log.error('part of the supply is refused', { eniId, ip, why: text });
     operationLog.report('supply', () => ({ text: message, isFailure: true }));
   }
@@ -147,7 +147,7 @@ function reportDistrust(
   const text = `supply epoch ${epoch} is below ${inForce}, which was in force: tke-eni-ipamd has to describe the cloud again`;
   if (state.distrusted === text) return;
   state.distrusted = text;
-  metrics.supplyError();
+  metrics.supplyErrors.inc();
   log.error('supply is older than the one in force, refused', { epoch, inForce });
   operationLog.report('supply', () => ({ text, isFailure: true }));
   events?.report('Warning', 'SupplyDistrusted', text);
@@ -188,7 +188,7 @@ function withdrawForeignOffers(
   try {
     journal.putOffers(foreign);
   } catch (error) {
-    metrics.journalError();
+    metrics.journalErrors.inc();
     log.error('offers were not written to the journal, they are read from the object again', { error });
   }
 }
@@ -226,7 +226,7 @@ function recordSupply({ journal, metrics, log }: AcceptSupplyDeps, supply: Suppl
   try {
     journal.putSupply(supply);
   } catch (error) {
-    metrics.journalError();
+    metrics.journalErrors.inc();
     log.error('the supply was not written to the journal, continuing', { error });
   }
 }

@@ -5,6 +5,7 @@ import { decideDirectPublication } from '../direct/decide-direct-publication.ts'
 import type { DirectEniPool } from '../direct/direct-eni-pool.ts';
 import { type Journal, type Offer, splitWholeEnis } from '../journal/journal-content.ts';
 import type { DirectWarmTargets, WarmTargets } from '../journal/supply.ts';
+import type { Metrics } from '../observability/metrics.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import type { IpPool } from '../pool/ip-pool.ts';
 import { decidePublication, isInForce } from './decide-publication.ts';
@@ -37,7 +38,9 @@ type PublisherDeps = {
   readonly withdrawn: (ips: readonly string[]) => void;
   /** Called when addresses returned to use. */
   readonly restored: () => void;
-  readonly observe: PublisherObserver;
+  /** Called with each result, for people. */
+  readonly published: (outcome: PublishOutcome) => void;
+  readonly metrics: Pick<Metrics, 'publications' | 'offers' | 'journalErrors'>;
 };
 
 /** Dependencies of publishing whole ENIs. */
@@ -49,12 +52,7 @@ export type DirectPublishing = {
   readonly waiting: () => number;
 };
 
-/** Receives the results of publishing, for metrics. */
-type PublisherObserver = {
-  published(outcome: 'changed' | 'unchanged' | 'failed'): void;
-  offers(count: number): void;
-  journalError(): void;
-};
+type PublishOutcome = 'changed' | 'unchanged' | 'failed';
 
 /** A full disk is not tried again for each Pod that comes or goes. */
 const JOURNAL_RETRY_MS = 30_000;
@@ -62,7 +60,7 @@ const JOURNAL_RETRY_MS = 30_000;
 /** Publishes demand and offers whenever they may have changed, until aborted. Never rejects. */
 export async function publishDemand(deps: PublisherDeps, signal: AbortSignal): Promise<void> {
   const publisher = new Publisher(deps);
-  const failed = (): void => deps.observe.published('failed');
+  const failed = (): void => publisher.count('failed');
   await publishWhenChanged({ ...deps, publisher, failed }, signal);
 }
 
@@ -78,6 +76,12 @@ class Publisher {
     this.#lastReleaseMs = deps.clock.bootMs();
   }
 
+  /** Counts a result, and reports it. */
+  count(outcome: PublishOutcome): void {
+    this.#deps.metrics.publications.inc({ outcome });
+    this.#deps.published(outcome);
+  }
+
   /** Time until the next pass if nothing changes, milliseconds. */
   nextPassMs(): number {
     if (this.#nextReleaseMs === undefined) return POLL_MS;
@@ -90,7 +94,7 @@ class Publisher {
    * @throws KubeError, JournalError
    */
   async publish(signal: AbortSignal): Promise<void> {
-    const { nec, journal, pool, observe } = this.#deps;
+    const { nec, journal, pool, metrics } = this.#deps;
     let decision: Publication | undefined;
     // Without an object nothing can be released; its creation is notified.
     this.#nextReleaseMs = undefined;
@@ -98,8 +102,8 @@ class Publisher {
       decision = this.#prepare(observed);
       return decision.isDue ? decision.spec : undefined;
     }, signal);
-    if (outcome !== 'nothing') observe.published(outcome);
-    observe.offers(journal.load().offers?.length ?? 0);
+    if (outcome !== 'nothing') this.count(outcome);
+    metrics.offers.set(journal.load().offers?.length ?? 0);
     if (outcome !== 'changed' || decision === undefined || decision.toRestore.length === 0) return;
     this.#logWrite(decision.spec, decision.toRestore);
     const ips = decision.toRestore.map(({ ip }) => ip);
@@ -111,7 +115,7 @@ class Publisher {
   }
 
   #prepare(observed: ObservedNec): Publication {
-    const { journal, pool, log, observe, clock } = this.#deps;
+    const { journal, pool, log, metrics, clock } = this.#deps;
     const nowMs = clock.bootMs();
     const decision = this.#decide(observed, nowMs >= this.#mayOfferFromMs);
     this.#nextReleaseMs = decision.nextReleaseMs;
@@ -120,7 +124,7 @@ class Publisher {
       journal.putOffers(decision.toOffer);
     } catch (error) {
       // Demand is published all the same: Pods start on a full disk too.
-      observe.journalError();
+      metrics.journalErrors.inc();
       log.error('offers were not written to the journal, nothing is released', { error });
       this.#mayOfferFromMs = nowMs + JOURNAL_RETRY_MS;
       const without = this.#decide(observed, false);

@@ -19,7 +19,7 @@ import { RequestError, type RequestErrorCode } from './request-error.ts';
 export type VerbHandler = (body: unknown, signal: AbortSignal, isForwarded: boolean) => unknown | Promise<unknown>;
 
 /** The outcome of a request; `gone`: the client disconnected before the answer. */
-export type RequestOutcome = 'ok' | 'internal' | 'gone' | RequestErrorCode;
+type RequestOutcome = 'ok' | 'internal' | 'gone' | RequestErrorCode;
 
 /** The verbs of the server, its limits and its dependencies. */
 export type ExtenderServerOptions = {

@@ -122,7 +122,7 @@ function follow(
       hasDirect: () => seen.hasDirect,
       hasPodCidr: () => hasPodCidr,
       events: { report: (_type, reason, message) => seen.events.push(`${reason}: ${message}`) },
-      metrics: { serviceCidrsUnknown: (isUnknown) => seen.unknown.push(isUnknown) },
+      metrics: { serviceCidrsUnknown: { set: (value) => seen.unknown.push(value === 1) } },
       changed: () => {
         seen.changes += 1;
       },

@@ -116,11 +116,11 @@ test('poolReply: says who has an address that the supply no longer lists', async
 
 test('findCalls, findTotal: read totals, failures and buckets from the registry', async (t) => {
   const metrics = createMetrics({ processMetrics: false });
-  for (const ms of [0.4, 0.5, 1.5, 60_000]) metrics.request('add', 0, ms);
-  metrics.request('add', 101, 30_000);
-  metrics.request('del', 0, 2);
-  metrics.drift('add-rule', 3);
-  metrics.drift('replace-route', 4);
+  for (const ms of [0.4, 0.5, 1.5, 60_000]) metrics.requests.observeMs({ verb: 'add', code: 0 }, ms);
+  metrics.requests.observeMs({ verb: 'add', code: 101 }, 30_000);
+  metrics.requests.observeMs({ verb: 'del', code: 0 }, 2);
+  metrics.drift.inc({ kind: 'add-rule' }, 3);
+  metrics.drift.inc({ kind: 'replace-route' }, 4);
   const counted = await metrics.registry.getMetricsAsJSON();
   t.is(sumMetric(counted, 'tke_eni_drift_total'), 7);
   t.is(sumMetric(counted, 'tke_eni_no_such'), 0);

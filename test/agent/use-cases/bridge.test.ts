@@ -74,7 +74,7 @@ test('attach: a routed Pod is answered as a Pod of a shared ENI', async (t) => {
 test('attach: of a full block the address that cooled longest is taken, and then none', async (t) => {
   const { deps, clock, flushed, events } = openNode(t);
   let failures = 0;
-  deps.metrics.blockFull = () => {
+  deps.metrics.podCidrFull.inc = () => {
     failures += 1;
   };
   for (const number of [1, 2, 3, 4, 5]) leaseOf(await attach(deps, addOf(number), PATIENT));
