@@ -1,37 +1,25 @@
-import type { CallContext, Cloud, CloudTask } from '../../cloud/cloud.ts';
+import type { CallContext, Cloud, CloudTask, Eni } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import type { Orphan } from './find-orphans.ts';
-
-/**
- * What became of an orphan. `later`: a call was accepted and its task still runs or failed, or the orphan may be in
- * use.
- */
-export type OrphanOutcome =
-  | { readonly kind: 'deleted' }
-  | { readonly kind: 'later'; readonly why: string }
-  | { readonly kind: 'refused'; readonly code: string; readonly message: string };
+import type { OrphanOutcome } from '../../cloud/orphan-sweep.ts';
 
 /**
  * Detaches an orphan from the foreign instance that it is on, if that instance does not run, and deletes it. Needs no
  * intent: the ENI is named by id, a second deletion finds nothing, and every request may be repeated (ADR 0017).
+ * @throws CloudError
  */
 export async function collectOrphan(
   cloud: Pick<Cloud, 'enis' | 'tasks' | 'instances'>,
-  orphan: Orphan,
+  { eniId, attachment }: Eni,
   context: CallContext,
 ): Promise<OrphanOutcome> {
-  try {
-    const inUse = await whyInUse(cloud, orphan, context);
-    if (inUse !== undefined) return { kind: 'later', why: inUse };
-    const detached = await detach(cloud, orphan, context);
-    if (detached !== undefined) return detached;
-    return await settle(cloud, await cloud.enis.delete(orphan.eniId, context), context);
-  } catch (error) {
-    context.signal.throwIfAborted();
-    if (!isCloudError(error)) throw error;
-    if (error.retry === 'gone') return { kind: 'deleted' };
-    return { kind: 'refused', code: error.code, message: error.message };
+  if (attachment !== undefined) {
+    const { instanceId } = attachment;
+    const why = await whyInUse(cloud, instanceId, context);
+    if (why !== undefined) return { kind: 'later', why };
+    const detached = await detach(cloud, eniId, instanceId, context);
+    if (detached.kind !== 'removed') return detached;
   }
+  return await settle(cloud, await cloud.enis.delete(eniId, context), context);
 }
 
 /** States of an instance on which nothing is in use. */
@@ -44,40 +32,33 @@ const AT_REST: readonly string[] = ['STOPPED', 'SHUTDOWN', 'TERMINATING', 'LAUNC
  */
 async function whyInUse(
   cloud: Pick<Cloud, 'instances'>,
-  { instanceId }: Orphan,
+  instanceId: string,
   context: CallContext,
 ): Promise<string | undefined> {
-  if (instanceId === undefined) return undefined;
   const [instance] = await cloud.instances.describe([instanceId], context);
   if (instance !== undefined && AT_REST.includes(instance.state)) return undefined;
   const state = instance === undefined ? 'is not described' : `is ${instance.state}`;
   return `it is on ${instanceId}, which ${state} and is no node of this cluster; detach it by hand, or have its node join`;
 }
 
-/** Detaches the orphan; returns undefined when it can be deleted then. */
 async function detach(
   cloud: Pick<Cloud, 'enis' | 'tasks'>,
-  { eniId, instanceId }: Orphan,
+  eniId: string,
+  instanceId: string,
   context: CallContext,
-): Promise<OrphanOutcome | undefined> {
-  if (instanceId === undefined) return undefined;
+): Promise<OrphanOutcome> {
   try {
-    const outcome = await settle(cloud, await cloud.enis.detach(eniId, instanceId, context), context);
-    return outcome.kind === 'deleted' ? undefined : outcome;
+    return await settle(cloud, await cloud.enis.detach(eniId, instanceId, context), context);
   } catch (error) {
     // The ENI or its attachment was removed in between; the deletion shows which.
-    if (isCloudError(error, 'gone')) return undefined;
+    if (isCloudError(error, 'gone')) return { kind: 'removed' };
     throw error;
   }
 }
 
-async function settle(
-  cloud: Pick<Cloud, 'tasks'>,
-  task: CloudTask,
-  context: CallContext,
-): Promise<Exclude<OrphanOutcome, { readonly kind: 'refused' }>> {
+async function settle(cloud: Pick<Cloud, 'tasks'>, task: CloudTask, context: CallContext): Promise<OrphanOutcome> {
   const outcome = await cloud.tasks.settle(task, context);
-  if (outcome.kind === 'done') return { kind: 'deleted' };
+  if (outcome.kind === 'done') return { kind: 'removed' };
   const why = outcome.kind === 'failed' ? outcome.reason : outcome.kind;
   return { kind: 'later', why: `${task.action}, task ${task.taskId}: ${why}` };
 }

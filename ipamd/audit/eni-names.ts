@@ -1,3 +1,5 @@
+import type { Eni } from '../../cloud/cloud.ts';
+import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import { isRecord } from '../../runtime/decode.ts';
 
 /** Ids and names in the cluster's objects: an ENI that matches any of them is no orphan. */
@@ -54,4 +56,11 @@ export function collectEniNames(objects: Iterable<NamingObject>, instanceIds: It
     if (!isTrusted) names.unreadableNodes.add(name);
   }
   return names;
+}
+
+/** Tells whether any of the objects names an ENI, or has the instance that it is on, or may be an unreadable owner. */
+export function isNamed({ eniId, name, attachment, tags }: Eni, names: EniNames): boolean {
+  if (names.eniIds.has(eniId) || names.resourceNames.has(name)) return true;
+  if (attachment !== undefined && names.instanceIds.has(attachment.instanceId)) return true;
+  return names.unreadableNodes.has(tags[ENI_TAG.node] ?? '');
 }

@@ -23,9 +23,10 @@ export function claimTag(claimKey: string): string {
   return `${claimKey.slice(0, MAX_TAG_LENGTH - DIGEST_CHARACTERS - 1)}_${digest}`;
 }
 
-/** Tells whether a digest stands for the end of the claim in a tag: no claim has `_` in its name. */
-export function isShortened(tag: string): boolean {
-  return tag.includes('_');
+/** Returns the claim in a tag; undefined when it names none, or a digest stands for its end: no claim has `_` in its name. */
+export function claimRefIn(tag = ''): { readonly namespace: string; readonly name: string } | undefined {
+  const [, namespace, name] = /^([^/_]+)\/([^/_]+)$/.exec(tag) ?? [];
+  return namespace === undefined || name === undefined ? undefined : { namespace, name };
 }
 
 /**

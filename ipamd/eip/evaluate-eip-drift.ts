@@ -1,26 +1,22 @@
 import type { Eip } from '../../cloud/cloud.ts';
 import { EIP_TAG } from '../../crd/cloud-tags.ts';
 import type { EipClaimEntry } from './eip-claim-cache.ts';
-import { claimTag, isMadeHere } from './eip-identity.ts';
+import { claimTag } from './eip-identity.ts';
 import { RELEASING_STATES, TRANSITIONAL_STATES } from './eip-view.ts';
 
-/** Result of comparing all EIPs of the cluster with the claims. */
-type EipDrift = {
-  /** Claims whose EIP differs from their status. */
-  readonly differing: readonly string[];
-  /** EIPs that were allocated for this cluster and that no claim has. */
-  readonly orphans: readonly Eip[];
-};
-
-/**
- * Compares all EIPClaims with the EIPs that have this cluster's tags, and with those that claims name. An EIP is no
- * orphan as long as a claim names it, or the claim in its tag may still get it.
- */
-export function evaluateEipDrift(
-  clusterId: string,
+/** Returns the claims whose EIP differs from their status. */
+export function findDifferingClaims(
   claims: readonly EipClaimEntry[],
   eips: ReadonlyMap<string, Eip>,
-): EipDrift {
+): readonly string[] {
+  return claims.filter((entry) => differs(entry, eips)).map(({ key }) => key);
+}
+
+/**
+ * Returns what tells whether an EIP may be of a claim: a claim names it, or the claim in its tag may still get it. One that is
+ * changing may be of any.
+ */
+export function ownersOf(claims: readonly EipClaimEntry[]): (eip: Eip) => boolean {
   const named = new Set(claims.flatMap((entry) => entry.eipIds));
   // A claim without an EIP may have one whose id was lost; an unreadable claim may name any.
   const pending = new Set(
@@ -28,12 +24,7 @@ export function evaluateEipDrift(
       .filter(({ claim, eipIds }) => claim === undefined || eipIds.length === 0 || hasIntent(claim))
       .map(({ key }) => claimTag(key)),
   );
-  const isOrphan = (eip: Eip): boolean =>
-    isMadeHere(eip, clusterId) && !named.has(eip.eipId) && !pending.has(eip.tags[EIP_TAG.claim] ?? '');
-  return {
-    differing: claims.filter((entry) => differs(entry, eips)).map(({ key }) => key),
-    orphans: [...eips.values()].filter((eip) => !isChanging(eip) && isOrphan(eip)),
-  };
+  return (eip) => isChanging(eip) || named.has(eip.eipId) || pending.has(eip.tags[EIP_TAG.claim] ?? '');
 }
 
 function hasIntent(claim: NonNullable<EipClaimEntry['claim']>): boolean {

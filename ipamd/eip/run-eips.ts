@@ -2,13 +2,14 @@ import type { ControllerObserver } from '../../kube/controller.ts';
 import { runController } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { WorkQueue } from '../../kube/work-queue.ts';
+import { runSweep, type SweepDeps } from '../audit/run-sweep.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { PODS_BY_NODE, type PodFacts, type PodOwner, podKeyOf } from '../cache/pod-facts.ts';
 import { buildEipPod, requestsEip } from './build-eip-pod.ts';
-import { EipAudit, type EipAuditDeps } from './eip-audit.ts';
 import { EipClaimCache, type EipClaimEntry } from './eip-claim-cache.ts';
 import { EipController } from './eip-controller.ts';
 import type { EipDeps } from './eip-deps.ts';
+import { sweptEips } from './sweep-eips.ts';
 
 /** Dependencies of the EIP controller and its audit. */
 type RunEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'claimCache'> & {
@@ -19,10 +20,10 @@ type RunEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'claimCache'> & {
   readonly observer?: ControllerObserver;
   /** Returns the workload that a Pod's claim ends with; undefined for claims that outlive workloads. */
   readonly workloadOf?: (pod: PodFacts) => PodOwner | undefined;
-  /** Tells whether claims were lost a short time ago. Default: never. */
-  readonly isRebuilding?: () => boolean;
+  /** Tells whether claims were lost a short time ago. */
+  readonly isRebuilding: () => boolean;
   /** Settings for the search and the release of orphaned EIPs. */
-  readonly audit: EipAuditDeps['settings'];
+  readonly settings: SweepDeps['settings'];
 };
 
 /** EIPs are few dozens, and each mostly waits for the cloud. */
@@ -50,10 +51,11 @@ export async function runEips(deps: RunEipsDeps, signal: AbortSignal): Promise<v
     controller.requestComparison(key);
     queue.add(key);
   };
-  const audit = new EipAudit({ ...deps, claimCache, requestComparison, settings: deps.audit });
-  const auditing = audit.run(signal).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  const sweeping = runSweep(sweptEips({ ...deps, claimCache, requestComparison }), deps, signal).catch(
+    (error: unknown) => {
+      if (!signal.aborted) throw error;
+    },
+  );
   try {
     await runController(
       {
@@ -70,7 +72,7 @@ export async function runEips(deps: RunEipsDeps, signal: AbortSignal): Promise<v
   } finally {
     stop();
   }
-  await auditing;
+  await sweeping;
 }
 
 /** Enqueues Pods when something that their EIPs depend on has changed; all of them once at the start. */

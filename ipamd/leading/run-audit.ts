@@ -1,58 +1,46 @@
-import type { Eni, Tags } from '../../cloud/cloud.ts';
+import type { CallContext, Eni, Tags } from '../../cloud/cloud.ts';
 import { ENI_TAG } from '../../crd/cloud-tags.ts';
-import { Audit } from '../audit/audit.ts';
+import { runSweep } from '../audit/run-sweep.ts';
+import { sweptEnis } from '../audit/sweep-enis.ts';
 import type { ObservedEni } from '../decide/decision.ts';
-import { evaluateDrift } from '../decide/evaluate-drift.ts';
 import type { StaticEniIndex } from '../direct/static-eni-index.ts';
-import { VPC_ENIS } from '../direct/vpc-eni-reconciler.ts';
-import { NODE_ENI_CONFIGS } from '../node-lifecycle/node-eni-configs.ts';
 import { hasEniSubnets } from './has-eni-subnets.ts';
 import type { LeaderDeps, TermComponents } from './leader-deps.ts';
 import { BY_INSTANCE } from './open-informers.ts';
 
-/** Runs the audit of all nodes until aborted. Rejects only with a fault of ipamd. */
-export async function runAudit(deps: LeaderDeps, components: TermComponents, signal: AbortSignal): Promise<void> {
-  const { config, informers, events } = deps;
-  const { cloud, kube, clock, log, metrics } = deps.runtime;
-  const { memory, queues, instanceIds, staticEniIndex } = components;
-  const audit = new Audit(
-    {
-      cloud,
-      necs: informers.necs,
-      // A static ENI may be on no node, and in no NodeENIConfig.
-      others: () => [...informers.vpcEnis.values()].map(({ object }) => object),
-      instanceIds,
-      mayHaveEnis: () =>
-        !config.allocateNodeCidrs ||
-        hasEniSubnets(config, components.subnets) ||
-        informers.necs.size + informers.vpcEnis.size > 0,
-      isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),
-      readNec: (name, by) => kube.get(NODE_ENI_CONFIGS, { name }, by),
-      readOther: (name, by) => kube.get(VPC_ENIS, { name }, by),
-      isRebuilding: () => deps.definitions.isRebuilding,
-      loadSubnets: (enis, context) => deps.cloudObserver.loadSubnets(enis, context),
-      staticNodeOf: (eniId) => staticEniIndex.find(eniId)?.nodeName,
-      convertEni: (eni) => convertEni(deps, staticEniIndex, eni),
-      findDrift: evaluateDrift,
-      requestRepair: (name) => {
-        memory.requestDescribe(name, 'the audit found a difference');
-        queues.supply.add(name);
-      },
-      clock,
-      log,
-      events,
-      observe: metrics.audit,
+/** Compares all nodes and ENIs of the cluster until aborted. Rejects only with a fault of ipamd. */
+export async function runAudit(leading: LeaderDeps, components: TermComponents, signal: AbortSignal): Promise<void> {
+  const { config, informers, definitions, cloudObserver } = leading;
+  const { memory, queues, instanceIds, staticEniIndex, subnets } = components;
+  /** Nodes that the sweep found different from the cloud. */
+  let drifted = 0;
+  const deps = {
+    ...leading.runtime,
+    events: leading.events,
+    settings: config,
+    isRebuilding: () => definitions.isRebuilding,
+    necs: informers.necs,
+    // A static ENI may be on no node, and in no NodeENIConfig.
+    others: () => [...informers.vpcEnis.values()].map(({ object }) => object),
+    instanceIds,
+    isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),
+    loadSubnets: (enis: readonly Eni[], context: CallContext) => cloudObserver.loadSubnets(enis, context),
+    staticNodeOf: (eniId: string) => staticEniIndex.find(eniId)?.nodeName,
+    convertEni: (eni: Eni) => convertEni(leading, staticEniIndex, eni),
+    requestRepair: (name: string) => {
+      drifted += 1;
+      memory.requestDescribe(name, 'the audit found a difference');
+      queues.supply.add(name);
     },
-    {
-      clusterId: config.clusterId,
-      syncIntervalMs: config.syncIntervalMs,
-      orphanGraceMs: config.orphanGraceMs,
-      orphanLimit: config.orphanLimit,
-      isDryRun: config.orphanDryRun,
-      namespace: config.namespace,
+  };
+  await runSweep(sweptEnis(deps), deps, signal, {
+    isWanted: () =>
+      !config.allocateNodeCidrs || hasEniSubnets(config, subnets) || informers.necs.size + informers.vpcEnis.size > 0,
+    onSwept: (swept, tookMs) => {
+      deps.metrics.audit.onAudit(swept, drifted, tookMs);
+      drifted = 0;
     },
-  );
-  await audit.run(signal).catch((error: unknown) => {
+  }).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
 }

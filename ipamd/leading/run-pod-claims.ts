@@ -1,4 +1,5 @@
 import type { CloudError } from '../../cloud/cloud-error.ts';
+import { runSweep } from '../audit/run-sweep.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import type { ClaimFacts } from '../cache/record-facts.ts';
 import { VPC_ENIS_BY } from '../cache/vpc-eni-entry.ts';
@@ -6,7 +7,6 @@ import type { ClaimWait } from '../decide/decision.ts';
 import { isStaticNode } from '../node-lifecycle/decide-policy.ts';
 import { AddressConflicts, createLookUpHolder } from '../static/address-conflicts.ts';
 import { runClaimAudit } from '../static/audit-claims.ts';
-import { ReservationAudit } from '../static/audit-reservations.ts';
 import { ClaimViewBuilder } from '../static/build-claim-view.ts';
 import { ClaimRequests } from '../static/claim-requests.ts';
 import { ClaimWaits, MIN_WAIT_MS } from '../static/claim-waits.ts';
@@ -14,6 +14,7 @@ import { findSubnet } from '../static/find-subnet.ts';
 import { findWorkload } from '../static/find-workload.ts';
 import { ReservationRunner } from '../static/reservation-runner.ts';
 import { runClaims } from '../static/run-claims.ts';
+import { sweptReservations } from '../static/sweep-reservations.ts';
 import { reportUnservedRequests } from '../static/unserved-requests.ts';
 import { ZoneNames } from '../static/zone-names.ts';
 import type { ClaimRefusal } from '../supply/node-deps.ts';
@@ -107,13 +108,14 @@ export async function runPodClaims(
     events,
   };
   const audited = { ...audit, intervalMs: config.claimAuditIntervalMs, observe: metrics.claims };
-  const reserved = createReservationAudit(deps, subnets, records);
   const stops = [followVpcEnis(informers, enqueue), reportUnservedRequests({ ...informers, events })];
-  await Promise.all([runClaims(all, signal), runClaimAudit(audited, signal), reserved.run(signal)]).catch(
-    (error: unknown) => {
-      if (!signal.aborted) throw error;
-    },
-  );
+  await Promise.all([
+    runClaims(all, signal),
+    runClaimAudit(audited, signal),
+    runReservationSweep(deps, subnets, records, signal),
+  ]).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
   for (const stop of stops) stop();
   await Promise.all(following);
 }
@@ -125,27 +127,28 @@ function followVpcEnis({ vpcEnis }: LeaderDeps['informers'], enqueue: (key: stri
 }
 
 /** Without a super node, the flag or a reservation that a claim names, the right to describe reservations may be lacking. */
-function createReservationAudit(
-  { config, runtime, informers, definitions, events }: LeaderDeps,
+async function runReservationSweep(
+  { config: settings, runtime, informers: { pods, nodes }, definitions, events }: LeaderDeps,
   subnets: TermComponents['subnets'],
   { claims }: RecordInformers,
-): ReservationAudit {
-  const isServing = (node: NodeEntry): boolean => !node.isInstance && isStaticNode(node, config.enableStaticIp);
+  signal: AbortSignal,
+): Promise<never> {
+  const isServing = (node: NodeEntry): boolean => !node.isInstance && isStaticNode(node, settings.enableStaticIp);
   const isNamed = ({ staticObject }: ClaimFacts): boolean => staticObject?.decoded?.status?.reservation !== undefined;
-  return new ReservationAudit({
-    ...runtime,
+  const deps = { ...runtime, events, settings, isRebuilding: () => definitions.isRebuilding };
+  const kind = sweptReservations({
+    ...deps,
     claims,
-    pods: informers.pods,
+    pods,
     vpcIds: () => vpcIdsOf(subnets),
     subnetOf: (ip) => findSubnet(ip, subnets.all()),
-    mayHaveReservations: () =>
-      config.reserveKeptAddresses ||
-      [...informers.nodes.values()].some(isServing) ||
-      [...claims.values()].some(isNamed),
-    isRebuilding: () => definitions.isRebuilding,
-    events,
-    observe: runtime.metrics.claims,
-    settings: config,
+  });
+  return await runSweep(kind, deps, signal, {
+    isWanted: () =>
+      settings.reserveKeptAddresses || [...nodes.values()].some(isServing) || [...claims.values()].some(isNamed),
+    onSwept: (swept) => {
+      if (swept.kind === 'done') runtime.metrics.claims.onOrphanReservations(swept.orphans.length);
+    },
   });
 }
 

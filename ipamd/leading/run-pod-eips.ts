@@ -42,7 +42,7 @@ export async function runPodEips(
       isRebuilding: () => deps.definitions.isRebuilding,
       isOwnDeletion: (uid, by) => deps.definitions.isOwnDeletion(EIP_CLAIM_KIND, uid, by),
       claimExpiredMs: config.claimExpiredDurationMs,
-      audit: { ...config, isDryRun: config.orphanDryRun },
+      settings: config,
       observer: metrics.controller,
     },
     signal,

@@ -21,17 +21,17 @@ import { RateMeter } from '../../observability/rate-meter.ts';
 import { createRoutesObserver, type RoutesObserver } from '../../observability/route-metrics.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { ProcessUsage } from '../../runtime/process-usage.ts';
-import type { AuditObserver } from '../audit/audit.ts';
 import type { CiliumObserver } from '../cilium/cilium-reconciler.ts';
 import type { NodesObserver } from '../node-lifecycle/node-controller.ts';
 import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
-import type { ReservationAuditObserver } from '../static/audit-reservations.ts';
 import type { ClaimsObserver } from '../static/claim-reconciler.ts';
+import type { ReservationSweepObserver } from '../static/sweep-reservations.ts';
 import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import type { NodeObserver } from '../supply/node-deps.ts';
 import { type NecChange, ReadyTimer } from './ready-timer.ts';
 import {
+  type AuditObserver,
   createAuditObserver,
   createCiliumObserver,
   createClaimsObserver,
@@ -59,7 +59,7 @@ export type IpamdMetrics = {
   readonly podCidrs: PodCidrObserver;
   readonly cilium: CiliumObserver;
   readonly audit: AuditObserver;
-  readonly claims: ClaimsObserver & ClaimAuditObserver & ReservationAuditObserver;
+  readonly claims: ClaimsObserver & ClaimAuditObserver & ReservationSweepObserver;
   readonly records: { onWrite(kind: string, result: string): void };
   readonly onInstancesRefresh: (refresh: { readonly instances: number; readonly isFailed: boolean }) => void;
   readonly problems: ProblemRegistry;

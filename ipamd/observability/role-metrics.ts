@@ -1,15 +1,15 @@
+import type { OrphanOutcome, Swept } from '../../cloud/orphan-sweep.ts';
 import type { BlockCounts } from '../../crd/pod-cidr-record.ts';
 import { type MetricFactory, MS_PER_S } from '../../observability/metric-factory.ts';
 import type { ProblemRegistry } from '../../observability/problem-registry.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { AuditObserver } from '../audit/audit.ts';
 import type { CiliumNodeState, CiliumObserver } from '../cilium/cilium-reconciler.ts';
 import type { NodesObserver } from '../node-lifecycle/node-controller.ts';
 import type { PodCidrObserver } from '../pod-cidrs/pod-cidr-reports.ts';
 import type { ClaimAuditObserver } from '../static/audit-claims.ts';
-import type { ReservationAuditObserver } from '../static/audit-reservations.ts';
 import type { ClaimsObserver } from '../static/claim-reconciler.ts';
 import type { ClaimDifference } from '../static/compare-claims.ts';
+import type { ReservationSweepObserver } from '../static/sweep-reservations.ts';
 import { countNodesByZone } from '../subnets/count-nodes-by-zone.ts';
 import type { SubnetsObserver } from '../subnets/open-subnets.ts';
 import type { SubnetState } from '../subnets/subnet-cache.ts';
@@ -144,6 +144,16 @@ export function createRefreshObserver(
   return ({ isFailed }) => refreshes.inc({ outcome: isFailed ? 'failed' : 'done' });
 }
 
+/** Callback for each sweep of ENIs; `drifted`: nodes that differ from the cloud. */
+export type AuditObserver = { onAudit(swept: Swept<unknown>, drifted: number, tookMs: number): void };
+
+/** Values of the label of what was done about orphaned ENIs. */
+const COLLECTED: ReadonlyMap<OrphanOutcome['kind'], string> = new Map([
+  ['removed', 'deleted'],
+  ['later', 'later'],
+  ['failed', 'refused'],
+]);
+
 /** Counts audits and orphaned ENIs; the result of the last audit is shown while this replica leads. */
 export function createAuditObserver(factory: MetricFactory): AuditObserver & { clear(): void } {
   const audits = factory.counter('audits_total', 'Comparisons of all nodes with the cloud, by how they ended.', [
@@ -161,13 +171,16 @@ export function createAuditObserver(factory: MetricFactory): AuditObserver & { c
   const drifted = factory.gauge('drifted_nodes', 'Nodes that the last comparison found different from the cloud.');
   const collected = factory.counter('orphan_outcomes_total', 'What was done about orphaned ENIs.', ['outcome']);
   return {
-    onAudit: (report, tookMs) => {
-      audits.inc({ outcome: report.kind === 'done' ? 'done' : report.why });
+    onAudit: (swept, driftedCount, tookMs) => {
+      audits.inc({ outcome: swept.kind === 'done' ? 'done' : swept.why });
       took.observe(tookMs / MS_PER_S);
-      if (report.kind !== 'done') return;
-      orphans.set(report.orphans.length);
-      drifted.set(report.drifted.length);
-      for (const { kind } of report.outcomes.values()) collected.inc({ outcome: kind });
+      if (swept.kind !== 'done') return;
+      orphans.set(swept.orphans.length);
+      drifted.set(driftedCount);
+      for (const { kind } of swept.outcomes.values()) {
+        const outcome = COLLECTED.get(kind);
+        if (outcome !== undefined) collected.inc({ outcome });
+      }
     },
     clear: () => {
       orphans.set(0);
@@ -179,7 +192,7 @@ export function createAuditObserver(factory: MetricFactory): AuditObserver & { c
 /** Counts writes and audits of static addresses, and shows the state of their claims while this replica leads. */
 export function createClaimsObserver(
   factory: MetricFactory,
-): ClaimsObserver & ClaimAuditObserver & ReservationAuditObserver & { clear(): void } {
+): ClaimsObserver & ClaimAuditObserver & ReservationSweepObserver & { clear(): void } {
   const standing = new Map<string, string>();
   let latest: readonly ClaimDifference[] = [];
   const writes = factory.counter('claim_writes_total', 'Writes of VpcIPClaims and VpcIPs of kept addresses.', ['kind']);

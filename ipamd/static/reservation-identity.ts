@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Tags } from '../../cloud/cloud.ts';
 import type { ReservedIp } from '../../cloud/reserved-ips.ts';
 import { RESERVATION_TAG } from '../../crd/cloud-tags.ts';
-import { claimTag, isShortened } from '../eip/eip-identity.ts';
+import { claimRefIn, claimTag } from '../eip/eip-identity.ts';
 
 const DIGEST_CHARACTERS = 24;
 
@@ -30,27 +30,22 @@ export function isReservedFor({ tags }: Pick<ReservedIp, 'tags'>, clusterId: str
 }
 
 /**
- * Finds the reservations that ipamd made for this cluster and whose claim is none of `claimKeys`. The name has to be
- * that of the claim in the tag, too: tags alone may have been copied by hand.
+ * Tells whether ipamd made a reservation for this cluster, for whichever claim. The name has to be that of the claim in the tag,
+ * too: tags alone may have been copied by hand.
  */
-export function findOrphanedReservations(
-  reservations: readonly ReservedIp[],
-  clusterId: string,
-  claimKeys: Iterable<string>,
-): readonly ReservedIp[] {
-  const alive = new Set([...claimKeys].map(claimTag));
-  return reservations.filter((one) => {
-    const { [RESERVATION_TAG.cluster]: cluster, [RESERVATION_TAG.created]: created } = one.tags;
-    const claim = one.tags[RESERVATION_TAG.claim] ?? '';
-    const key = claimKeyOf(one.tags);
-    const isNamed = key === undefined || one.name === reservationName(clusterId, key);
-    return cluster === clusterId && created === 'true' && claim !== '' && isNamed && !alive.has(claim);
-  });
+export function isReservedHere({ name, tags }: Pick<ReservedIp, 'name' | 'tags'>, clusterId: string): boolean {
+  const {
+    [RESERVATION_TAG.cluster]: cluster,
+    [RESERVATION_TAG.created]: created,
+    [RESERVATION_TAG.claim]: claim,
+  } = tags;
+  const key = claimKeyOf(tags);
+  const isNamed = key === undefined || name === reservationName(clusterId, key);
+  return cluster === clusterId && created === 'true' && (claim ?? '') !== '' && isNamed;
 }
 
 /** Returns the claim in the tag, `namespace/name`; undefined when there is none, or a digest stands for its end. */
 export function claimKeyOf(tags: Tags): string | undefined {
-  const key = tags[RESERVATION_TAG.claim] ?? '';
-  const [namespace, name, ...rest] = key.split('/');
-  return namespace === '' || !name || rest.length > 0 || isShortened(key) ? undefined : key;
+  const ref = claimRefIn(tags[RESERVATION_TAG.claim]);
+  return ref && `${ref.namespace}/${ref.name}`;
 }

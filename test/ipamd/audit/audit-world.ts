@@ -1,8 +1,11 @@
 import type { Eni } from '../../../cloud/cloud.ts';
+import { OrphanSweep } from '../../../cloud/orphan-sweep.ts';
 import { createTencentCloud, type TencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import { nodeEniConfig } from '../../../crd/node-eni-config.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import { Audit, type AuditDeps, type AuditedNec, type AuditSettings } from '../../../ipamd/audit/audit.ts';
+import type { AuditedNec } from '../../../ipamd/audit/compare-nodes.ts';
+import { type SweepDeps, sweepContext } from '../../../ipamd/audit/run-sweep.ts';
+import { type EniSweepDeps, sweptEnis } from '../../../ipamd/audit/sweep-enis.ts';
 import type { ObservedEni } from '../../../ipamd/decide/decision.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { Faults } from '../../../runtime/decode.ts';
@@ -54,43 +57,45 @@ export class AuditWorld {
     });
   }
 
-  audit(change: Partial<AuditSettings> = {}, deps: Partial<AuditDeps> = {}): Audit {
-    const settings: AuditSettings = {
-      clusterId: CLUSTER,
-      syncIntervalMs: 5 * MINUTE_MS,
-      orphanGraceMs: 5 * MINUTE_MS,
-      orphanLimit: 10,
-      isDryRun: false,
-      namespace: 'kube-system',
+  deps(settings: Partial<SweepDeps['settings']> = {}, change: Partial<EniSweepDeps> = {}): EniSweepDeps {
+    return {
+      cloud: this.cloud,
+      kube: { get: async (_type, { name }) => this.live.get(name) ?? this.necs.get(name)?.object },
+      necs: this.necs,
+      others: () => [],
+      instanceIds: () => this.instanceIds,
+      isSynced: () => this.isSynced,
+      isRebuilding: () => false,
+      loadSubnets: async () => {},
+      staticNodeOf: () => undefined,
+      convertEni: see,
+      requestRepair: (name) => this.suspected.push(name),
+      clock: this.clock,
+      log: silentLogger,
+      events: { record: (event) => this.events.push(event) },
+      settings: {
+        clusterId: CLUSTER,
+        syncIntervalMs: 5 * MINUTE_MS,
+        orphanGraceMs: 5 * MINUTE_MS,
+        orphanLimit: 10,
+        orphanDryRun: false,
+        namespace: 'kube-system',
+        ...settings,
+      },
       ...change,
     };
-    return new Audit(
-      {
-        cloud: this.cloud,
-        necs: this.necs,
-        instanceIds: () => this.instanceIds,
-        isSynced: () => this.isSynced,
-        readNec: async (name) => this.live.get(name) ?? this.necs.get(name)?.object,
-        convertEni: see,
-        findDrift: (status, sight) =>
-          (status.eniInfos ?? [])
-            .filter(({ eniID }) => !sight.enis.has(eniID))
-            .map(({ eniID }) => ({ kind: 'eni-missing', eniID })),
-        requestRepair: (name) => this.suspected.push(name),
-        clock: this.clock,
-        log: silentLogger,
-        events: { record: (event) => this.events.push(event) },
-        ...deps,
-      },
-      settings,
-    );
+  }
+
+  audit(settings: Partial<SweepDeps['settings']> = {}, change: Partial<EniSweepDeps> = {}): OrphanSweep<Eni> {
+    const deps = this.deps(settings, change);
+    return new OrphanSweep(sweptEnis(deps), deps, deps.settings.orphanGraceMs);
   }
 
   /** Looks once, and lets an interval pass. */
-  async look(audit: Audit) {
-    const report = await this.clock.run(audit.runOnce(this.#signal));
+  async look(audit: OrphanSweep<Eni>) {
+    const swept = await this.clock.run(audit.sweep(sweepContext(this.#signal)));
     await this.clock.advance(5 * MINUTE_MS);
-    return report;
+    return swept;
   }
 
   /** Adds a node with its instance. */

@@ -1,4 +1,6 @@
 import test from 'ava';
+import { runSweep } from '../../../ipamd/audit/run-sweep.ts';
+import { sweptEnis } from '../../../ipamd/audit/sweep-enis.ts';
 import { AuditWorld, CLUSTER, intentOf, OWN_TAGS, statusOf, TKE_TAGS } from './audit-world.ts';
 
 test('Audit: deletes what nobody names once it was nobody’s in two looks and for the grace', async (t) => {
@@ -8,11 +10,11 @@ test('Audit: deletes what nobody names once it was nobody’s in two looks and f
   const named = world.addEni({ on: instanceId });
   world.setNec('n1', { status: { instanceID: instanceId, ...statusOf([named]) } });
   const audit = world.audit();
-  t.like(await world.look(audit), { orphans: { length: 1 }, isAlarming: false });
+  t.like(await world.look(audit), { orphans: { length: 1 }, areTooMany: false });
   t.true(world.has(orphan));
   const report = await world.look(audit);
   t.like(report, { kind: 'done' });
-  t.deepEqual(report.kind === 'done' ? [...report.outcomes] : [], [[orphan, { kind: 'deleted' }]]);
+  t.deepEqual(report.kind === 'done' ? [...report.outcomes] : [], [[orphan, { kind: 'removed' }]]);
   t.false(world.has(orphan));
   t.true(world.has(named));
   t.deepEqual(
@@ -80,7 +82,7 @@ test('Audit: an ENI is somebody’s by intent, by name, by instance, and by an o
 test('Audit: an owner that comes at the last moment is heard of, from the cache or from the API server alone', async (t) => {
   const world = new AuditWorld();
   world.addNode('n1');
-  const tags = { 'tke-clusterId': CLUSTER, 'tke-created-eni': 'true', 'tke-node': 'n1' };
+  const tags = { ...OWN_TAGS, 'tke-node': 'n1' };
   const orphan = world.addEni({ tags });
   const audit = world.audit();
   await world.look(audit);
@@ -88,13 +90,14 @@ test('Audit: an owner that comes at the last moment is heard of, from the cache 
   t.truthy(object);
   if (object === undefined) return;
   world.live.set('n1', { ...object, status: statusOf([orphan]) });
-  t.like(await world.look(audit), { outcomes: { size: 0 } });
+  const swept = await world.look(audit);
+  t.deepEqual(swept.kind === 'done' ? [...swept.outcomes] : [], [[orphan, { kind: 'spared' }]]);
   t.true(world.has(orphan));
 });
 
 test('Audit: keeps an ENI that a VpcENI names which the cache lacks', async (t) => {
   const world = new AuditWorld();
-  const tags = { 'tke-clusterId': CLUSTER, 'tke-created-eni': 'true', 'tke-node': 'n1' };
+  const tags = { ...OWN_TAGS, 'tke-node': 'n1' };
   const kept = world.addEni({ tags });
   const metadata = { name: kept };
   const vpcEni = {
@@ -103,9 +106,10 @@ test('Audit: keeps an ENI that a VpcENI names which the cache lacks', async (t) 
     metadata,
     status: { eniID: kept },
   };
-  const audit = world.audit({}, { readOther: async (name) => (name === kept ? vpcEni : undefined) });
+  const audit = world.audit();
+  world.live.set(kept, vpcEni);
   await world.look(audit);
-  t.like(await world.look(audit), { outcomes: { size: 0 } });
+  t.like(await world.look(audit), { orphans: { length: 1 } });
   t.true(world.has(kept));
 });
 
@@ -157,7 +161,7 @@ test('Audit: deletes at most the limit a look, and in a dry run nothing', async 
   const world = new AuditWorld();
   const orphans = Array.from({ length: 7 }, () => world.addEni());
   const left = (): number => orphans.filter((eniId) => world.has(eniId)).length;
-  const dry = world.audit({ isDryRun: true });
+  const dry = world.audit({ orphanDryRun: true });
   await world.look(dry);
   t.like(await world.look(dry), { outcomes: { size: 7 } });
   t.is(left(), 7);
@@ -197,7 +201,7 @@ test('Audit: stops and raises an alarm when most ENIs seem to be nobody’s', as
   const world = new AuditWorld();
   const orphans = Array.from({ length: 11 }, () => world.addEni());
   const audit = world.audit();
-  for (let look = 1; look <= 4; look++) t.like(await world.look(audit), { isAlarming: true, outcomes: { size: 0 } });
+  for (let look = 1; look <= 4; look++) t.like(await world.look(audit), { areTooMany: true, outcomes: { size: 0 } });
   t.true(orphans.every((eniId) => world.has(eniId)));
   t.is(world.events[0]?.reason, 'TooManyOrphanENIs');
 });
@@ -206,7 +210,7 @@ test('Audit: asks a node to describe itself when it differs, but not when its ob
   const world = new AuditWorld();
   const instanceId = world.addNode('n1');
   world.setNec('n1', { status: { instanceID: instanceId, ...statusOf(['eni-00000gone']) } });
-  t.like(await world.look(world.audit()), { drifted: ['n1'] });
+  await world.look(world.audit());
   t.deepEqual(world.suspected, ['n1']);
   const { sweep } = world.cloud.enis;
   const enis = {
@@ -217,17 +221,28 @@ test('Audit: asks a node to describe itself when it differs, but not when its ob
       return found;
     },
   };
-  t.like(await world.look(world.audit({}, { cloud: { ...world.cloud, enis } })), { drifted: [] });
+  t.like(await world.look(world.audit({}, { cloud: { ...world.cloud, enis } })), { kind: 'done' });
+  t.deepEqual(world.suspected, ['n1']);
 });
 
-test('Audit: run looks once an interval until it is aborted', async (t) => {
+test('runSweep: sweeps once an interval, and sooner when that came to nothing, until it is aborted', async (t) => {
   const world = new AuditWorld();
   const controller = new AbortController();
-  const reports: string[] = [];
-  const audit = world.audit({}, { observe: { onAudit: (report) => reports.push(report.kind) } });
-  const run = audit.run(controller.signal).catch((error: unknown) => error);
-  await world.clock.advance(16 * 60_000);
+  const swept: string[] = [];
+  const deps = world.deps();
+  let isWanted = true;
+  const run = runSweep(sweptEnis(deps), deps, controller.signal, {
+    isWanted: () => isWanted,
+    onSwept: ({ kind }) => swept.push(kind),
+  }).catch((error: unknown) => error);
+  await world.clock.advance(11 * 60_000);
+  t.deepEqual(swept, ['done', 'done']);
+  isWanted = false;
+  await world.clock.advance(15 * 60_000);
+  t.is(swept.length, 2);
+  [isWanted, world.isSynced] = [true, false];
+  await world.clock.advance(6 * 60_000);
+  t.deepEqual(swept.slice(2), ['skipped', 'skipped', 'skipped']);
   controller.abort(new Error('the term is over'));
   t.regex(String(await run), /the term is over/);
-  t.deepEqual(reports, ['done', 'done', 'done']);
 });

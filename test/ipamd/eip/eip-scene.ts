@@ -239,11 +239,13 @@ export class EipScene {
         claims,
         queue: new WorkQueue({ clock, random }),
         claimExpiredMs: this.claimExpiredMs,
-        audit: {
+        isRebuilding: () => false,
+        settings: {
+          clusterId: CLUSTER,
           syncIntervalMs: 60_000,
           orphanGraceMs: 120_000,
           orphanLimit: 10,
-          isDryRun: false,
+          orphanDryRun: false,
           namespace: 'kube-system',
         },
       },

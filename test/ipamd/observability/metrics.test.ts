@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { AuditReport } from '../../../ipamd/audit/audit.ts';
+import type { OrphanOutcome } from '../../../cloud/orphan-sweep.ts';
 import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { NO_STATE } from '../../../ipamd/observability/state-metrics.ts';
@@ -167,16 +167,14 @@ test('RateMeter: forgets what is longer ago than its window', (t) => {
 
 test('createIpamdMetrics: shows what the last audit found only while it leads', async (t) => {
   const { metrics, valuesOf } = make();
-  const orphans = [{ eniId: 'eni-9', name: 'tke-9', nodeName: undefined, instanceId: undefined }];
-  const report: AuditReport = {
-    kind: 'done',
-    enis: 3,
-    drifted: ['n1'],
-    orphans,
-    isAlarming: false,
-    outcomes: new Map(),
-  };
-  metrics.audit.onAudit(report, 10);
+  const outcomes = new Map<string, OrphanOutcome>([
+    ['eni-1', { kind: 'removed' }],
+    ['eni-2', { kind: 'later', why: 'dry run' }],
+    ['eni-3', { kind: 'spared' }],
+    ['eni-4', { kind: 'waiting' }],
+  ]);
+  metrics.audit.onAudit({ kind: 'done', own: [], orphans: ['eni-1'], areTooMany: false, outcomes }, 1, 10);
+  t.deepEqual(await valuesOf('orphan_outcomes_total'), { '{outcome="deleted"}': 1, '{outcome="later"}': 1 });
   const values = async () => ({ ...(await valuesOf('orphan_enis')), drifted: (await valuesOf('drifted_nodes'))[''] });
   t.deepEqual(await values(), { '': 1, drifted: 1 });
   metrics.clearTerm();

@@ -1,9 +1,5 @@
 import test from 'ava';
-import {
-  findOrphanedReservations,
-  reservationName,
-  reservationTags,
-} from '../../../ipamd/static/reservation-identity.ts';
+import { isReservedHere, reservationName, reservationTags } from '../../../ipamd/static/reservation-identity.ts';
 import { CLAIMS, VIPS } from '../../../ipamd/static/write-claim.ts';
 import { StaticCluster } from './static-cluster.ts';
 import { VirtualKubelet } from './super-nodes.ts';
@@ -162,16 +158,15 @@ test('without a super node, the flag and a claim with a reservation the cloud is
   await cluster.stopIpamd();
 });
 
-test('findOrphanedReservations: of this cluster, with name and tags of a claim that is none of those given', (t) => {
+test('isReservedHere: of this cluster, with the tags of a claim and the name that goes with them', (t) => {
   const keys = ['shop/db-0', `shop/${'d'.repeat(200)}`];
-  const all = keys.map((key, index) => ({
-    ...{ reservationId: `rsvip-${index}`, vpcId: 'vpc-1', subnetId: '', ip: `10.0.0.${index}` },
-    ...{ name: reservationName(CLUSTER_ID, key), tags: reservationTags(CLUSTER_ID, key) },
-  }));
-  t.deepEqual(findOrphanedReservations(all, CLUSTER_ID, []), all);
-  t.deepEqual(findOrphanedReservations(all, CLUSTER_ID, keys), []);
-  t.deepEqual(findOrphanedReservations(all, CLUSTER_ID, keys.slice(1)), all.slice(0, 1));
-  t.deepEqual(findOrphanedReservations(all, 'cls-another1', []), []);
-  const ofTke = all.map((one) => ({ ...one, tags: { 'tke-clusterId': CLUSTER_ID, 'tke-created-ip': 'true' } }));
-  t.deepEqual(findOrphanedReservations(ofTke, CLUSTER_ID, []), []);
+  for (const key of keys) {
+    const one = { name: reservationName(CLUSTER_ID, key), tags: reservationTags(CLUSTER_ID, key) };
+    t.true(isReservedHere(one, CLUSTER_ID));
+    t.false(isReservedHere(one, 'cls-another1'));
+    const ofTke = { 'tke-clusterId': CLUSTER_ID, 'tke-created-ip': 'true' };
+    t.false(isReservedHere({ ...one, tags: ofTke }, CLUSTER_ID));
+    t.false(isReservedHere({ ...one, tags: { ...ofTke, 'tke-ip-claim': '' } }, CLUSTER_ID));
+  }
+  t.false(isReservedHere({ name: 'by-hand', tags: reservationTags(CLUSTER_ID, 'shop/db-0') }, CLUSTER_ID));
 });

@@ -1,0 +1,101 @@
+import type { CallContext } from '../../cloud/cloud.ts';
+import { type OrphanKind, type OrphanOutcome, OrphanSweep, type Swept } from '../../cloud/orphan-sweep.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { IpamdConfig } from '../config/options.ts';
+import type { IpamdEventReason } from '../events/event-reasons.ts';
+
+/** What a sweep for orphans works with; one for each term of leadership. */
+export type SweepDeps = {
+  readonly kube: Pick<KubeClient, 'get'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: {
+    record(event: {
+      readonly involved: { readonly apiVersion: string; readonly kind: string; readonly name: string };
+      readonly type: 'Normal' | 'Warning';
+      readonly reason: IpamdEventReason;
+      readonly message: string;
+    }): void;
+  };
+  /** Tells whether objects were lost a short time ago: nothing is removed then. */
+  readonly isRebuilding: () => boolean;
+  readonly settings: Pick<
+    IpamdConfig,
+    'clusterId' | 'namespace' | 'syncIntervalMs' | 'orphanGraceMs' | 'orphanLimit' | 'orphanDryRun'
+  >;
+};
+
+const CALL_TIMEOUT_MS = 120_000;
+/** Part of the interval after which a sweep that came to nothing is repeated. */
+const RETRY_SHARE = 0.2;
+
+/** When a kind is swept, and what becomes of the results. */
+type SweepOptions<T> = {
+  /** Tells whether there may be any: otherwise the cloud is not asked. Default: there may. */
+  readonly isWanted?: () => boolean;
+  readonly onSwept?: (swept: Swept<T>, tookMs: number) => void;
+};
+
+/**
+ * Sweeps one kind each interval until aborted, first after one interval, and sooner after a sweep that came to nothing. Rejects
+ * with the signal's reason.
+ */
+export async function runSweep<T>(
+  kind: OrphanKind<T>,
+  deps: Pick<SweepDeps, 'clock' | 'log' | 'settings'>,
+  signal: AbortSignal,
+  { isWanted = () => true, onSwept }: SweepOptions<T> = {},
+): Promise<never> {
+  const { clock, settings } = deps;
+  const sweep = new OrphanSweep(kind, deps, settings.orphanGraceMs);
+  let waitMs = settings.syncIntervalMs;
+  for (;;) {
+    await clock.sleep(waitMs, signal);
+    if (!isWanted()) continue;
+    const startedMs = clock.monotonicMs();
+    const swept = await sweep.sweep(sweepContext(signal));
+    onSwept?.(swept, clock.monotonicMs() - startedMs);
+    waitMs = settings.syncIntervalMs * (swept.kind === 'skipped' ? RETRY_SHARE : 1);
+  }
+}
+
+/** Builds the context of a call: lowest priority, because no Pod waits for it. */
+export function sweepContext(signal: AbortSignal): CallContext {
+  return { priority: 'gc', owner: 'audit', signal, timeoutMs: CALL_TIMEOUT_MS };
+}
+
+/** The words of the events about orphans of one kind. */
+type OrphanWords = {
+  /** Reasons of an orphan, and of one that was removed. */
+  readonly reasons: readonly [IpamdEventReason, IpamdEventReason];
+  /** What an orphan lacks: `belongs to no claim`, and in the past. */
+  readonly lacks: readonly [string, string];
+  readonly removed: string;
+};
+
+/** Records an event on ipamd's namespace: an orphan belongs to no object of the cluster. */
+export function recordOrphan(
+  { events, settings }: Pick<SweepDeps, 'events' | 'settings'>,
+  type: 'Normal' | 'Warning',
+  reason: IpamdEventReason,
+  message: string,
+): void {
+  const involved = { apiVersion: 'v1', kind: 'Namespace', name: settings.namespace };
+  events.record({ involved, type, reason, message });
+}
+
+/** Reports what became of an orphan; what waits or was spared is not worth an event. */
+export function reportOrphan(
+  deps: Pick<SweepDeps, 'events' | 'settings'>,
+  { reasons: [found, gone], lacks: [lacks, lacked], removed }: OrphanWords,
+  what: string,
+  outcome: OrphanOutcome,
+): void {
+  const warn = (end: string): void => recordOrphan(deps, 'Warning', found, `${what} ${lacks}${end}`);
+  if (outcome.kind === 'removed') recordOrphan(deps, 'Normal', gone, `${what} ${lacked} and is ${removed}`);
+  if (outcome.kind === 'kept') warn(`, and ${outcome.why}`);
+  if (outcome.kind === 'later') warn(`: ${outcome.why}`);
+  if (outcome.kind === 'failed') warn(` and could not be ${removed}: ${outcome.error.message}`);
+}

@@ -1,0 +1,119 @@
+import type { CallContext, Cloud, Eni } from '../../cloud/cloud.ts';
+import type { OrphanKind } from '../../cloud/orphan-sweep.ts';
+import { ENI_TAG, isOwnEni } from '../../crd/cloud-tags.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { collectOrphan } from './collect-orphan.ts';
+import { type AuditedNec, beginComparison, type ComparisonDeps } from './compare-nodes.ts';
+import { collectEniNames, type EniNames, isNamed, type NamingObject } from './eni-names.ts';
+import { recordOrphan, reportOrphan, type SweepDeps } from './run-sweep.ts';
+
+/** Dependencies of the sweep of ENIs. */
+export type EniSweepDeps = SweepDeps &
+  ComparisonDeps & {
+    readonly cloud: Pick<Cloud, 'enis' | 'tasks' | 'instances'>;
+    /** Other objects that may name ENIs or have intents (VpcENIs). */
+    readonly others: () => Iterable<KubeObject>;
+    /** Instances of the cluster's nodes, whether they have a NodeENIConfig or not. */
+    readonly instanceIds: () => Iterable<string>;
+    /** Tells whether every cache that the sweep reads has its first list. */
+    readonly isSynced: () => boolean;
+    /** Reads what `convertEni` needs for these ENIs. @throws CloudError */
+    readonly loadSubnets: (enis: readonly Eni[], context: CallContext) => Promise<void>;
+  };
+
+/** The pages of a large VPC take long at the lowest priority. */
+const SWEEP_TIMEOUT_MS = 600_000;
+const LOST = 'definitions of resources were lost a short time ago, its object may be restored from a backup';
+/** Names that the API server accepts. */
+const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+/** Number of orphans in one line of the log. */
+const MAX_LISTED = 20;
+
+/**
+ * Compares all objects of the cluster with all its ENIs, by one paged list. Nodes that differ describe the cloud. An ENI that
+ * ipamd created for this cluster, and that no object and no intent names, neither by id nor by the name from its creation, is
+ * an orphan, and is deleted in the end. One on an instance of the cluster is none: its object is repaired. One that is being
+ * changed is left for the next sweep.
+ */
+export function sweptEnis(deps: EniSweepDeps): OrphanKind<Eni> {
+  const { cloud, kube, log, necs, isSynced, isRebuilding, settings } = deps;
+  const names = (): EniNames => {
+    const others = [...deps.others()].map(trusted);
+    return collectEniNames([...[...necs.values()].map(namingNec), ...others], deps.instanceIds());
+  };
+  return {
+    skipMessage: 'audit skipped',
+    idOf: ({ eniId }) => eniId,
+    list: async (context) => {
+      if (!isSynced()) return 'NotSynced';
+      const compare = beginComparison(deps);
+      const tag = { key: ENI_TAG.cluster, value: settings.clusterId };
+      const patient = { ...context, timeoutMs: SWEEP_TIMEOUT_MS };
+      const sweep = await cloud.enis.sweep({ tag }, patient);
+      if (!sweep.isConsistent) return 'SweepInconsistent';
+      const enis = sweep.enis.filter((eni) => !eni.isPrimary);
+      await deps.loadSubnets(enis, patient);
+      if (!isSynced()) return 'NotSynced';
+      compare(enis);
+      return enis;
+    },
+    isOurs: ({ isPrimary, tags }) => !isPrimary && isOwnEni(tags, settings.clusterId),
+    ownerCheck: () => {
+      if (!isSynced()) return undefined;
+      const known = names();
+      return (eni) => eni.state !== 'AVAILABLE' || isNamed(eni, known);
+    },
+    limit: () => settings.orphanLimit,
+    // On an instance: it may have to stay there.
+    isLast: ({ attachment }) => attachment !== undefined,
+    lookAgain: async ({ eniId }, { signal, ...context }) => {
+      const [now] = await cloud.enis.describe([eniId], { signal, ...context });
+      if (now === undefined) return undefined;
+      const { [ENI_TAG.node]: node } = now.tags;
+      const nec = node === undefined ? undefined : await kube.get(NECS, { name: node }, signal);
+      // A VpcENI is named as its ENI, or by the ENI's id.
+      const ids = [...new Set([now.name, eniId])].filter((name) => OBJECT_NAME.test(name));
+      const others = await Promise.all(ids.map((name) => kube.get(VPC_ENIS, { name }, signal)));
+      const objects = [nec, ...others].filter((one) => one !== undefined);
+      return isNamed(now, collectEniNames(objects.map(trusted), [])) ? undefined : now;
+    },
+    remove: async (eni, context) => {
+      const why = settings.orphanDryRun ? 'dry run' : isRebuilding() ? LOST : undefined;
+      return why === undefined ? await collectOrphan(cloud, eni, context) : { kind: 'later', why };
+    },
+    report: ({ eniId, name, tags: { [ENI_TAG.node]: node } }, outcome) => {
+      if (outcome.kind === 'waiting' || outcome.kind === 'spared') return;
+      log.info('orphaned ENI', { eniId, name, nodeName: node, ...outcome, outcome: outcome.kind });
+      const whose = node === undefined ? '' : `, made for node ${node}`;
+      reportOrphan(deps, WORDS, `ENI ${eniId} (${name}${whose})`, outcome);
+    },
+    reportTooMany: (orphans, ownCount) => {
+      const text = `${orphans.length} of the ${ownCount} ENIs that ipamd created for this cluster have no owner; none is deleted. Were NodeENIConfigs lost, or is --clusterid that of another cluster?`;
+      const listed = orphans.slice(0, MAX_LISTED).map(({ eniId }) => eniId);
+      log.error('too many orphaned ENIs', { orphans: listed, enis: ownCount });
+      recordOrphan(deps, 'Warning', 'TooManyOrphanENIs', text);
+    },
+  };
+}
+
+const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
+const VPC_ENIS = resourceTypeOf(VPC_ENI_KIND);
+const WORDS = {
+  reasons: ['OrphanENI', 'OrphanENIDeleted'],
+  lacks: ['has no owner', 'had no owner'],
+  removed: 'deleted',
+} as const;
+
+function namingNec({ object, decoded }: AuditedNec): NamingObject {
+  const { spec, status } = decoded ?? {};
+  // The agent has seen a later epoch than the object has: an older state was restored.
+  const isRestored = (spec?.observedSupplyEpoch ?? 0) > (status?.supplyEpoch ?? 0);
+  return { name: object.metadata.name, object, isTrusted: decoded !== undefined && !isRestored };
+}
+
+function trusted(object: KubeObject): NamingObject {
+  return { name: object.metadata.name, object, isTrusted: true };
+}

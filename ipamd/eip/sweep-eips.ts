@@ -1,0 +1,82 @@
+import { batchesOf, IDS_PER_CALL } from '../../cloud/batches.ts';
+import type { CallContext, Eip } from '../../cloud/cloud.ts';
+import type { OrphanKind } from '../../cloud/orphan-sweep.ts';
+import { EIP_TAG } from '../../crd/cloud-tags.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { recordOrphan, reportOrphan, type SweepDeps } from '../audit/run-sweep.ts';
+import { bindingText } from './decide-listed-eip.ts';
+import type { EipClaimCache, EipClaimEntry } from './eip-claim-cache.ts';
+import { EIP_CLAIMS, type EipDeps } from './eip-deps.ts';
+import { claimRefIn, isMadeHere } from './eip-identity.ts';
+import { findDifferingClaims, ownersOf } from './evaluate-eip-drift.ts';
+
+/** Dependencies of the sweep of EIPs. */
+type EipSweepDeps = SweepDeps & {
+  readonly cloud: EipDeps['cloud'];
+  readonly claims: Pick<Informer<EipClaimEntry>, 'isSynced'>;
+  readonly claimCache: EipClaimCache;
+  /** Requests that a claim is compared with the cloud. */
+  readonly requestComparison: (key: string) => void;
+};
+
+/** Compares all EIPs of the cluster with the claims: claims that differ are compared again, orphaned EIPs are released. */
+export function sweptEips(deps: EipSweepDeps): OrphanKind<Eip> {
+  const { cloud, kube, log, claims, claimCache, isRebuilding, settings } = deps;
+  const nameOf = ({ publicIp, eipId, tags }: Eip): string =>
+    `EIP ${publicIp} (${eipId}), allocated for ${tags[EIP_TAG.claim] ?? ''},`;
+  return {
+    skipMessage: 'EIPs could not be described',
+    idOf: ({ eipId }) => eipId,
+    list: async (context) => {
+      if (!claims.isSynced) return 'NotSynced';
+      const eips = await describeEips(deps, context);
+      if (!claims.isSynced) return 'NotSynced';
+      const differing = findDifferingClaims(claimCache.values(), eips);
+      if (differing.length > 0) log.warn('EIPClaims and cloud differ', { claims: differing.slice(0, 20) });
+      for (const key of differing) deps.requestComparison(key);
+      return [...eips.values()];
+    },
+    isOurs: (eip) => isMadeHere(eip, settings.clusterId),
+    ownerCheck: () => (claims.isSynced ? ownersOf(claimCache.values()) : undefined),
+    limit: () => (isRebuilding() ? 0 : settings.orphanLimit),
+    // A bound one is in use.
+    whyKept: (eip) => (eip.status === 'UNBIND' ? undefined : `is ${bindingText(eip)}; unbind it by hand`),
+    lookAgain: async ({ eipId, tags }, context) => {
+      const [now] = await cloud.eips.describe({ eipIds: [eipId] }, context);
+      // A broken list lacks claims that exist.
+      const ref = claimRefIn(tags[EIP_TAG.claim]);
+      const claim = ref && (await kube.get(EIP_CLAIMS, ref, context.signal));
+      return claim === undefined ? now : undefined;
+    },
+    remove: async ({ eipId, publicIp }, context) => {
+      if (settings.orphanDryRun) return { kind: 'later', why: 'dry run' };
+      await cloud.tasks.settle(await cloud.eips.release(eipId, context), context);
+      log.info('orphaned EIP released', { eipId, publicIp });
+      return { kind: 'removed' };
+    },
+    report: (eip, outcome) => reportOrphan(deps, WORDS, nameOf(eip), outcome),
+    reportTooMany: ({ length }, ownCount) => {
+      const text = `${length} of the ${ownCount} EIPs that ipamd allocated for this cluster seem to belong to no claim; none is released. Were EIPClaims lost, or is --clusterid that of another cluster?`;
+      recordOrphan(deps, 'Warning', 'OrphanEIP', text);
+    },
+  };
+}
+
+const WORDS = {
+  reasons: ['OrphanEIP', 'OrphanEIPReleased'],
+  lacks: ['belongs to no claim', 'belonged to no claim'],
+  removed: 'released',
+} as const;
+
+/** Describes the EIPs with the cluster's tag, and those that claims name. */
+async function describeEips(
+  { cloud, claimCache, settings }: EipSweepDeps,
+  context: CallContext,
+): Promise<ReadonlyMap<string, Eip>> {
+  const tag = { key: EIP_TAG.cluster, value: settings.clusterId };
+  const eips = new Map((await cloud.eips.describe({ tag }, context)).map((eip) => [eip.eipId, eip]));
+  const rest = [...new Set(claimCache.values().flatMap(({ eipIds }) => eipIds))].filter((eipId) => !eips.has(eipId));
+  for (const eipIds of batchesOf(rest, IDS_PER_CALL))
+    for (const eip of await cloud.eips.describe({ eipIds }, context)) eips.set(eip.eipId, eip);
+  return eips;
+}

@@ -1,0 +1,134 @@
+import type { OrphanKind } from '../../cloud/orphan-sweep.ts';
+import type { ReservedIp, ReservedIpPort } from '../../cloud/reserved-ips.ts';
+import { RESERVATION_TAG } from '../../crd/cloud-tags.ts';
+import { RECORD_LABEL } from '../../crd/names.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { recordOrphan, reportOrphan, type SweepDeps, sweepContext } from '../audit/run-sweep.ts';
+import { type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
+import type { ClaimFacts } from '../cache/record-facts.ts';
+import type { Ids } from '../decide/decision.ts';
+import { claimTag } from '../eip/eip-identity.ts';
+import { claimKeyOf, isReservedHere } from './reservation-identity.ts';
+import { changeReservation, type ReservationRecord } from './reservation-record.ts';
+import { CLAIMS, involvedClaim, refOf } from './write-claim.ts';
+
+/** Dependencies of the sweep of reserved addresses. */
+type ReservationSweepDeps = SweepDeps & {
+  readonly kube: KubeClient;
+  readonly cloud: { readonly reservedIps: Pick<ReservedIpPort, 'find' | 'release'> };
+  readonly claims: Pick<Informer<ClaimFacts>, 'values' | 'isSynced'>;
+  readonly pods: Pick<Informer<PodFacts>, 'values' | 'isSynced'>;
+  /** VPCs of the cluster's subnets. */
+  readonly vpcIds: () => ReadonlySet<string>;
+  /** Returns the subnet of an address: the cloud may not report it. */
+  readonly subnetOf: (ip: string) => string | undefined;
+  readonly ids: Ids;
+};
+
+/** Callback for each sweep of reserved addresses; the metrics use it. */
+export type ReservationSweepObserver = { onOrphanReservations(count: number): void };
+
+/**
+ * Compares the reserved addresses of the cluster with its claims. One that belongs to no claim any more (the finalizer was
+ * taken off by hand, for example) is released as orphaned ENIs are; one of a living claim that lost the record of it, in two
+ * sweeps on end, is recorded again.
+ */
+export function sweptReservations(deps: ReservationSweepDeps): OrphanKind<ReservedIp> {
+  const { cloud, kube, log, claims, pods, vpcIds, isRebuilding, settings } = deps;
+  const { clusterId } = settings;
+  const isSynced = (): boolean => claims.isSynced && pods.isSynced;
+  let unrecorded: ReadonlySet<string> = new Set();
+  return {
+    skipMessage: 'reserved addresses could not be described',
+    idOf: ({ reservationId }) => reservationId,
+    list: async (context) => {
+      const tag = { key: RESERVATION_TAG.cluster, value: clusterId };
+      const all: ReservedIp[] = [];
+      for (const vpcId of isSynced() ? vpcIds() : []) {
+        const { reservations, isConsistent } = await cloud.reservedIps.find(vpcId, { tag }, context);
+        if (!isConsistent) return 'SweepInconsistent';
+        all.push(...reservations);
+      }
+      if (!isSynced()) return 'NotSynced';
+      const lost = findUnrecorded(deps, all);
+      for (const one of lost) if (unrecorded.has(one.reservationId)) await recordAgain(deps, one, context.signal);
+      unrecorded = new Set(lost.map(({ reservationId }) => reservationId));
+      return all;
+    },
+    isOurs: (one) => isReservedHere(one, clusterId),
+    ownerCheck: () => {
+      if (!isSynced()) return undefined;
+      const ofClaims = [...claims.values()].filter(({ isRecord }) => !isRecord).map(({ key }) => key);
+      // A Pod that is to have a claim of a name takes up what is reserved for it.
+      const ofPods = [...pods.values()].filter(({ claimInfo }) => claimInfo !== undefined).map(podKeyOf);
+      const alive = new Set([...ofClaims, ...ofPods].map(claimTag));
+      return ({ tags }) => alive.has(tags[RESERVATION_TAG.claim] ?? '');
+    },
+    limit: () => (isRebuilding() ? 0 : settings.orphanLimit),
+    whyKept: ({ boundTo }) => boundTo && `${boundTo} has the address; it is released when that is not so`,
+    lookAgain: async ({ reservationId, vpcId, ip, tags }, context) => {
+      const { reservations } = await cloud.reservedIps.find(vpcId, { ip }, context);
+      // A broken list lacks claims that exist.
+      const key = claimKeyOf(tags);
+      const claim = key === undefined ? undefined : await kube.get(CLAIMS, refOf(key), context.signal);
+      const isRecord = claim?.metadata.labels?.[RECORD_LABEL.key] === RECORD_LABEL.value;
+      return claim === undefined || isRecord
+        ? reservations.find((one) => one.reservationId === reservationId)
+        : undefined;
+    },
+    remove: async ({ reservationId, vpcId, ip }, context) => {
+      if (settings.orphanDryRun) return { kind: 'later', why: 'dry run' };
+      await cloud.reservedIps.release(vpcId, reservationId, context);
+      log.info('orphaned reservation released', { reservationId, ip });
+      return { kind: 'removed' };
+    },
+    report: ({ ip, reservationId, tags }, outcome) => {
+      const what = `reserved address ${ip} (${reservationId}), made for ${tags[RESERVATION_TAG.claim] ?? ''},`;
+      reportOrphan(deps, WORDS, what, outcome);
+    },
+    reportTooMany: ({ length }, ownCount) => {
+      const text = `${length} of the ${ownCount} reserved addresses that ipamd made for this cluster seem to belong to no claim; none is released. Were VpcIPClaims lost, or is --clusterid that of another cluster?`;
+      recordOrphan(deps, 'Warning', 'OrphanReservation', text);
+    },
+  };
+}
+
+const WORDS = {
+  reasons: ['OrphanReservation', 'OrphanReservationReleased'],
+  lacks: ['belongs to no claim', 'belonged to no claim'],
+  removed: 'released',
+} as const;
+
+/** Finds the reservations of living claims without a record of them. */
+function findUnrecorded({ claims, settings }: ReservationSweepDeps, all: readonly ReservedIp[]): readonly ReservedIp[] {
+  const lacking = [...claims.values()].filter(({ staticObject }) => {
+    const claim = staticObject?.decoded;
+    return claim !== undefined && claim.status?.reservation === undefined;
+  });
+  const keys = new Set(lacking.map(({ key }) => key));
+  return all.filter((one) => isReservedHere(one, settings.clusterId) && keys.has(claimKeyOf(one.tags) ?? ''));
+}
+
+/** Writes into a claim what is reserved for it, when that was edited out of it, so that it ends with the claim. */
+async function recordAgain(deps: ReservationSweepDeps, one: ReservedIp, signal: AbortSignal): Promise<void> {
+  const { cloud, kube, ids, events, log } = deps;
+  const { ip, vpcId: vpcID, reservationId: id } = one;
+  const key = claimKeyOf(one.tags) ?? '';
+  const { reservations } = await cloud.reservedIps.find(vpcID, { ip }, sweepContext(signal));
+  const [now] = findUnrecorded(
+    deps,
+    reservations.filter(({ reservationId }) => reservationId === id),
+  );
+  const subnetID = now?.subnetId === '' ? deps.subnetOf(ip) : now?.subnetId;
+  if (subnetID === undefined) return;
+  const fresh: ReservationRecord = { clientToken: ids.next(), vpcID, subnetID, ip, id, state: 'Reserved' };
+  const written = await changeReservation(kube, key, (before) => before ?? fresh, signal).catch((error: unknown) => {
+    if (!isKubeError(error)) throw error;
+    log.warn('the reservation of a claim cannot be recorded', { claim: key, error });
+  });
+  if (written?.clientToken !== fresh.clientToken) return;
+  const message = `status.reservation was lost; ${ip} (${id}) is reserved for this claim`;
+  events.record({ involved: involvedClaim(key, undefined), type: 'Warning', reason: 'ObjectMended', message });
+}
