@@ -4,6 +4,9 @@ import { listOf, recordOf, textOf, textsOf, wholeNumberOf } from '../runtime/jso
 /** ConfigMap in which ipamd records which blocks of podCIDRs were given, so that the next leader gives none twice. */
 export const POD_CIDRS_CONFIG_MAP = 'tke-eni-pod-cidrs';
 
+/** Whose a block is. */
+type OwnerRecord = { readonly block: number; readonly node: string; readonly machineID: string };
+
 /** A block that no Node has any more. */
 type HeldRecord = {
   readonly block: number;
@@ -34,7 +37,9 @@ export type PodCidrRecord = {
   readonly next: number;
   /** Blocks that Nodes have, are about to have, or had a short time ago. */
   readonly taken: readonly number[];
-  /** Freed blocks, the newest first; at most {@link MAX_HELD_RECORDS}. */
+  /** Whose the blocks are that are not held; one whose machine is not known is left out. */
+  readonly owners: readonly OwnerRecord[];
+  /** Freed blocks, the newest first. */
   readonly held: readonly HeldRecord[];
   readonly blocks: BlockCounts;
   /** How many Nodes have no podCIDR, and the names of some. */
@@ -43,18 +48,19 @@ export type PodCidrRecord = {
   readonly stopped: string;
 };
 
-/** A ConfigMap has at most 1 MiB. A held block beyond these is known as taken, and not whose it was. */
-export const MAX_HELD_RECORDS = 2_000;
+/** A ConfigMap has at most 1 MiB. Of a block that is left out it is known that it is taken, and not whose it is. */
+const MAX_LIST_BYTES = 400 * 1024;
 
 /** Renders the data of the ConfigMap. Equal records give equal text. */
 export function renderPodCidrRecord(record: PodCidrRecord): Readonly<Record<string, string>> {
-  const { term, next, taken, held, blocks, waiting, stopped, clusterCidrs, serviceCidr, maskSize } = record;
+  const { term, next, taken, owners, held, blocks, waiting, stopped, clusterCidrs, serviceCidr, maskSize } = record;
   return {
     term: String(term),
     settings: JSON.stringify({ clusterCIDRs: clusterCidrs, serviceCIDR: serviceCidr, maskSize }),
     next: String(next),
     taken: renderNumbers(taken),
-    held: JSON.stringify(held.slice(0, MAX_HELD_RECORDS)),
+    owners: renderList(owners.map(({ block, node, machineID }) => [block, node, machineID])),
+    held: renderList(held),
     blocks: JSON.stringify(blocks),
     waiting: JSON.stringify(waiting),
     stopped,
@@ -71,7 +77,6 @@ export function readPodCidrRecord(data: unknown): PodCidrRecord | undefined {
     return undefined;
   const { clusterCIDRs, serviceCIDR, maskSize } = settings;
   if (!Array.isArray(clusterCIDRs) || typeof maskSize !== 'number') return undefined;
-  const heldList = parsed(data['held']);
   return {
     term,
     clusterCidrs: clusterCIDRs.filter((one) => typeof one === 'string'),
@@ -79,7 +84,9 @@ export function readPodCidrRecord(data: unknown): PodCidrRecord | undefined {
     maskSize,
     next,
     taken,
-    held: listOf(heldList).slice(0, MAX_HELD_RECORDS).flatMap(readHeld),
+    // Releases before wrote none.
+    owners: listOf(parsed(data['owners'])).flatMap(readOwner),
+    held: listOf(parsed(data['held'])).flatMap(readHeld),
     blocks: {
       total: wholeNumberOf(blocks['total']),
       reserved: wholeNumberOf(blocks['reserved']),
@@ -97,6 +104,12 @@ function readWaiting(value: unknown): PodCidrRecord['waiting'] {
   return { count: wholeNumberOf(count), nodes: textsOf(nodes) };
 }
 
+function readOwner(value: unknown): readonly OwnerRecord[] {
+  const [block, node, machineID] = listOf(value);
+  if (typeof block !== 'number' || typeof node !== 'string' || typeof machineID !== 'string') return [];
+  return [{ block, node, machineID }];
+}
+
 function readHeld(value: unknown): readonly HeldRecord[] {
   if (!isRecord(value)) return [];
   const { block, freedAt, node, machineID } = value;
@@ -108,6 +121,20 @@ function readHeld(value: unknown): readonly HeldRecord[] {
       ...(typeof machineID === 'string' ? { machineID } : {}),
     },
   ];
+}
+
+/** Renders a list as JSON, without the items that make it too long. */
+function renderList(items: readonly unknown[]): string {
+  const texts: string[] = [];
+  let bytes = '[]'.length;
+  for (const item of items) {
+    const text = JSON.stringify(item);
+    const more = Buffer.byteLength(text) + ','.length;
+    if (bytes + more > MAX_LIST_BYTES) continue;
+    bytes += more;
+    texts.push(text);
+  }
+  return `[${texts.join(',')}]`;
 }
 
 /** Renders numbers as ranges: 0-12,14. */

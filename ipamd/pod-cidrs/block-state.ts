@@ -22,14 +22,21 @@ export type HeldBlock = Partial<BlockOwner> & {
   readonly freedMs: number;
 };
 
+/** A block that was given to a Node that does not show it yet. */
+type GivenBlock = BlockOwner & {
+  readonly block: number;
+  /** When it was freed, or may have been written: not given after all, it is held since. Monotonic milliseconds. */
+  readonly freedMs?: number;
+};
+
 /** What the allocator has in memory; never changed in place. Keys of blocks are their numbers. */
 export type BlockState = {
   /** The cursor: the block after the one that was given last. */
   readonly next: number;
   /** Blocks of Nodes, whoever wrote them. */
   readonly owners: ReadonlyMap<number, BlockOwner>;
-  /** Blocks given to Nodes that do not show them yet, by uid. */
-  readonly given: ReadonlyMap<string, BlockOwner & { readonly block: number }>;
+  /** By uid of the Node. */
+  readonly given: ReadonlyMap<string, GivenBlock>;
   readonly held: ReadonlyMap<number, HeldBlock>;
   /** Since when Nodes without a block are known, by uid; monotonic milliseconds. */
   readonly waitingSince: ReadonlyMap<string, number>;
@@ -52,13 +59,17 @@ export function observeBlocks(
 ): { readonly state: BlockState; readonly conflicts: readonly CidrConflict[] } {
   const { owners, conflicts } = ownersOf(blocks, nodes);
   const byUid = new Map(nodes.map((node) => [node.uid, node]));
-  const given = new Map<string, BlockOwner & { readonly block: number }>();
+  const given = new Map<string, GivenBlock>();
   const held = new Map([...state.held].filter(([block]) => !owners.has(block)));
   for (const [uid, gift] of state.given) {
     const node = byUid.get(uid);
-    if (node !== undefined && node.podCidrs.length === 0) given.set(uid, gift);
-    // It may have had the block for a moment: then there may be a route.
-    else if (node === undefined && !owners.has(gift.block)) held.set(gift.block, freed(gift, nowMs));
+    if (node !== undefined && node.podCidrs.length === 0) {
+      given.set(uid, gift);
+      continue;
+    }
+    // A Node that is gone may have had the block for a moment: then there may be a route.
+    const freedMs = node === undefined ? nowMs : gift.freedMs;
+    if (freedMs !== undefined && !owners.has(gift.block)) held.set(gift.block, freed(gift, freedMs));
   }
   const inFlight = new Set([...given.values()].map(({ block }) => block));
   for (const [block, owner] of state.owners) {
@@ -69,6 +80,21 @@ export function observeBlocks(
     if (isServed && podCidrs.length === 0) waitingSince.set(uid, state.waitingSince.get(uid) ?? nowMs);
   }
   return { state: { next: state.next, owners, given, held, waitingSince }, conflicts };
+}
+
+/** Returns the state in which the block of a Node was not written. It is free, or held as before. */
+export function takeBack(state: BlockState, uid: string): BlockState {
+  const [given, held] = [new Map(state.given), new Map(state.held)];
+  const gift = given.get(uid);
+  given.delete(uid);
+  if (gift?.freedMs !== undefined) held.set(gift.block, freed(gift, gift.freedMs));
+  return { ...state, given, held };
+}
+
+/** Returns the state in which the block of a Node may have been written, or may still be. */
+export function doubtGift(state: BlockState, uid: string, freedMs: number): BlockState {
+  const gift = state.given.get(uid);
+  return gift === undefined ? state : { ...state, given: new Map(state.given).set(uid, { ...gift, freedMs }) };
 }
 
 function freed({ node, machineId }: BlockOwner, freedMs: number): HeldBlock {

@@ -1,4 +1,4 @@
-import { MAX_HELD_RECORDS, type PodCidrRecord } from '../../crd/pod-cidr-record.ts';
+import type { PodCidrRecord } from '../../crd/pod-cidr-record.ts';
 import type { BlockState, CidrNode, HeldBlock } from './block-state.ts';
 import { type CidrBlocks, numberBlocks } from './cidr-blocks.ts';
 import { countBlocks } from './decide-pod-cidr.ts';
@@ -24,11 +24,14 @@ export function stateOf(
   const presentOf = (block: number): readonly number[] =>
     block < former.count ? blocks.overlapping(former.cidrOf(block)) : [];
   const held = new Map<number, HeldBlock>();
-  for (const block of record.taken.flatMap(presentOf)) held.set(block, { freedMs });
-  for (const { block, node, machineID: machineId } of record.held) {
+  // A larger block than before may have been that of several nodes.
+  const isLarger = blocks.settings.maskSize < record.maskSize;
+  // Of several blocks of one node, the one that it had last comes first.
+  for (const { block, node, machineID: machineId } of isLarger ? [] : [...record.owners, ...record.held]) {
     if (node === undefined) continue;
-    for (const present of presentOf(block)) held.set(present, { node, machineId, freedMs });
+    for (const present of presentOf(block)) if (!held.has(present)) held.set(present, { node, machineId, freedMs });
   }
+  for (const block of record.taken.flatMap(presentOf)) if (!held.has(block)) held.set(block, { freedMs });
   return { ...empty, next: presentOf(record.next)[0] ?? 0, held };
 }
 
@@ -48,13 +51,19 @@ export function recordOf(
   const { next, owners, given, held, waitingSince } = state;
   const { blocks, nodes, stopped } = facts;
   const waiting = nodes.filter(({ uid }) => waitingSince.has(uid)).map(({ name }) => name);
-  const taken = new Set([...owners.keys(), ...[...given.values()].map(({ block }) => block), ...held.keys()]);
+  const owned = [...owners, ...[...given.values()].map((gift) => [gift.block, gift] as const)];
+  const taken = new Set([...owned.map(([block]) => block), ...held.keys()]);
   const newestFirst = [...held].sort(([, one], [, other]) => other.freedMs - one.freedMs);
   return {
     ...blocks.settings,
     next,
     taken: [...taken].sort((one, other) => one - other),
-    held: newestFirst.slice(0, MAX_HELD_RECORDS).map(([block, { node, machineId, freedMs }]) => ({
+    owners: owned
+      .flatMap(([block, { node, machineId }]) =>
+        machineId === undefined ? [] : [{ block, node, machineID: machineId }],
+      )
+      .sort((one, other) => one.block - other.block),
+    held: newestFirst.map(([block, { node, machineId, freedMs }]) => ({
       block,
       freedAt: timeOf(freedMs, now),
       ...(node === undefined ? {} : { node }),

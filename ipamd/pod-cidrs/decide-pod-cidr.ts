@@ -51,20 +51,24 @@ export function decidePodCidrs(before: BlockState, facts: PodCidrFacts): PodCidr
   const unserved: CidrNode[] = [];
   for (const node of waitingOf(facts.nodes)) {
     if (paused.has(node.uid)) continue;
-    const former = formerBlocks.get(node.name);
+    const former = formerBlocks.get(node.name) ?? [];
     const repeated = given.get(node.uid)?.block;
     if (repeated === undefined && isMachineAwaited(before, node, former, facts.monotonicMs)) continue;
-    const same = former !== undefined && former.machineId === node.machineId && held.has(former.block);
-    const block = repeated ?? (same ? former.block : findFree(blocks.count, next, isFree));
+    const same = former.find(
+      ({ machineId, block }) => machineId === node.machineId && !isReserved(block, facts),
+    )?.block;
+    const block = repeated ?? same ?? findFree(blocks.count, next, isFree);
     if (block === undefined) {
       unserved.push(node);
       continue;
     }
     if (gifts.length >= limit) break;
-    if (repeated === undefined && !same) next = (block + 1) % blocks.count;
+    if (repeated === undefined && same === undefined) next = (block + 1) % blocks.count;
+    const { freedMs } = held.get(block) ?? given.get(node.uid) ?? {};
     held.delete(block);
     used.add(block);
-    given.set(node.uid, { block, node: node.name, machineId: node.machineId });
+    const owner = { node: node.name, machineId: node.machineId };
+    given.set(node.uid, { block, ...owner, ...(freedMs === undefined ? {} : { freedMs }) });
     gifts.push({ node, block });
   }
   return { state: { ...before, next, held, given }, gifts, unserved };
@@ -101,31 +105,33 @@ function isHeld(block: number, freedMs: number, { blocks, routes, monotonicMs, h
   return routes.hasRoute(blocks.cidrOf(block));
 }
 
-function isUsable(block: number, { blocks, routes, reserved }: PodCidrFacts): boolean {
-  if (blocks.ofServices.has(block) || reserved.has(block)) return false;
-  return typeof routes === 'string' || !routes.hasRoute(blocks.cidrOf(block));
+function isUsable(block: number, facts: PodCidrFacts): boolean {
+  const { blocks, routes } = facts;
+  return !isReserved(block, facts) && (typeof routes === 'string' || !routes.hasRoute(blocks.cidrOf(block)));
 }
 
-type FormerBlock = { readonly block: number; readonly machineId: string; readonly freedMs: number };
+function isReserved(block: number, { blocks, reserved }: PodCidrFacts): boolean {
+  return blocks.ofServices.has(block) || reserved.has(block);
+}
 
-/** Returns the block that each node had last, of those that are held. */
-function indexHeld(held: BlockState['held']): ReadonlyMap<string, FormerBlock> {
-  const former = new Map<string, FormerBlock>();
-  for (const [block, { node, machineId, freedMs }] of held) {
-    if (node === undefined || machineId === undefined) continue;
-    if ((former.get(node)?.freedMs ?? Number.NEGATIVE_INFINITY) < freedMs)
-      former.set(node, { block, machineId, freedMs });
-  }
-  return former;
+type FormerBlock = { readonly node: string; readonly machineId: string; readonly block: number };
+
+/** Returns the blocks of each name that are held, the one that was freed last first. */
+function indexHeld(held: BlockState['held']): ReadonlyMap<string, readonly FormerBlock[]> {
+  const lastFirst = [...held].sort(([, one], [, other]) => other.freedMs - one.freedMs);
+  const former = lastFirst.flatMap(([block, { node, machineId }]) =>
+    node === undefined || machineId === undefined ? [] : [{ node, machineId, block }],
+  );
+  return Map.groupBy(former, ({ node }) => node);
 }
 
 function isMachineAwaited(
   { waitingSince }: BlockState,
   { uid, machineId }: CidrNode,
-  former: FormerBlock | undefined,
+  former: readonly FormerBlock[],
   nowMs: number,
 ): boolean {
-  if (former === undefined || machineId !== undefined) return false;
+  if (former.length === 0 || machineId !== undefined) return false;
   return nowMs - (waitingSince.get(uid) ?? nowMs) < MACHINE_WAIT_MS;
 }
 

@@ -8,7 +8,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { isSameNode, type NodeEntry } from '../cache/node-entry.ts';
 import type { NodeEvents } from '../supply/node-deps.ts';
-import { type BlockState, type CidrNode, observeBlocks } from './block-state.ts';
+import { type BlockState, type CidrNode, doubtGift, observeBlocks, takeBack } from './block-state.ts';
 import type { CidrBlocks } from './cidr-blocks.ts';
 import { type Moment, recordOf, stateOf } from './convert-record.ts';
 import { countBlocks, decidePodCidrs } from './decide-pod-cidr.ts';
@@ -198,22 +198,15 @@ class PodCidrTerm {
       const tries = (this.#failures.get(uid)?.tries ?? 0) + 1;
       this.#pausedUntil.set(uid, nowMs + backoffMs(RETRY, tries, random()));
       this.#failures.set(uid, { tries, cidr, why: outcome.error.message });
-      if (outcome.kind === 'refused') this.#giveBack(uid);
+      this.#state = outcome.kind === 'refused' ? takeBack(this.#state, uid) : doubtGift(this.#state, uid, nowMs);
       return;
     }
     this.#failures.delete(uid);
     this.#pausedUntil.set(uid, nowMs + UNSEEN_MS);
     if (outcome.kind !== 'other') return;
-    this.#giveBack(uid);
+    this.#state = takeBack(this.#state, uid);
     // A write of a former leader of ours has the annotation.
     if (!outcome.isOurs) secondAllocator.note({ node, uid, cidr: outcome.podCidrs.join(', ') });
-  }
-
-  /** The block of a Node was certainly not written: it is free again. */
-  #giveBack(uid: string): void {
-    const given = new Map(this.#state.given);
-    given.delete(uid);
-    this.#state = { ...this.#state, given };
   }
 
   #forgetWrites({ waitingSince }: BlockState): void {

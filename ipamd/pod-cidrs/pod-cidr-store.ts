@@ -45,10 +45,12 @@ export class PodCidrStore {
     return isDeepStrictEqual(record, this.#written);
   }
 
-  /** Tells whether all blocks of a record are in the record of the API server as well. */
-  hasTaken({ taken }: TermRecord): boolean {
-    const written = new Set(this.#written?.taken);
-    return taken.every((block) => written.has(block));
+  /** Tells whether the record of the API server has all blocks of this one, and none of them as that of another node. */
+  hasTaken(record: TermRecord): boolean {
+    const written = this.#written;
+    if (written === undefined) return false;
+    const [taken, before, now] = [new Set(written.taken), ownersOf(written), ownersOf(record)];
+    return record.taken.every((block) => taken.has(block) && (before.get(block) ?? now.get(block)) === now.get(block));
   }
 
   /**
@@ -93,6 +95,11 @@ export class PodCidrStore {
       throw new OutdatedTerm('another leader records podCIDRs');
     }
   }
+}
+
+/** Returns whose each block is, or was before it was freed. */
+function ownersOf({ owners, held }: TermRecord): ReadonlyMap<number, string> {
+  return new Map([...held, ...owners].map(({ block, node, machineID }) => [block, JSON.stringify([node, machineID])]));
 }
 
 /** Writes of people and repetitions of our own are over by then. */

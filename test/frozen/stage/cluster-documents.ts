@@ -74,7 +74,16 @@ async function fill(kube: KubeClient): Promise<void> {
   await kube.create(CONFIG_MAPS, {
     ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: POD_CIDRS_CONFIG_MAP, namespace: 'kube-system' } },
     data: renderPodCidrRecord({
-      ...{ term: 1, clusterCidrs: ['192.168.0.0/24'], serviceCidr: '', maskSize: 26, next: 1, taken: [0], held: [] },
+      ...{
+        term: 1,
+        clusterCidrs: ['192.168.0.0/24'],
+        serviceCidr: '',
+        maskSize: 26,
+        next: 1,
+        taken: [0],
+        owners: [],
+        held: [],
+      },
       blocks: { total: 4, reserved: 0, used: 1, held: 0, free: 3 },
       waiting: { count: 1, nodes: ['n1'] },
       stopped: 'another allocator',

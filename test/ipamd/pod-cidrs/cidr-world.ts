@@ -32,7 +32,7 @@ type Former = { readonly machine: string; readonly freedMs: number };
 /**
  * Lets Nodes come, go and come back at random while leaders change, and checks after each moment: no two Nodes share a
  * block; no Node has one of Services; a freed block comes back only when its route is gone, or its hold is over, or to
- * the same machine under the same name. In the end, in peace, each Node has a block as long as there are any.
+ * the same machine under the same name; that one gets the block that it had last, as long as it is held. In the end, in peace, each Node has a block as long as there are any.
  */
 export async function liveThroughCidrs(options: CidrWorldOptions): Promise<Violations> {
   const world = new CidrWorld(options);
@@ -48,6 +48,8 @@ class CidrWorld {
   readonly #scene: CidrScene;
   readonly #routes = new Map<string, { readonly owner: string; dueMs: number; isWanted: boolean }>();
   readonly #former = new Map<string, Former>();
+  /** The block that each machine had last, and when it was freed. */
+  readonly #last = new Map<string, { readonly cidr: string; readonly freedMs: number }>();
   #view: PodRoutes | undefined;
   #shown: readonly NodeEntry[] = [];
   #leaders: CidrLeader[] = [];
@@ -109,7 +111,7 @@ class CidrWorld {
     const count = Math.min(left, 1 + Math.floor(this.#random() ** 2 * 4));
     for (let node = 0; node < count; node++) {
       this.#serial += 1;
-      await this.#scene.join(`n${this.#serial}`, { providerID: `qcloud:///1/ins-${this.#serial}` });
+      await this.#scene.join(`n${this.#serial}`, { providerID: `qcloud:///1/ins-${1_000 + this.#serial}` });
     }
   }
 
@@ -205,11 +207,17 @@ class CidrWorld {
     const live = new Set(now.map(({ uid }) => uid));
     for (const { uid, name, instanceId = '', podCidrs } of this.#shown)
       if (!live.has(uid))
-        for (const cidr of podCidrs) this.#former.set(cidr, { machine: `${name} ${instanceId}`, freedMs: nowMs });
+        for (const cidr of podCidrs) {
+          this.#former.set(cidr, { machine: `${name} ${instanceId}`, freedMs: nowMs });
+          this.#last.set(`${name} ${instanceId}`, { cidr, freedMs: nowMs });
+        }
     this.#shown = now;
   }
 
   #checkReuse({ name, instanceId = '' }: NodeEntry, cidr: string, nowMs: number): void {
+    const last = this.#last.get(`${name} ${instanceId}`);
+    if (!this.#options.hasRoutes && last !== undefined && last.cidr !== cidr && nowMs - last.freedMs < HOLD_MS)
+      this.violations.push(`${name} had ${last.cidr} and got ${cidr} ${nowMs - last.freedMs} ms later`);
     const former = this.#former.get(cidr);
     if (former === undefined || former.machine === `${name} ${instanceId}`) return;
     const sinceMs = nowMs - former.freedMs;

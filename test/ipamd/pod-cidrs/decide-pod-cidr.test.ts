@@ -1,5 +1,11 @@
 import test from 'ava';
-import { type BlockState, type CidrNode, observeBlocks } from '../../../ipamd/pod-cidrs/block-state.ts';
+import {
+  type BlockState,
+  type CidrNode,
+  doubtGift,
+  observeBlocks,
+  takeBack,
+} from '../../../ipamd/pod-cidrs/block-state.ts';
 import { numberBlocks } from '../../../ipamd/pod-cidrs/cidr-blocks.ts';
 import { stateOf } from '../../../ipamd/pod-cidrs/convert-record.ts';
 import { countBlocks, decidePodCidrs } from '../../../ipamd/pod-cidrs/decide-pod-cidr.ts';
@@ -102,6 +108,25 @@ test('decidePodCidrs: repeats the block whose write is not visible, and gives no
   t.deepEqual(round(state, [node('a')], { paused: new Set(['uid-a']) }).given, []);
   // The Node went before its block was seen: it may have had it.
   t.is(round(state, []).counts.held, 1);
+});
+
+test('takeBack: a block that was held, or may have been written, is held since; any other is free', (t) => {
+  const { state } = round(EMPTY, [node('a', { podCidrs: ['10.4.3.0/24'] })]);
+  const again = node('a', { uid: 'uid-2' });
+  const repeated = round(round(state, []).state, [again], { monotonicMs: 1_000 });
+  t.deepEqual(repeated.given, ['a 10.4.3.0/24']);
+  const held = [[3, { node: 'a', machineId: 'ins-a', freedMs: 0 }]];
+  t.deepEqual([...takeBack(repeated.state, 'uid-2').held], held);
+  t.deepEqual([...takeBack(round(repeated.state, [again]).state, 'uid-2').held], held);
+  // It shows another block, of another writer.
+  const other = { ...again, podCidrs: ['10.4.4.0/24'] };
+  t.deepEqual([...round(repeated.state, [other], { monotonicMs: 2_000 }).state.held], held);
+  const first = round(EMPTY, [node('b')]).state;
+  t.deepEqual(takeBack(first, 'uid-b'), { ...first, given: new Map() });
+  const doubted = takeBack(doubtGift(first, 'uid-b', 7_000), 'uid-b');
+  t.deepEqual([...doubted.held], [[0, { node: 'b', machineId: 'ins-b', freedMs: 7_000 }]]);
+  t.is(doubtGift(first, 'uid-gone', 7_000), first);
+  t.deepEqual(takeBack(first, 'uid-gone'), first);
 });
 
 test('decidePodCidrs: gives at most as many as the limit, and says what is exhausted even at the limit', (t) => {

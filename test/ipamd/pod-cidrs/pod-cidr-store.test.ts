@@ -14,6 +14,7 @@ function recordOf(taken: readonly number[]) {
     maskSize: 24,
     next: taken.length,
     taken,
+    owners: [],
     held: [],
     blocks: { total: 16, reserved: 4, used: taken.length, held: 0, free: 12 - taken.length },
     waiting: { count: 0, nodes: [] },

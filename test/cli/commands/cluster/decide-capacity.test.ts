@@ -18,7 +18,16 @@ const [Z3, Z6] = ['ap-guangzhou-3', 'ap-guangzhou-6'] as const;
 const ANY: CapacityQuestion = { nodes: 1, zone: undefined, type: undefined };
 const WIDE = { width: Number.POSITIVE_INFINITY, isColored: false };
 const RECORD: PodCidrRecord = {
-  ...{ term: 1, clusterCidrs: ['192.168.0.0/20'], serviceCidr: '', maskSize: 26, next: 4, taken: [], held: [] },
+  ...{
+    term: 1,
+    clusterCidrs: ['192.168.0.0/20'],
+    serviceCidr: '',
+    maskSize: 26,
+    next: 4,
+    taken: [],
+    held: [],
+    owners: [],
+  },
   blocks: { total: 64, reserved: 16, used: 44, held: 0, free: 4 },
   waiting: { count: 1, nodes: ['n9'] },
   stopped: '',

@@ -13,6 +13,7 @@ const RECORD: PodCidrRecord = {
   maskSize: 26,
   next: 4,
   taken: [0, 1, 2, 3],
+  owners: [],
   held: [],
   blocks: { total: 64, reserved: 16, used: 3, held: 1, free: 44 },
   waiting: { count: 0, nodes: [] },
