@@ -4,6 +4,7 @@ import type { EventInput } from '../kube/events/event-object.ts';
 import { involvedNode } from '../kube/involved-node.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { isKubeError } from '../kube/kube-error.ts';
+import { LastReports } from '../kube/reporter.ts';
 import { NODES } from '../kube/resource-types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -36,14 +37,10 @@ type SaidOfNode = { readonly reason: 'FailedToCreateRoute' | 'RouteNotKept'; rea
 /** Reports on routes: conditions and events of Nodes, and the log. Each event and line is written once per change. */
 export class RouteReports {
   readonly #deps: ReportDeps;
-  /** The last event by node. */
-  readonly #said = new Map<string, SaidOfNode>();
-  /** By place. */
-  readonly #list = new Map<string, string>();
-  readonly #held = new Map<string, string>();
+  /** Events by uid of a Node, lists and routes that stay by place, and the VPC. */
+  readonly #last = new LastReports();
   /** By uid of a Node. */
   readonly #contests = new Contests();
-  #hasVpc: boolean | undefined;
 
   constructor(deps: ReportDeps) {
     this.#deps = deps;
@@ -51,29 +48,21 @@ export class RouteReports {
 
   reportVpc(vpcId: string | undefined): void {
     const hasVpc = vpcId !== undefined;
-    if (hasVpc === this.#hasVpc) return;
-    this.#hasVpc = hasVpc;
+    if (this.#last.note('vpc', [hasVpc]) === undefined) return;
     const { log } = this.#deps;
     if (hasVpc) log.info('routes of the VPC lead to networks of Pods', { vpcId });
     else log.warn(`no routes to networks of Pods: the VPC is not known; ${this.#deps.vpcCure}`);
   }
 
   reportList(place: string, error: CloudError | undefined): void {
-    if (error?.code === this.#list.get(place)) return;
-    if (error === undefined) {
-      this.#list.delete(place);
-      return;
-    }
-    this.#list.set(place, error.code);
-    this.#deps.log.warn('the routes of the VPC cannot be read, will try again', { place, error });
+    const added = this.#last.note(`list ${place}`, error === undefined ? [] : [error], ({ code }) => code) ?? [];
+    if (added.length > 0) this.#deps.log.warn('the routes of the VPC cannot be read, will try again', { place, error });
   }
 
   reportHeld(place: string, held: readonly { readonly removal: RouteRemoval; readonly why: string }[]): void {
-    const text = JSON.stringify(held.map(({ removal, why }) => [removal.route.cidr, why]));
-    if (text === (this.#held.get(place) ?? '[]')) return;
-    this.#held.set(place, text);
     const [first] = held;
-    if (first === undefined) return;
+    const textOf = ({ removal, why }: (typeof held)[number]): string => JSON.stringify([removal.route.cidr, why]);
+    if (this.#last.note(`held ${place}`, held, textOf) === undefined || first === undefined) return;
     const { cidr, gatewayIp } = first.removal.route;
     const about = { count: held.length, cidr, gatewayIp, why: first.why };
     this.#deps.log.warn('routes of nodes that seem to be gone stay', about);
@@ -96,17 +85,12 @@ export class RouteReports {
     };
     const ends = await Promise.allSettled(Array.from({ length: limit }, work));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
-    const names = new Set(entries.map(({ name }) => name));
-    for (const name of this.#said.keys()) if (!names.has(name)) this.#said.delete(name);
     return isDone;
   }
 
   #recordEvent(node: RoutedNode, said: SaidOfNode | undefined): void {
-    const { name } = node;
-    if (said === undefined) this.#said.delete(name);
-    if (said === undefined || isSame(said, this.#said.get(name))) return;
-    this.#said.set(name, said);
-    this.#deps.events.record({ involved: involvedNode(node), type: 'Warning', ...said });
+    for (const event of this.#last.note(`node ${node.name} ${node.uid}`, said === undefined ? [] : [said]) ?? [])
+      this.#deps.events.record({ involved: involvedNode(node), type: 'Warning', ...event });
   }
 
   async #writeCondition(node: RoutedNode, isRouted: boolean, signal: AbortSignal): Promise<boolean> {
@@ -135,12 +119,6 @@ export class RouteReports {
       return error.code === 'NOT_FOUND';
     }
   }
-}
-
-/** The same refusal has another RequestId each time. */
-function isSame(one: SaidOfNode, other: SaidOfNode | undefined): boolean {
-  const textOf = ({ message }: SaidOfNode): string => message.replaceAll(/RequestId=[\w-]+/g, '');
-  return other !== undefined && one.reason === other.reason && textOf(one) === textOf(other);
 }
 
 function saidOf(unrouted: string | undefined, notKept: string | undefined): SaidOfNode | undefined {

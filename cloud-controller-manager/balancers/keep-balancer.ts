@@ -2,6 +2,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { LastReports } from '../../kube/reporter.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { type BalancerOwner, type OwnerKind, type OwnerReports, type OwnerWriter, ownerOf } from './balancer-owner.ts';
 import { BalancerComparer } from './compare-balancer.ts';
@@ -59,7 +60,6 @@ const ASK_AGAIN_MS = 20_000;
 const REFUSED_MS = 60_000;
 /** A load balancer is made in seconds. */
 const MADE_MS = 60_000;
-const MAX_LOGGED = 1_000;
 
 /** Makes load balancers what is desired. What is made is on record before. */
 export class BalancerKeeper {
@@ -77,7 +77,7 @@ export class BalancerKeeper {
   /** By owner: since when its load balancer is being made, or is not known; monotonic milliseconds. */
   readonly #pendingSinceMs = new Map<string, number>();
   /** Listeners of other clients that are in the log as unread. */
-  readonly #loggedUnread = new Set<string>();
+  readonly #loggedUnread = new LastReports();
 
   constructor(
     deps: ControllerDeps,
@@ -287,9 +287,7 @@ export class BalancerKeeper {
     }
     for (const { listenerId, name, unread: why } of unread) {
       if (name === listenerName) continue;
-      if (this.#loggedUnread.has(listenerId)) continue;
-      if (this.#loggedUnread.size >= MAX_LOGGED) this.#loggedUnread.clear();
-      this.#loggedUnread.add(listenerId);
+      if (this.#loggedUnread.note(listenerId, [why]) === undefined) continue;
       const about = { loadBalancerId, listenerId, detail: why };
       this.#deps.log.warn('a listener of another client cannot be read, and is left as it is', about);
     }

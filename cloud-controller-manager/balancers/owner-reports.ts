@@ -1,4 +1,5 @@
 import { contestText } from '../../kube/contest.ts';
+import { Reporter } from '../../kube/reporter.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { CcmEvents } from '../events/event-reasons.ts';
 import type { BalancerOwner, OwnerProblem, OwnerProgress, OwnerReports } from './balancer-owner.ts';
@@ -19,7 +20,7 @@ export class OwnerEvents implements OwnerReports {
   readonly #events: CcmEvents;
   readonly #log: Logger;
   readonly #onProblems: (key: string, reasons: readonly string[]) => void;
-  readonly #reported = new Map<string, ReadonlySet<string>>();
+  readonly #reporter: Reporter<OwnerProblem['reason']>;
 
   /** @param onProblems called with the reasons of all problems that an owner has now */
   constructor(
@@ -27,6 +28,7 @@ export class OwnerEvents implements OwnerReports {
     log: Logger,
     onProblems: (key: string, reasons: readonly string[]) => void = () => {},
   ) {
+    this.#reporter = new Reporter('a load balancer', { events, log });
     this.#events = events;
     this.#log = log;
     this.#onProblems = onProblems;
@@ -34,21 +36,12 @@ export class OwnerEvents implements OwnerReports {
 
   /** Reports all problems of an owner; those that it had before are not repeated. */
   problems(owner: Reported, problems: readonly OwnerProblem[]): void {
-    const before = this.#reported.get(owner.key);
     const shown = limited(problems);
-    const now = new Set(shown.map((problem) => textOf(owner, problem)));
-    if (now.size === 0) this.#reported.delete(owner.key);
-    else this.#reported.set(owner.key, now);
+    this.#reporter.report(involvedOf(owner), shown);
     this.#onProblems(
       owner.key,
       shown.map(({ reason }) => reason),
     );
-    const { what } = OBJECTS[owner.kind];
-    for (const problem of shown) {
-      if (before?.has(textOf(owner, problem))) continue;
-      this.#log.warn(`${what} has a problem with its load balancer`, { [owner.kind]: owner.key, ...problem });
-      this.#events.record({ involved: involvedOf(owner), type: 'Warning', ...problem });
-    }
   }
 
   progress(owner: Reported, progress: OwnerProgress): void {
@@ -70,13 +63,13 @@ export class OwnerEvents implements OwnerReports {
   }
 
   forget(key: string): void {
-    this.#reported.delete(key);
+    this.#reporter.forget(key);
     this.#onProblems(key, []);
   }
 
   /** Forgets all owners: others report about them from now on. */
   close(): void {
-    for (const key of this.#reported.keys()) this.forget(key);
+    for (const key of this.#reporter.names()) this.forget(key);
   }
 }
 
@@ -87,11 +80,6 @@ function limited(problems: readonly OwnerProblem[]): readonly OwnerProblem[] {
     const message = `and ${its.length - MAX_OF_REASON} more of this reason; correct those that are named first`;
     return [...its.slice(0, MAX_OF_REASON), { reason, message }];
   });
-}
-
-function textOf({ uid }: Reported, { reason, message }: OwnerProblem): string {
-  // The id of the request is another one at each try.
-  return JSON.stringify([uid, reason, message.replaceAll(/, RequestId=[\w-]+/g, '')]);
 }
 
 function involvedOf({ kind: its, namespace, name, uid }: Reported) {

@@ -1,9 +1,10 @@
 import type { CallContext } from '../../cloud/cloud.ts';
+import { involvedNode } from '../../kube/involved-node.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { Reporter } from '../../kube/reporter.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
 import { type CloudNode, readCloudNode, type Taint } from '../nodes/cloud-node.ts';
-import { NodeReports } from '../nodes/node-reports.ts';
 import type { NodeControllersDeps } from '../nodes/node-settings.ts';
 import { decideAction, type NodeAction, SHUTDOWN_TAINT } from './decide-action.ts';
 import { Observations } from './observations.ts';
@@ -31,7 +32,7 @@ export async function runLifecycleController(deps: NodeControllersDeps, signal: 
 class LifecycleSweeps {
   readonly #deps: NodeControllersDeps;
   readonly #observations = new Observations();
-  readonly #reports: NodeReports;
+  readonly #reports: Reporter<'NodeDeletionHeld'>;
   readonly #ages: StampAges;
   /** Names of the Nodes of the last sweep. */
   #names: ReadonlySet<string> = new Set();
@@ -39,7 +40,7 @@ class LifecycleSweeps {
 
   constructor(deps: NodeControllersDeps) {
     this.#deps = deps;
-    this.#reports = new NodeReports(deps.events, deps.log);
+    this.#reports = new Reporter('a Node', deps);
     this.#ages = new StampAges(deps.clock);
   }
 
@@ -135,7 +136,7 @@ class LifecycleSweeps {
   }
 
   async #carryOut(node: CloudNode, action: NodeAction, signal: AbortSignal): Promise<void> {
-    if (action.kind !== 'kept' && action.kind !== 'delete') this.#reports.report(node, undefined);
+    if (action.kind !== 'kept' && action.kind !== 'delete') this.#reports.report(involvedNode(node), []);
     switch (action.kind) {
       case 'none':
         return;
@@ -197,7 +198,7 @@ class LifecycleSweeps {
 
   #hold(node: CloudNode, why: string): void {
     const message = `the cloud does not list its instance, and the Node is not deleted: ${why}`;
-    this.#reports.report(node, { reason: 'NodeDeletionHeld', message });
+    this.#reports.report(involvedNode(node), [{ reason: 'NodeDeletionHeld', message }]);
   }
 }
 

@@ -1,12 +1,13 @@
 import type { CallContext, Instance, Zone } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { Contests, contestText } from '../../kube/contest.ts';
+import { involvedNode } from '../../kube/involved-node.ts';
+import { Reporter } from '../../kube/reporter.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
 import { chooseNode } from './choose-node.ts';
 import { type CloudNode, readCloudNode } from './cloud-node.ts';
 import { type FoundInstance, findInstances } from './find-instances.ts';
-import { NodeReports } from './node-reports.ts';
 import type { NodeControllersDeps } from './node-settings.ts';
 import { planNode } from './plan-node.ts';
 import { writeNode } from './write-node.ts';
@@ -29,9 +30,12 @@ export async function runNodeController(deps: NodeControllersDeps, signal: Abort
   await new NodePasses(deps).run(signal);
 }
 
+/** Reasons of events about what is wrong with a Node. */
+type NodeProblem = 'InstanceUnknown' | 'InstanceTaken' | 'AddressInvalid' | 'CloudRefused';
+
 class NodePasses {
   readonly #deps: NodeControllersDeps;
-  readonly #reports: NodeReports;
+  readonly #reports: Reporter<NodeProblem>;
   readonly #waiting = new Set<string>();
   /** By uid of a Node. */
   readonly #contests = new Contests();
@@ -42,7 +46,7 @@ class NodePasses {
 
   constructor(deps: NodeControllersDeps) {
     this.#deps = deps;
-    this.#reports = new NodeReports(deps.events, deps.log);
+    this.#reports = new Reporter('a Node', deps);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -129,12 +133,12 @@ class NodePasses {
     const forms = { ...config, expectsRoutes: config.expectsRoutes || config.routes !== 'none' };
     const done = await writeNode(kube, object, (current) => planNode(current, instance, zone, forms), nowText, signal);
     if (done.kind === 'problem') return this.#report(node, 'AddressInvalid', done.message);
-    this.#reports.report(node, undefined);
+    this.#reports.report(involvedNode(node), []);
     if (done.kind !== 'initialized') return;
     this.#contests.note(node.uid, '', node, clock.monotonicMs());
     metrics.nodeInitialized(new StampAges(clock).ageMs(node.name, node.createdAt) / MS_PER_S);
     log.info('a Node was initialised', { node: node.name, instanceId: instance.instanceId, zone: instance.zone });
-    const involved = { apiVersion: 'v1', kind: 'Node', name: node.name, ...(node.uid === '' ? {} : { uid: node.uid }) };
+    const involved = involvedNode(node);
     events.record({ involved, type: 'Normal', reason: 'Synced', message: 'Node synced successfully' });
   }
 
@@ -165,12 +169,8 @@ class NodePasses {
     return zone;
   }
 
-  #report(
-    node: CloudNode,
-    reason: 'InstanceUnknown' | 'InstanceTaken' | 'AddressInvalid' | 'CloudRefused',
-    message: string,
-  ) {
-    this.#reports.report(node, { reason, message });
+  #report(node: CloudNode, reason: NodeProblem, message: string) {
+    this.#reports.report(involvedNode(node), [{ reason, message }]);
     this.#retryAfter(node.name, PROBLEM_RETRY_MS);
   }
 
