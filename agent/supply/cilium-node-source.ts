@@ -4,6 +4,7 @@ import { isEarlier } from '../../kube/compare-versions.ts';
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { LastReports } from '../../kube/reporter.ts';
 import { CILIUM_NODES } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
@@ -88,6 +89,7 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
   #enis: readonly SupplyEni[] | undefined;
   #enisReadMs = Number.NEGATIVE_INFINITY;
   #faults: readonly Fault[] = [];
+  readonly #last = new LastReports();
   #isFirstChange = true;
   #isDue = false;
 
@@ -272,10 +274,8 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
   }
 
   #reportFaults(faults: readonly Fault[]): void {
-    const textOf = (list: readonly Fault[]): string => list.map(({ path, got }) => `${path} ${got}`).join('\n');
-    const isSame = textOf(faults) === textOf(this.#faults);
     this.#faults = faults;
-    if (isSame) return;
+    if (this.#last.note('', faults, ({ path, got }) => `${path} ${got}`) === undefined) return;
     this.#options.onFaults(faults);
     if (faults.length > 0) this.#options.log.warn('CiliumNode has entries that are not served', { faults });
   }

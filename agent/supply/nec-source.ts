@@ -7,6 +7,7 @@ import { isEarlier } from '../../kube/compare-versions.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { LastReports } from '../../kube/reporter.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
@@ -87,10 +88,7 @@ class KubeNecSource implements NecSource {
   #object: KubeObject | undefined;
   #event: Extract<SupplyEvent, { kind: 'supply' }> | undefined;
   #problem: ConfigError | undefined;
-  readonly #reportedFaults = new Map<string, string>([
-    ['annotation', ''],
-    ['object', ''],
-  ]);
+  readonly #last = new LastReports();
   #isRereading = false;
   /** A change was notified since the last read was requested. */
   #isRereadDue = false;
@@ -280,9 +278,7 @@ class KubeNecSource implements NecSource {
 
   /** Reports each set of faults once, however often the object changes otherwise. */
   #reportFaults(kind: 'annotation' | 'object', faults: readonly Fault[]): void {
-    const text = faults.map(({ path, got }) => `${path} ${got}`).join('\n');
-    if (this.#reportedFaults.get(kind) === text) return;
-    this.#reportedFaults.set(kind, text);
+    if (this.#last.note(kind, faults, ({ path, got }) => `${path} ${got}`) === undefined) return;
     this.#options.onFaults?.(kind, faults);
     if (faults.length > 0) this.#options.log.warn('NodeENIConfig has fields that are not taken', { kind, faults });
   }
