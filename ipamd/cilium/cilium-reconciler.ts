@@ -1,7 +1,9 @@
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { involvedNode } from '../../kube/involved-node.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
+import { Reporter } from '../../kube/reporter.ts';
 import { CILIUM_NODES } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -15,7 +17,7 @@ import type { NodeEvents } from '../supply/node-deps.ts';
 import { isUntouched, restoredReason } from '../supply/read-input.ts';
 import { BY_POOL_IP, type CiliumNodeEntry, decodeCiliumNode } from './cilium-node-entry.ts';
 import { isSamePool, type NecDemand, writeDemand, writePool, writeReleases } from './cilium-node-writer.ts';
-import { CiliumReports, ciliumProblems } from './cilium-reports.ts';
+import { ciliumProblems, releaseProblems } from './cilium-problems.ts';
 import {
   type CiliumPoolDecision,
   type CiliumPoolView,
@@ -84,7 +86,6 @@ const UNREADY_MS = 1_000;
 
 /** What a term knows of one node. */
 type Memory = {
-  readonly reports: CiliumReports;
   /** Of the CiliumNode with this uid. */
   uid: string;
   releases: ReleaseMemory;
@@ -111,9 +112,11 @@ export class CiliumReconciler {
   readonly #deps: CiliumDeps;
   readonly #memories = new Map<string, Memory>();
   #fresh: FreshStore<CiliumNodeEntry> | undefined;
+  readonly #reporter: Reporter<NodeProblem['reason']>;
 
   constructor(deps: CiliumDeps) {
     this.#deps = deps;
+    this.#reporter = new Reporter('a CiliumNode', deps);
   }
 
   /** Reconciles one node. Idempotent. @throws KubeError of a write or read that failed */
@@ -135,6 +138,7 @@ export class CiliumReconciler {
   }
 
   #forget(name: string): ReconcileResult {
+    this.#reporter.forget(name);
     if (this.#memories.delete(name)) {
       this.#deps.observe.onNode?.(name, undefined);
       this.#deps.observe.onProblems?.(name, []);
@@ -146,7 +150,6 @@ export class CiliumReconciler {
     const known = this.#memories.get(name);
     if (known !== undefined) return known;
     const made: Memory = {
-      reports: new CiliumReports(this.#deps),
       uid: '',
       releases: NOTHING_SEEN,
       roundMs: Number.NEGATIVE_INFINITY,
@@ -184,7 +187,7 @@ export class CiliumReconciler {
       ...(missingMs < MISSING_MS ? [] : [{ reason: 'CiliumNodeMissing', message } as const]),
       ...memory.demand.problems(nowMs),
     ];
-    memory.reports.problems({ name, uid }, problems);
+    this.#reporter.report(involvedNode({ name, uid }), problems);
     observe.onProblems?.(name, problems);
     observe.onNode?.(name, undefined);
     // An object that was deleted comes back with the Pods of the node.
@@ -226,8 +229,7 @@ export class CiliumReconciler {
       memory.roundMs = nowMs;
     }
     const isDemandDue = isOtherDemand && memory.demand.mayWrite(nec, plan.demand, nowMs);
-    memory.reports.releases(node, plan.release.reports);
-    memory.reports.problems(node, plan.problems);
+    this.#reporter.report(involvedNode(node), [...releaseProblems(plan.release.reports), ...plan.problems]);
     observe.onProblems?.(node.name, plan.problems);
     let current: CiliumNodeEntry | undefined = entry;
     if (isPoolDue)

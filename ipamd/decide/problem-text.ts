@@ -11,12 +11,9 @@ export function problemText({ message, requestId }: NodeProblem): string {
   return `${limitText(message, MAX_MESSAGE)}, RequestId=${requestId}`;
 }
 
-/**
- * Returns a text that differs when the problems differ; '' for none. The cloud gives each try another RequestId, so it
- * is left out: a problem that lasts is reported once.
- */
-export function problemsKey(problems: readonly NodeProblem[]): string {
-  return problems.map(({ reason, message }) => `${reason}: ${message}`).join('\n');
+/** Returns a text that differs when the problem is another one: the RequestId, another one at each try, is not in it. */
+export function problemKey({ reason, message }: NodeProblem): string {
+  return `${reason}: ${message}`;
 }
 
 /** Converts what the cloud refuses for good to a problem. */

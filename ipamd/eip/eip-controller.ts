@@ -6,6 +6,7 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import { withFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { LastReports } from '../../kube/reporter.ts';
 import { apiVersionOf, PODS } from '../../kube/resource-types.ts';
 import { Faults } from '../../runtime/decode.ts';
 import { recordOf } from '../../runtime/json.ts';
@@ -36,7 +37,7 @@ export class EipController {
   /** Claims that are to be compared with the cloud although they are settled. */
   readonly #toCompare = new Set<string>();
   /** Last note on Pods without a claim, by their uid. */
-  readonly #reported = new Map<string, string>();
+  readonly #last = new LastReports();
   /** Serializes steps that take an EIP of a list, or one of a node's EIPs: each sees what the one before took. */
   readonly #taking = new KeyedMutex();
 
@@ -353,10 +354,7 @@ export class EipController {
   #reportWaiting({ key }: Pass, view: EipView, note: EipNote | undefined): void {
     const { pod } = view;
     if (note === undefined || pod === undefined) return;
-    if (this.#reported.get(pod.uid) === note.message) return;
-    if (this.#reported.size > MAX_REPORTED) this.#reported.clear();
-    this.#reported.set(pod.uid, note.message);
-    this.#report(key, view, note);
+    if (this.#last.note(pod.uid, [note.message]) !== undefined) this.#report(key, view, note);
   }
 
   #report(key: string, { pod, claim }: EipView, { type, reason, message }: EipNote): void {
@@ -373,7 +371,6 @@ type Pass = {
   snapshot: EipSnapshot | undefined;
 };
 
-const MAX_REPORTED = 10_000;
 const ANNOTATED_MS = 2_000;
 
 function describeBreaker(key: string): string {

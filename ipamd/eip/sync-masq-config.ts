@@ -1,8 +1,10 @@
 import { EIP_SRC_CIDRS_ANNOTATION } from '../../crd/names.ts';
+import type { InvolvedObject } from '../../kube/events/event-object.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { Reporter } from '../../kube/reporter.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -42,7 +44,7 @@ export async function syncMasqConfig(deps: SyncMasqDeps, signal: AbortSignal): P
   await Promise.all([configMaps.synced(signal), claims.synced(signal)]);
   const changed = new ChangeSignal(clock);
   const ends = [configMaps.subscribe(() => changed.notify()), claims.subscribe(() => changed.notify())];
-  const reporter = new FaultReporter(deps);
+  const reporter = new Reporter<'ConfigInvalid'>('the configuration of ip-masq-agent', deps);
   try {
     while (!signal.aborted) {
       await writeConfig(deps, reporter, signal);
@@ -54,7 +56,11 @@ export async function syncMasqConfig(deps: SyncMasqDeps, signal: AbortSignal): P
   }
 }
 
-async function writeConfig(deps: SyncMasqDeps, reporter: FaultReporter, signal: AbortSignal): Promise<void> {
+async function writeConfig(
+  deps: SyncMasqDeps,
+  reporter: Reporter<'ConfigInvalid'>,
+  signal: AbortSignal,
+): Promise<void> {
   const { kube, configMaps, claims, log } = deps;
   const [current] = [...configMaps.values()];
   if (current === undefined) return;
@@ -64,9 +70,10 @@ async function writeConfig(deps: SyncMasqDeps, reporter: FaultReporter, signal: 
     const text = data[KEY];
     const ours = (object.metadata.annotations?.[OURS] ?? '').split(',').filter((one) => one !== '');
     const step = decideMasqConfig(typeof text === 'string' ? text : '', ours, desired);
-    if (step.kind === 'unreadable') reporter.report(object, desired.length > 0 ? step.message : undefined);
+    if (step.kind === 'unreadable')
+      reporter.report(involvedOf(object), desired.length > 0 ? [faultOf(step.message)] : []);
     if (step.kind !== 'write') return undefined;
-    reporter.report(object, undefined);
+    reporter.report(involvedOf(object), []);
     const { [OURS]: _ours, ...others } = object.metadata.annotations ?? {};
     const annotations = step.ours.length === 0 ? others : { ...others, [OURS]: step.ours.join(',') };
     return { ...object, metadata: { ...object.metadata, annotations }, data: { ...data, [KEY]: step.text } };
@@ -88,26 +95,11 @@ function desiredEntriesOf(claims: Iterable<EipClaimEntry>): readonly string[] {
   return [...new Set(ips)].sort().map((ip) => `${ip}/32`);
 }
 
-/** Reports an unreadable configuration, once for each fault. */
-class FaultReporter {
-  readonly #deps: Pick<SyncMasqDeps, 'events' | 'log'>;
-  #reported: string | undefined;
-
-  constructor(deps: Pick<SyncMasqDeps, 'events' | 'log'>) {
-    this.#deps = deps;
-  }
-
-  report({ metadata }: KubeObject, fault: string | undefined): void {
-    if (fault === this.#reported) return;
-    this.#reported = fault;
-    if (fault === undefined) return;
-    const message = `ConfigMap ${MASQ_CONFIG_MAP.namespace}/${MASQ_CONFIG_MAP.name}, key ${KEY}: ${fault}; Pods with an EIP may leave with the address of their node`;
-    this.#deps.log.warn(message);
-    const involved = { apiVersion: 'v1', kind: 'ConfigMap', ...MASQ_CONFIG_MAP, ...uidOf(metadata.uid) };
-    this.#deps.events.record({ involved, type: 'Warning', reason: 'ConfigInvalid', message });
-  }
+function involvedOf({ metadata: { uid } }: KubeObject): InvolvedObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', ...MASQ_CONFIG_MAP, ...(uid === undefined ? {} : { uid }) };
 }
 
-function uidOf(uid: string | undefined): { readonly uid?: string } {
-  return uid === undefined ? {} : { uid };
+function faultOf(fault: string): { readonly reason: 'ConfigInvalid'; readonly message: string } {
+  const message = `ConfigMap ${MASQ_CONFIG_MAP.namespace}/${MASQ_CONFIG_MAP.name}, key ${KEY}: ${fault}; Pods with an EIP may leave with the address of their node`;
+  return { reason: 'ConfigInvalid', message };
 }

@@ -17,13 +17,14 @@ import { involvedNode } from '../../kube/involved-node.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { ReleaseBrake } from '../../kube/release-brake.ts';
+import { LastReports } from '../../kube/reporter.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { readTaintSelector, type TaintSelector } from '../config/taint-selector.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
-import { problemOfRefusal, problemsKey, problemText } from '../decide/problem-text.ts';
+import { problemKey, problemOfRefusal, problemText } from '../decide/problem-text.ts';
 import { findDirectLimit, isDirectServed } from '../direct/find-direct-limit.ts';
 import type { NodeEvents } from '../supply/node-deps.ts';
 import type { AddressLookup } from './address-lookup.ts';
@@ -104,15 +105,14 @@ const PENDING_RECHECK_MS = 15_000;
 /** Makes the node controller. It remembers only which problems and held releases it has reported. */
 export function createNodeController(deps: NodeControllerDeps): NodeController {
   const startupTaints = deps.flags.startupTaints.flatMap((text) => readTaintSelector(text) ?? []);
-  const context: Context = { ...deps, startupTaints, reported: new Map(), held: new Map() };
+  const context: Context = { ...deps, startupTaints, last: new LastReports() };
   return { reconcile: (name, signal) => reconcileOne(context, name, signal) };
 }
 
 type Context = NodeControllerDeps & {
   readonly startupTaints: readonly TaintSelector[];
-  readonly reported: Map<string, string>;
-  /** Reasons of held releases, by node. */
-  readonly held: Map<string, string>;
+  /** Problems and held releases, by node. */
+  readonly last: LastReports;
 };
 
 async function reconcileOne(context: Context, name: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -156,11 +156,9 @@ function reportHeld(
   entry: NecEntry | undefined,
   departure: DepartureResult | undefined,
 ) {
-  const { held, events, observe, log } = context;
+  const { last, events, observe, log } = context;
   const reason = departure?.held?.reason;
-  if (held.get(name) === reason) return;
-  if (reason === undefined) held.delete(name);
-  else held.set(name, reason);
+  if (last.note(`held/${name}`, reason === undefined ? [] : [reason]) === undefined) return;
   observe.onReleaseHeld?.(name, reason);
   if (departure?.held === undefined || entry === undefined) return;
   const message = `the node seems to be gone, and nothing of it is released: ${departure.held.why}`;
@@ -280,11 +278,8 @@ const SHOWN_CHARS = 80;
 
 /** Reports the problems once for each change. */
 function reportProblems(context: Context, name: string, node: NodeEntry | undefined, problems: readonly NodeProblem[]) {
-  const { reported, events, observe } = context;
-  const now = problemsKey(problems);
-  if ((reported.get(name) ?? '') === now) return;
-  if (problems.length === 0) reported.delete(name);
-  else reported.set(name, now);
+  const { last, events, observe } = context;
+  if (last.note(`problems/${name}`, problems, problemKey) === undefined) return;
   observe.onProblems?.(name, problems);
   if (node === undefined) return;
   for (const problem of problems) {

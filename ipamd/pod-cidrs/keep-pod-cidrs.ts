@@ -140,9 +140,8 @@ class PodCidrTerm {
     this.#forgetWrites(observed);
     const { found } = this.#deps.secondAllocator;
     const stopped = found === undefined ? '' : renderStopped(found);
-    if (found !== undefined) this.#reports.reportStopped(found);
     const subnets = vpcCidrs().filter((cidr) => blocks.overlapping(cidr).length > 0);
-    this.#reports.reportVpcOverlap(blocks.settings.clusterCidrs, subnets);
+    this.#reports.reportCluster(found, blocks.settings.clusterCidrs, subnets);
     const reserved = new Set(subnets.flatMap((cidr) => blocks.overlapping(cidr)));
     const known = routes === undefined ? 'none' : (routes() ?? 'unread');
     const paused = new Set([...this.#running.keys(), ...this.#pausedKeys(nowMs)]);

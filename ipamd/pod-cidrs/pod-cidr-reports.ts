@@ -1,5 +1,6 @@
 import type { BlockCounts } from '../../crd/pod-cidr-record.ts';
 import { involvedNode } from '../../kube/involved-node.ts';
+import { LastReports, Reporter } from '../../kube/reporter.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
@@ -35,59 +36,32 @@ type Problem = {
 /** Reports problems of podCIDRs, each once for each change of its text: event, log, metric. */
 export class PodCidrReports {
   readonly #deps: ReportDeps;
-  #reported = new Map<string, string>();
-  #overlap = '';
-  #stopped = '';
+  readonly #last = new LastReports();
+  /** Of the whole cluster. */
+  readonly #cluster: Reporter<Problem['reason']>;
 
   constructor(deps: ReportDeps) {
     this.#deps = deps;
+    this.#cluster = new Reporter('the allocation of podCIDRs', deps);
   }
 
   /** Reports all present problems. */
   report(problems: readonly Problem[]): void {
     const { events, log, observe } = this.#deps;
-    const reported = new Map<string, string>();
-    for (const { reason, node, uid, message } of problems) {
-      const key = `${reason}/${node}/${uid}`;
-      reported.set(key, message);
-      if (this.#reported.get(key) === message) continue;
+    for (const { reason, node, uid, message } of this.#last.note('', problems) ?? []) {
       events.record({ involved: involvedNode({ name: node, uid }), type: 'Warning', reason, message });
       log.warn('a podCIDR has a problem', { node, reason, message });
     }
-    this.#reported = reported;
     observe.onProblems?.(problems.map(({ reason, node }) => ({ kind: reason, name: node })));
   }
 
-  /** Reports subnets of the VPC that overlap the networks of Pods, once for each change. */
-  reportVpcOverlap(clusterCidrs: readonly string[], subnets: readonly string[]): void {
-    const { events, log, configMap } = this.#deps;
-    const now = joinLimited([...subnets].sort());
-    if (now === this.#overlap) return;
-    this.#overlap = now;
-    if (subnets.length === 0) return;
-    const message = `--cluster-cidr ${clusterCidrs.join(', ')} overlaps subnets of the VPC: ${now}; no node gets these blocks, and Pods do not reach those subnets where a route of a podCIDR covers them`;
-    events.record({
-      involved: { apiVersion: 'v1', kind: 'ConfigMap', ...configMap },
-      type: 'Warning',
-      reason: 'CIDROverlap',
-      message,
-    });
-    log.warn('networks of Pods overlap the VPC', { clusterCidrs, subnets: now });
-  }
-
-  /** Reports that another allocator was found and that ours has stopped, where it is found besides the Node; once. */
-  reportStopped(found: ForeignCidr): void {
-    const { events, log, configMap } = this.#deps;
-    const { reason, message } = stoppedProblem(found);
-    if (message === this.#stopped) return;
-    this.#stopped = message;
-    events.record({
-      involved: { apiVersion: 'v1', kind: 'ConfigMap', ...configMap },
-      type: 'Warning',
-      reason,
-      message,
-    });
-    log.error('podCIDRs are no longer allocated', { node: found.node, why: message });
+  /** Reports what concerns the whole cluster: another allocator, for which ours has stopped; subnets of the VPC that overlap. */
+  reportCluster(found: ForeignCidr | undefined, clusterCidrs: readonly string[], subnets: readonly string[]): void {
+    const overlap = `--cluster-cidr ${clusterCidrs.join(', ')} overlaps subnets of the VPC: ${joinLimited([...subnets].sort())}; no node gets these blocks, and Pods do not reach those subnets where a route of a podCIDR covers them`;
+    this.#cluster.report({ apiVersion: 'v1', kind: 'ConfigMap', ...this.#deps.configMap }, [
+      ...(found === undefined ? [] : [stoppedProblem(found)]),
+      ...(subnets.length === 0 ? [] : [{ reason: 'CIDROverlap', message: overlap } as const]),
+    ]);
   }
 }
 

@@ -4,6 +4,7 @@ import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { LastReports } from '../../kube/reporter.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Fault } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -11,7 +12,6 @@ import type { ClaimFacts, StaticObject, VipFacts } from '../cache/record-facts.t
 import { IPAMD_EVENTS, type IpamdEventReason } from '../events/event-reasons.ts';
 import type { NodeEvents } from '../supply/node-deps.ts';
 import type { AddressConflicts } from './address-conflicts.ts';
-import { AnnotationReports } from './annotation-reports.ts';
 import type { ClaimViewBuilder } from './build-claim-view.ts';
 import { type EndCheckDeps, findObjection } from './check-claim-end.ts';
 import type { ClaimDecision, ClaimReason } from './claim-decision.ts';
@@ -67,15 +67,11 @@ const DONE: ClaimResult = { kind: 'done' };
 /** Reconciles claims, one at a time. Use it only when every cache is synced: it treats a missing object as deleted. */
 export class ClaimReconciler {
   readonly #deps: ClaimReconcilerDeps;
-  /** Faults of claims that were reported. */
-  readonly #reportedFaults = new Map<string, string>();
-  /** Notices that were reported on Pods, by claim. */
-  readonly #reportedNotices = new Map<string, string>();
-  readonly #annotationReports: AnnotationReports;
+  /** Faults of claims, notices of claims, and annotations of Pods without a claim. */
+  readonly #last = new LastReports();
 
   constructor(deps: ClaimReconcilerDeps) {
     this.#deps = deps;
-    this.#annotationReports = new AnnotationReports(deps.views, deps.events);
   }
 
   /**
@@ -85,11 +81,11 @@ export class ClaimReconciler {
   async reconcile(key: string, signal: AbortSignal): Promise<ClaimResult> {
     const { claims, views, requests, conflicts } = this.#deps;
     const facts = claims.get(key);
-    this.#annotationReports.report(key);
+    this.#reportAnnotations(key);
     if (facts?.isRecord === true && !(await this.#handleRecord(key, facts, signal))) return DONE;
     const { decoded, faults } = decodedOf(facts);
     if (faults.length > 0) return await this.#reportFaults(key, facts, faults, signal);
-    this.#reportedFaults.delete(key);
+    this.#last.forget(`faults/${key}`);
     const label = views.unknownZoneOf(key);
     const zoneMs = label === undefined ? undefined : await this.#deps.zoneNames?.resolve(label, signal);
     if (zoneMs !== undefined) return { kind: 'again', afterMs: zoneMs };
@@ -110,7 +106,7 @@ export class ClaimReconciler {
     }
     this.#report(view, decision);
     if (isConflictOver(view, decision)) conflicts.remove(key);
-    if (decision.claim?.kind === 'finish') this.#reportedNotices.delete(key);
+    if (decision.claim?.kind === 'finish') this.#last.forget(`notices/${key}`);
     for (const node of requests.set(key, decision.requests, selectReservedIps(view, decision)))
       this.#deps.enqueueNode(node);
     const reservedMs = await this.#keepReservation(view, decision, signal);
@@ -171,8 +167,7 @@ export class ClaimReconciler {
     signal: AbortSignal,
   ): Promise<ClaimResult> {
     const text = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
-    if (this.#reportedFaults.get(key) === text) return DONE;
-    this.#reportedFaults.set(key, text);
+    if (this.#last.note(`faults/${key}`, [text]) === undefined) return DONE;
     this.#deps.log.warn('a claim cannot be read, nothing is done to it', { claim: key, faults: text });
     this.#record(key, facts?.uid, 'ClaimInvalid', text);
     this.#deps.observe?.onClaim?.(key, 'ClaimInvalid');
@@ -205,10 +200,8 @@ export class ClaimReconciler {
   /** Reports what differs from the last report, of this Pod or the former one. */
   #reportNotices(view: ClaimView, notices: ClaimDecision['notices']): void {
     const { key, pod } = view;
-    const reported = notices.length === 0 ? '' : JSON.stringify([pod?.uid, notices]);
-    if ((this.#reportedNotices.get(key) ?? '') === reported) return;
-    if (reported === '') this.#reportedNotices.delete(key);
-    else this.#reportedNotices.set(key, reported);
+    const textOf = (notice: ClaimDecision['notices'][number]): string => JSON.stringify([pod?.uid, notice]);
+    if (this.#last.note(`notices/${key}`, notices, textOf) === undefined) return;
     for (const { reason, message, vip } of notices) {
       if (vip === undefined) this.#recordOnPod(view, reason, message);
       else {
@@ -216,6 +209,18 @@ export class ClaimReconciler {
         this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
       }
     }
+  }
+
+  /** Reports wrong annotations of a Pod that has no claim: those of the others are notices of their claims. */
+  #reportAnnotations(key: string): void {
+    const unclaimed = this.#deps.views.unclaimedFaultsOf(key);
+    const reason = 'AnnotationInvalid';
+    for (const { uid, faults } of this.#last.note(`annotations/${key}`, unclaimed === undefined ? [] : [unclaimed]) ??
+      [])
+      for (const message of faults) {
+        const involved = { apiVersion: 'v1', kind: 'Pod', ...refOf(key), uid };
+        this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
+      }
   }
 
   /** Records an event on the Pod that waits for the claim, if there is one: that is where people look. */

@@ -3,6 +3,7 @@ import type { Cloud } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { renderSubnetSource } from '../../crd/subnet-source.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { LastReports } from '../../kube/reporter.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Fault } from '../../runtime/decode.ts';
@@ -137,9 +138,7 @@ class ConfiguredSubnets implements Subnets {
   #problems: readonly NodeProblem[] = [];
   /** Problems that the cloud's refusal causes, for good or until a person acts. */
   #refused: readonly NodeProblem[] = [];
-  #noted = '';
-  /** What was reported of the list of zones. */
-  #zones: string | undefined;
+  readonly #last = new LastReports();
   #scarce: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: SubnetsDeps) {
@@ -320,26 +319,19 @@ class ConfiguredSubnets implements Subnets {
 
   /** Reports each problem once, until the problems change. */
   #report(map: ConfigMapEntry | undefined, problems: readonly NodeProblem[], notes: readonly string[]): void {
-    const { log } = this.#deps;
-    const reported = new Set(this.#problems.map(({ message }) => message));
     this.#problems = problems;
     this.#show();
-    this.#recordEvents(
-      map,
-      problems.filter((one) => !reported.has(one.message)),
-    );
-    const noted = notes.join('; ');
-    if (noted !== '' && noted !== this.#noted) log.info('the ConfigMap contains unused settings', { notes });
-    this.#noted = noted;
+    this.#recordEvents(map, this.#last.note('problems', problems, ({ message }) => message) ?? []);
+    const noted = this.#last.note('notes', notes) ?? [];
+    if (noted.length > 0) this.#deps.log.info('the ConfigMap contains unused settings', { notes });
   }
 
   /** An event alone: nothing is wrong with the subnets. */
   #reportZones(map: ConfigMapEntry | undefined, { subnetIds }: SubnetConfig): void {
     const subnets = subnetIds.flatMap((id) => this.#cache.find(id) ?? []);
-    const message = findZoneContradiction(map?.data?.[CONFIG_KEY.zone], subnets);
-    if (message !== undefined && message !== this.#zones)
+    const found = findZoneContradiction(map?.data?.[CONFIG_KEY.zone], subnets);
+    for (const message of this.#last.note('zones', found === undefined ? [] : [found]) ?? [])
       this.#deps.events.record({ involved: this.#involved(map), type: 'Warning', reason: 'ConfigInvalid', message });
-    this.#zones = message;
   }
 
   #involved(map: ConfigMapEntry | undefined) {

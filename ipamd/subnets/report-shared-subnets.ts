@@ -1,3 +1,4 @@
+import { LastReports } from '../../kube/reporter.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { NodeEvents } from '../supply/node-deps.ts';
@@ -25,21 +26,19 @@ const SETTLED_MS = 300_000;
 export async function reportSharedSubnets(deps: SharedSubnetsDeps, signal: AbortSignal): Promise<void> {
   const { clock, facts } = deps;
   const sinceMs = new Map<string, number>();
-  const reported = new Set<string>();
+  const last = new LastReports();
   while (!signal.aborted) {
     const known = facts();
     if (known !== undefined) {
       const shared = decideSharedSubnets(known);
       const ids = new Set(shared.map(({ subnetId }) => subnetId));
       for (const id of sinceMs.keys()) if (!ids.has(id)) sinceMs.delete(id);
-      for (const id of reported) if (!ids.has(id)) reported.delete(id);
-      for (const subnet of shared) {
-        const firstMs = sinceMs.get(subnet.subnetId) ?? clock.monotonicMs();
-        sinceMs.set(subnet.subnetId, firstMs);
-        if (reported.has(subnet.subnetId) || clock.monotonicMs() - firstMs < SETTLED_MS) continue;
-        reported.add(subnet.subnetId);
-        report(deps, subnet);
-      }
+      const settled = shared.filter(({ subnetId }) => {
+        const firstMs = sinceMs.get(subnetId) ?? clock.monotonicMs();
+        sinceMs.set(subnetId, firstMs);
+        return clock.monotonicMs() - firstMs >= SETTLED_MS;
+      });
+      for (const subnet of last.note('', settled, ({ subnetId }) => subnetId) ?? []) report(deps, subnet);
     }
     await clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
   }

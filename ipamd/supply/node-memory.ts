@@ -1,4 +1,5 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { LastReports } from '../../kube/reporter.ts';
 import { claimKeysOf } from '../decide/claim-marks.ts';
 import type { Intent } from '../decide/decision.ts';
 import type { IntentEvaluation } from '../decide/evaluate-intent.ts';
@@ -65,10 +66,8 @@ export type NodeMemory = {
   isCountWrong: boolean;
   /** What was last reported of the deletion of the object, and when; monotonic milliseconds. */
   reportedDeletion: { readonly text: string; readonly atMs: number } | undefined;
-  /** The problems that were reported last. */
-  reportedProblems: string | undefined;
-  /** The problems that were reported on the Node last. */
-  reportedOnNode: string | undefined;
+  /** The problems that were reported last, on the object and on the Node. */
+  readonly reports: LastReports;
   /** The last write that was made only for the number of allocatable addresses. */
   allocatableWrite: AllocatableWrite | undefined;
 };
@@ -107,8 +106,7 @@ export class NodeMemories {
       strayIps: new Set(),
       isCountWrong: false,
       reportedDeletion: undefined,
-      reportedProblems: undefined,
-      reportedOnNode: undefined,
+      reports: new LastReports(),
       allocatableWrite: undefined,
     };
     this.#nodes.set(name, memory);

@@ -2,7 +2,7 @@ import { API_VERSION } from '../../crd/names.ts';
 import { involvedNode } from '../../kube/involved-node.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
-import { problemsKey, problemText } from '../decide/problem-text.ts';
+import { problemKey, problemText } from '../decide/problem-text.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 import type { Plan } from './plan-reconcile.ts';
@@ -45,10 +45,9 @@ export function reportProblems(
   const { observe, events, log } = deps;
   const { name, uid } = object.metadata;
   observe.onProblems?.(name, problems);
-  const text = problemsKey(problems);
   // A call in flight shows nothing about the state of the node.
-  if (text === (memory.reportedProblems ?? '') || (text === '' && ending.kind !== 'idle')) return;
-  memory.reportedProblems = text;
+  if (problems.length === 0 && ending.kind !== 'idle') return;
+  if (memory.reports.note('object', problems, problemKey) === undefined) return;
   const involved = { apiVersion: API_VERSION, kind: 'NodeENIConfig', name, ...(uid === undefined ? {} : { uid }) };
   for (const problem of problems)
     events.record({ involved, type: 'Warning', reason: problem.reason, message: problemText(problem) });
@@ -69,9 +68,7 @@ function reportOnNode(
 ): void {
   const uid = nodeUidOf?.(name);
   const lacks = problems.filter(({ reason }) => SUPPLY_PROBLEMS.has(reason));
-  const text = problemsKey(lacks);
-  if (uid === undefined || text === (memory.reportedOnNode ?? '')) return;
-  memory.reportedOnNode = text;
+  if (uid === undefined || memory.reports.note('node', lacks, problemKey) === undefined) return;
   const involved = involvedNode({ name, uid });
   for (const lack of lacks)
     events.record({ involved, type: 'Warning', reason: lack.reason, message: problemText(lack) });

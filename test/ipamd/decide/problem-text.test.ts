@@ -1,6 +1,6 @@
 import test from 'ava';
 import { CloudError } from '../../../cloud/cloud-error.ts';
-import { problemOfRefusal, problemsKey, problemText } from '../../../ipamd/decide/problem-text.ts';
+import { problemKey, problemOfRefusal, problemText } from '../../../ipamd/decide/problem-text.ts';
 import { MAX_TEXT } from '../../../runtime/limit-text.ts';
 
 const REQUEST = '0b1c8e0e-6f5e-4c5a-9d7e-0d5f3c1a2b3c';
@@ -17,12 +17,11 @@ test('problemText: a long text of the cloud leaves place for the RequestId', (t)
   t.true(text.endsWith(`…, RequestId=${REQUEST}`));
 });
 
-test('problemsKey: differs with reason and message, not with the RequestId', (t) => {
+test('problemKey: differs with reason and message, not with the RequestId', (t) => {
   const one = { reason: 'ENILimit', message: 'full' } as const;
-  t.is(problemsKey([]), '');
-  t.is(problemsKey([{ ...one, requestId: REQUEST }]), problemsKey([{ ...one, requestId: 'another' }]));
-  t.not(problemsKey([one]), problemsKey([{ ...one, message: 'fuller' }]));
-  t.not(problemsKey([one]), problemsKey([{ ...one, reason: 'InstanceENILimit' }]));
+  t.is(problemKey({ ...one, requestId: REQUEST }), problemKey({ ...one, requestId: 'another' }));
+  t.not(problemKey(one), problemKey({ ...one, message: 'fuller' }));
+  t.not(problemKey(one), problemKey({ ...one, reason: 'InstanceENILimit' }));
 });
 
 test('problemOfRefusal: keeps the RequestId apart from the message', (t) => {

@@ -1,53 +1,9 @@
-import { involvedNode } from '../../kube/involved-node.ts';
 import { joinLimited, MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
-import type { Logger } from '../../runtime/log.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
 import type { CiliumNodeEntry } from './cilium-node-entry.ts';
 import type { CiliumPoolDecision } from './decide-cilium-pool.ts';
 import type { CiliumReleaseReport } from './decide-cilium-release.ts';
-
-/** Where problems of CiliumNodes are reported. */
-type ReportDeps = { readonly events: NodeEvents; readonly log: Logger };
-
-/** A Node, for its events. */
-type ReportedNode = { readonly name: string; readonly uid: string };
-
-/** Reports problems of one node's CiliumNode: each once for each change of its text, as event and in the log. */
-export class CiliumReports {
-  readonly #deps: ReportDeps;
-  #reported = new Map<string, string>();
-  #releases = '';
-
-  constructor(deps: ReportDeps) {
-    this.#deps = deps;
-  }
-
-  /** Reports all present problems. */
-  problems(node: ReportedNode, problems: readonly NodeProblem[]): void {
-    const now = new Map<string, string>();
-    for (const { reason, message } of problems) {
-      now.set(reason, message);
-      if (this.#reported.get(reason) !== message) this.#record(node, reason, message);
-    }
-    this.#reported = now;
-  }
-
-  /** Reports what became of releases. */
-  releases(node: ReportedNode, reports: readonly CiliumReleaseReport[]): void {
-    const now = releaseTexts(reports, ['refused', 'vetoed']);
-    const message = now.join('; ');
-    if (message !== '' && message !== this.#releases) this.#record(node, 'CiliumReleaseRefused', message);
-    this.#releases = message;
-  }
-
-  #record(node: ReportedNode, reason: IpamdEventReason, text: string): void {
-    const message = messageText(text, MAX_TEXT.event);
-    this.#deps.events.record({ involved: involvedNode(node), type: 'Warning', reason, message });
-    this.#deps.log.warn('a CiliumNode has a problem', { node: node.name, reason, message });
-  }
-}
 
 const RELEASE_TEXTS: Readonly<Record<CiliumReleaseReport['kind'], string>> = {
   refused: 'Cilium keeps what it was asked to give up, because it is in use; it is asked for again later',
@@ -64,6 +20,11 @@ function releaseTexts(
     const ips = reports.filter((one) => one.kind === kind).map(({ ip }) => ip);
     return ips.length === 0 ? [] : [`${joinLimited(ips)}: ${RELEASE_TEXTS[kind]}`];
   });
+}
+
+/** Lists the releases that Cilium refused and those that a live Pod stopped. They get an event, and no metric. */
+export function releaseProblems(reports: readonly CiliumReleaseReport[]): readonly NodeProblem[] {
+  return problem('CiliumReleaseRefused', releaseTexts(reports, ['refused', 'vetoed']));
 }
 
 /** The text changes as time passes: a status that changes makes Cilium's agent look at its entries again. */
