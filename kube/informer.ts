@@ -179,11 +179,14 @@ async function listAll<T>(follower: Follower<T>, signal: AbortSignal): Promise<s
     signal.throwIfAborted();
     follower.onContact();
     if (listedKeys.size === 0) follower.onListing();
-    for (const object of page.items) listedKeys.add(follower.cache.put(object));
     version = page.resourceVersion;
+    // Before its objects: a listener may compare them.
+    if (page.continueToken === undefined) {
+      progress.revision = version;
+      progress.listReceived = progress.listsAsked;
+    }
+    for (const object of page.items) listedKeys.add(follower.cache.put(object));
   }
-  progress.revision = version;
-  progress.listReceived = progress.listsAsked;
   follower.cache.retainOnly(listedKeys);
   observer?.onList?.(type, listedKeys.size);
   follower.onSynced();

@@ -1,6 +1,6 @@
 import { type CiliumNodeIpam, readCiliumNode } from '../../crd/cilium-node.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
-import { isEarlier } from '../../kube/compare-versions.ts';
+import { FreshStore } from '../../kube/fresh-store.ts';
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
@@ -78,6 +78,7 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
   readonly changed: ChangeSignal;
   readonly #options: CiliumNodeSourceOptions;
   readonly #informer;
+  readonly #fresh: FreshStore<KubeObject>;
   readonly #listeners = new Set<(event: SupplyEvent) => void>();
   readonly #closing = new AbortController();
   readonly #due: ChangeSignal;
@@ -104,6 +105,7 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
       query: { fieldSelector: `metadata.name=${nodeName}` },
       decode: (object) => object,
     });
+    this.#fresh = new FreshStore(this.#informer, ({ metadata }) => metadata.resourceVersion);
     this.#informer.subscribe(({ after }) => this.#onChange(after));
     runInBackground('following the CiliumNode', this.#informer.start(this.#closing.signal));
     runInBackground('serving the CiliumNode', this.#run());
@@ -149,7 +151,9 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
   }
 
   accept(object: KubeObject): void {
-    if (isEarlier(object, this.#object)) return;
+    const { nodeName } = this.#options;
+    this.#fresh.note(nodeName, object);
+    if (!this.#fresh.isBehind(nodeName)) return;
     this.#object = object;
     this.#request();
   }
@@ -160,17 +164,18 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
   }
 
   #onChange(after: KubeObject | undefined): void {
+    const { nodeName: name, log } = this.#options;
+    // An own write is newer.
+    if (this.#fresh.isBehind(name)) return;
     if (after === undefined) {
       this.#object = undefined;
       this.#observed = undefined;
-      const { nodeName: name, log } = this.#options;
       log.warn(`CiliumNode was deleted, ${afterInvalid(this.#options)}`, { name });
       this.changed.notify();
       return;
     }
     // A list may be answered from a cache: an address that was given up would seem free again.
-    if (this.#isFirstChange || isEarlier(after, this.#object)) this.#object = undefined;
-    else this.#object = after;
+    this.#object = this.#isFirstChange ? undefined : after;
     this.#isFirstChange = false;
     this.#request();
   }
@@ -219,9 +224,14 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
 
   async #process(signal: AbortSignal): Promise<void> {
     const { client, nodeName, reservedOwners, inForce, isFree } = this.#options;
-    const object = this.#object ?? (await client.get(CILIUM_NODES, { name: nodeName }, signal));
-    if (object === undefined) return;
-    this.#object ??= object;
+    if (this.#object === undefined) {
+      const read = await client.get(CILIUM_NODES, { name: nodeName }, signal);
+      if (read === undefined) return;
+      this.#fresh.note(nodeName, read);
+      this.#object = this.#fresh.get(nodeName);
+      if (this.#object === undefined) return;
+    }
+    const object = this.#object;
     const { ipam, faults } = readCiliumNode(object);
     const named = [...ipam.pool.values()].flatMap(({ resource }) => resource ?? []);
     const previous = inForce();

@@ -3,14 +3,13 @@ import { readNodeSettings } from '../../crd/node-eni-config-annotations.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { nodeUsageOf } from '../../crd/node-usage.ts';
 import { type ReadNodeEniConfig, readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
-import { isEarlier } from '../../kube/compare-versions.ts';
+import { FreshStore } from '../../kube/fresh-store.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { LastReports } from '../../kube/reporter.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
-import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError, type Fault } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -73,8 +72,6 @@ export type NecSource = SupplySource & {
 /** The resource type of NodeENIConfigs. */
 export const NODE_ENI_CONFIGS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
-const REREAD_BACKOFF: BackoffSettings = { firstMs: 500, maxMs: 10_000, factor: 2, jitter: 0.5 };
-
 /** Follows the NodeENIConfig named `nodeName` until `close`. Never waits for the API server. */
 export function openNecSource(options: NecSourceOptions): NecSource {
   return new KubeNecSource(options);
@@ -83,15 +80,13 @@ export function openNecSource(options: NecSourceOptions): NecSource {
 class KubeNecSource implements NecSource {
   readonly #options: NecSourceOptions;
   readonly #informer: Informer<KubeObject>;
+  readonly #fresh: FreshStore<KubeObject>;
   readonly #listeners = new Set<(event: SupplyEvent) => void>();
   readonly #closing = new AbortController();
   #object: KubeObject | undefined;
   #event: Extract<SupplyEvent, { kind: 'supply' }> | undefined;
   #problem: ConfigError | undefined;
   readonly #last = new LastReports();
-  #isRereading = false;
-  /** A change was notified since the last read was requested. */
-  #isRereadDue = false;
 
   constructor(options: NecSourceOptions) {
     this.#options = options;
@@ -102,6 +97,7 @@ class KubeNecSource implements NecSource {
       query: { fieldSelector: `metadata.name=${nodeName}` },
       decode: (object) => object,
     });
+    this.#fresh = new FreshStore(this.#informer, ({ metadata }) => metadata.resourceVersion);
     this.#informer.subscribe(({ after }) => this.#onChange(after));
     runInBackground('following the NodeENIConfig', this.#informer.start(this.#closing.signal));
   }
@@ -152,11 +148,15 @@ class KubeNecSource implements NecSource {
     signal: AbortSignal,
   ): Promise<PublishOutcome> {
     if (this.#object === undefined) return this.#publishedNothing();
+    const { client, nodeName } = this.#options;
     let base: KubeObject | undefined;
     const change = (current: KubeObject): KubeObject | undefined => {
       base = undefined;
       // After a conflict it is newer than the known object, and the plan must be made on what the pool follows.
-      if (current !== this.#object) this.#accept(current);
+      if (current !== this.#object) {
+        this.#fresh.note(nodeName, current);
+        this.#accept(current);
+      }
       const read = readNodeEniConfig(current);
       const spec = read === undefined ? undefined : plan(observedNecOf(read.config, read.damaged));
       if (spec === undefined) return undefined;
@@ -164,7 +164,6 @@ class KubeNecSource implements NecSource {
       // Only the agent's own fields differ; `apiVersion`, `kind` and `metadata` are those of `current`.
       return withAgentFields(current, spec) as KubeObject;
     };
-    const { client, nodeName } = this.#options;
     const written = await updateGuarded(client, NODE_ENI_CONFIGS, { name: nodeName }, change, {
       current: this.#object,
       signal,
@@ -172,7 +171,8 @@ class KubeNecSource implements NecSource {
     if (written === undefined) this.#clear();
     if (written === undefined || base === undefined) return this.#publishedNothing();
     const isChanged = written.metadata.resourceVersion !== base.metadata.resourceVersion;
-    if (!isEarlier(written, this.#object)) this.#accept(written);
+    this.#fresh.note(nodeName, written);
+    if (this.#fresh.isBehind(nodeName)) this.#accept(written);
     return isChanged ? 'changed' : 'unchanged';
   }
 
@@ -187,44 +187,10 @@ class KubeNecSource implements NecSource {
   }
 
   #onChange(after: KubeObject | undefined): void {
+    // An own write is newer.
+    if (this.#fresh.isBehind(this.#options.nodeName)) return;
     if (after === undefined) this.#clear();
-    // The watch lags behind our own writes; or the API server was restored, and what we wrote is lost.
-    else if (isEarlier(after, this.#object)) runInBackground('reading the NodeENIConfig', this.#reread());
     else this.#accept(after);
-  }
-
-  /** Reads the object. Unlike a watch, a read is answered with what is committed. Repeats until it succeeds. */
-  async #reread(): Promise<void> {
-    this.#isRereadDue = true;
-    if (this.#isRereading) return;
-    this.#isRereading = true;
-    const { clock, log, random } = this.#options;
-    const { signal } = this.#closing;
-    for (let failures = 0; this.#isRereadDue && !signal.aborted; ) {
-      this.#isRereadDue = false;
-      try {
-        await this.#readOnce(signal);
-        failures = 0;
-      } catch (error) {
-        if (signal.aborted) break;
-        log.warn('NodeENIConfig not read again, will be tried again', { error });
-        // Without this read no other change may come, and a restored object must be accepted in the end.
-        this.#isRereadDue = true;
-        failures++;
-        await clock.sleep(backoffMs(REREAD_BACKOFF, failures, random()), signal).catch(() => {});
-      }
-    }
-    this.#isRereading = false;
-  }
-
-  async #readOnce(signal: AbortSignal): Promise<void> {
-    const { client, nodeName } = this.#options;
-    const before = this.#object;
-    const object = await client.get(NODE_ENI_CONFIGS, { name: nodeName }, signal);
-    // A change that came meanwhile is newer than the answer; one that seemed older has requested another read.
-    if (this.#object !== before) return;
-    if (object === undefined) this.#clear();
-    else if (object.metadata.resourceVersion !== before?.metadata.resourceVersion) this.#accept(object);
   }
 
   /**

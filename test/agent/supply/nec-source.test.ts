@@ -82,3 +82,21 @@ test('NecSource: takes nothing of an object that was deleted when it knows the o
   await clock.advance(300_000);
   t.deepEqual([...new Set(limits)], [5]);
 });
+
+test('NecSource: believes in a restored object that lacks a write which the watch never brought', async (t) => {
+  const { clock, api, source, write } = await openScene();
+  t.teardown(() => source.close());
+  await clock.advance(1_000);
+  await write(4);
+  const backup = api.api.store.snapshot();
+  api.api.faults.add({ userAgent: 'agent', verbs: ['watch'], action: { kind: 'watch-delay', ms: 60_000 } });
+  api.cutWatches();
+  await clock.advance(5_000);
+  const own = { desired: 1, releasable: [], observedEpoch: 0, readyResources: [], life: 'life' };
+  await clock.run(source.publish(() => own, new AbortController().signal));
+  await clock.advance(1_000);
+  t.is(source.asked(), 1);
+  api.restore(backup);
+  await clock.advance(120_000);
+  t.is(source.asked(), undefined);
+});
