@@ -17,6 +17,13 @@ async function afterLeader(options: ConstructorParameters<typeof CidrScene>[0] =
   return scene;
 }
 
+/** Sets the machine of n1, as a cloud controller manager does. */
+async function nameMachine(scene: CidrScene): Promise<void> {
+  const body = { spec: { providerID: 'qcloud:///100003/ins-n1' } };
+  await scene.clock.run(scene.kube.patch(NODES, { name: 'n1' }, { kind: 'merge', body }));
+  await scene.clock.advance(10_000);
+}
+
 /** The same record in a cluster with other blocks, where none of the Nodes is. */
 async function withRecordOf(
   former: CidrScene,
@@ -112,9 +119,7 @@ test('keepPodCidrs: the machine of a Node that registered without one is recorde
   const leader = scene.lead();
   await scene.join('n1', {});
   await scene.clock.advance(5_000);
-  const body = { spec: { providerID: 'qcloud:///100003/ins-n1' } };
-  await scene.clock.run(scene.kube.patch(NODES, { name: 'n1' }, { kind: 'merge', body }));
-  await scene.clock.advance(10_000);
+  await nameMachine(scene);
   leader.stop();
   await scene.leave('n1');
   scene.lead();
@@ -132,9 +137,7 @@ test('keepPodCidrs: of two blocks that a Node had, it gets the last', async (t) 
   // Its machine is known too late for its block: it gets another.
   await scene.join('n1', {});
   await scene.clock.advance(MINUTE_MS);
-  const body = { spec: { providerID: 'qcloud:///100003/ins-n1' } };
-  await scene.clock.run(scene.kube.patch(NODES, { name: 'n1' }, { kind: 'merge', body }));
-  await scene.clock.advance(10_000);
+  await nameMachine(scene);
   t.is(scene.cidrs().get('n1'), '10.4.2.0/24');
   second.stop();
   await scene.leave('n1');
