@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { CallContext } from './cloud.ts';
-import { type CloudError, isCloudError } from './cloud-error.ts';
+import { isCloudError } from './cloud-error.ts';
 
 /**
  * One kind of object that we make in the cloud, as it is swept for orphans. Caches are read by `ownerCheck` alone, so that the
@@ -45,7 +45,7 @@ export type OrphanOutcome =
   | { readonly kind: 'kept'; readonly why: string }
   /** A call was accepted and its task still runs or failed, or it may be in use. */
   | { readonly kind: 'later'; readonly why: string }
-  | { readonly kind: 'failed'; readonly error: CloudError }
+  | { readonly kind: 'failed'; readonly error: Error }
   /** The limit is used up. */
   | { readonly kind: 'waiting' }
   /** The last check did not confirm that it is an orphan; it counts from the beginning. */

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { Tags } from '../../cloud/cloud.ts';
+import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { NoticeReason } from './notice.ts';
 import type { BalancerRecord } from './read-record.ts';
@@ -69,6 +71,13 @@ export function ownerIdOf({ kind, key }: OwnerRef): string {
 /** Returns the value of `OWNER_TAG` of what is made for an owner. */
 export function ownerOf(clusterId: string, uid: string, kind: OwnerKind): string {
   return `${clusterId}/${kind}/${uid}`;
+}
+
+/** Tells for which object of a kind something was made in this cluster; undefined: for none, or not by this program. */
+export function uidOf(clusterId: string, tags: Tags, kind: OwnerKind): string | undefined {
+  const owner = tags[OWNER_TAG] ?? '';
+  const prefix = ownerOf(clusterId, '', kind);
+  return owner.startsWith(prefix) && owner.length > prefix.length ? owner.slice(prefix.length) : undefined;
 }
 
 /** Returns the name of the listeners of an owner: it is of this owner of this cluster alone. */

@@ -27,7 +27,7 @@ import { CertificateKeeper } from './keep-certificates.ts';
 import { ALL_INGRESSES, LeftTargets } from './left-targets.ts';
 import { readIngressHead } from './read-ingress.ts';
 import { SecretReader } from './read-secrets.ts';
-import { CertificateSweep } from './sweep-certificates.ts';
+import { sweepCertificates } from './sweep-certificates.ts';
 
 /** Units that are worked on at once; those of one namespace take at most half. */
 const WORKERS = 128;
@@ -143,10 +143,9 @@ export class IngressController {
     const { mayAct, order } = this.#parts;
     const reconcile = (key: string, ended: AbortSignal): Promise<ReconcileResult> => this.#reconcile(key, ended);
     const common = { name: 'ingress-lb-controller', queue: this.#queue, workers: WORKERS, reconcile };
-    const sweep = new CertificateSweep(this.#deps, this.#certificates, () => mayAct() && this.#arePlanned());
     const begin = async (): Promise<void> => {
       await order.run(() => this.#queueAll(), signal);
-      await sweep.run(signal);
+      await sweepCertificates(this.#deps, this.#certificates, () => mayAct() && this.#arePlanned(), signal);
     };
     try {
       await this.ingresses.synced(signal);

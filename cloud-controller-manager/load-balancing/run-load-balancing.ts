@@ -8,7 +8,7 @@ import { readPodNode } from '../backends/pod-node.ts';
 import { ListenerMemory } from '../balancers/listener-memory.ts';
 import { AddressPublisher } from '../balancers/publish-addresses.ts';
 import { StartOrder } from '../balancers/start-order.ts';
-import { OrphanSweep } from '../balancers/sweep-orphan-balancers.ts';
+import { sweepOrphanBalancers } from '../balancers/sweep-orphan-balancers.ts';
 import { TargetQuota } from '../balancers/target-quota.ts';
 import type { CcmNode } from '../controller/ccm-node.ts';
 import type { ControllerDeps, ReportWaiting } from '../controller/controller-deps.ts';
@@ -70,7 +70,6 @@ export async function runLoadBalancing(
     changed();
   });
   const following = Promise.all([services.start(signal), pods.run(signal), configs.run(signal)]);
-  const sweep = new OrphanSweep(deps, services, ofIngresses?.ingresses, mayAct);
   try {
     await services.synced(signal);
     await other.look(signal);
@@ -81,7 +80,7 @@ export async function runLoadBalancing(
       await deps.instances.ready(signal);
       await Promise.all([
         other.run(takeOver, signal),
-        sweep.run(signal),
+        sweepOrphanBalancers(deps, services, ofIngresses?.ingresses, mayAct, signal),
         gates.run(mayAct, signal),
         published.run(signal),
       ]);

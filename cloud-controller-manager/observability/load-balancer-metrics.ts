@@ -1,7 +1,7 @@
 import type { MetricFactory } from '../../observability/metric-factory.ts';
 
 /** What became of an orphan in one sweep. `kept`: something forbids its deletion; `failed`: the cloud refused it. */
-export type OrphanOutcome = 'reported' | 'deleted' | 'kept' | 'failed';
+type OrphanOutcome = 'reported' | 'deleted' | 'kept' | 'failed';
 
 /** Callbacks of the service controller. */
 export type LoadBalancersObserver = {

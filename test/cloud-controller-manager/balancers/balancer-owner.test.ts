@@ -3,8 +3,8 @@ import {
   groupListenerNameOf,
   listenerNameOf,
   ownerOf,
+  uidOf,
 } from '../../../cloud-controller-manager/balancers/balancer-owner.ts';
-import { uidOf } from '../../../cloud-controller-manager/balancers/find-orphan-balancers.ts';
 import { OWNER_TAG } from '../../../crd/cloud-tags.ts';
 
 test('a Service and an Ingress with the same uid own other load balancers and other listeners', (t) => {
@@ -14,9 +14,11 @@ test('a Service and an Ingress with the same uid own other load balancers and ot
 });
 
 test('the sweep of orphans tells what was made for a Service from what was made for an Ingress', (t) => {
-  t.is(uidOf('cls-1', { tags: { [OWNER_TAG]: ownerOf('cls-1', 'u-1', 'service') } }, 'service'), 'u-1');
-  t.is(uidOf('cls-1', { tags: { [OWNER_TAG]: ownerOf('cls-1', 'u-1', 'ingress') } }, 'service'), undefined);
-  t.is(uidOf('cls-1', { tags: { [OWNER_TAG]: ownerOf('cls-1', 'u-1', 'ingress') } }, 'ingress'), 'u-1');
+  t.is(uidOf('cls-1', { [OWNER_TAG]: ownerOf('cls-1', 'u-1', 'service') }, 'service'), 'u-1');
+  t.is(uidOf('cls-1', { [OWNER_TAG]: ownerOf('cls-1', 'u-1', 'ingress') }, 'service'), undefined);
+  t.is(uidOf('cls-1', { [OWNER_TAG]: ownerOf('cls-1', 'u-1', 'ingress') }, 'ingress'), 'u-1');
+  for (const owner of ['cls-12/service/u-1', 'cls-1/service/', undefined])
+    t.is(uidOf('cls-1', owner === undefined ? {} : { [OWNER_TAG]: owner }, 'service'), undefined);
 });
 
 test('the name of a group is of one load balancer of one cluster', (t) => {

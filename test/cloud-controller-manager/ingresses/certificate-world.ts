@@ -6,7 +6,7 @@ import {
   type OwnCertificate,
   parseOwnCertificate,
 } from '../../../cloud-controller-manager/ingresses/own-certificate.ts';
-import { CertificateSweep } from '../../../cloud-controller-manager/ingresses/sweep-certificates.ts';
+import { sweepCertificates } from '../../../cloud-controller-manager/ingresses/sweep-certificates.ts';
 import { createCcmMetrics } from '../../../cloud-controller-manager/observability/metrics.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import { makeCertificate } from '../../../runtime/make-certificate.ts';
@@ -82,7 +82,7 @@ export class CertificateWorld {
     const deps = { cloud, clock, log: keepingLog(this.lines), metrics, config };
     const keeper = new CertificateKeeper(deps);
     const ended = new AbortController();
-    const sweeping = new CertificateSweep(deps, keeper, () => true).run(ended.signal);
+    const sweeping = sweepCertificates(deps, keeper, () => true, ended.signal);
     const stop = (): void => {
       ended.abort();
       sweeping.catch(() => {});

@@ -1,7 +1,6 @@
 /** Load balancers whose Service went without their release, and TKE's own controller beside ours. */
 import test from 'ava';
 import type { CallContext } from '../../../cloud/cloud.ts';
-import { findOrphanBalancers } from '../../../cloud-controller-manager/balancers/find-orphan-balancers.ts';
 import { findTkeTraces } from '../../../cloud-controller-manager/services/find-tke-traces.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
 import { CLUSTER, ServiceWorld } from './service-world.ts';
@@ -131,26 +130,6 @@ test('none is deleted when no load balancer of the cluster has its Service', asy
     [`${CLUSTER}_default_new`],
   );
   await world.stop();
-});
-
-test('orphans: of this cluster, old enough, and without a Service', (t) => {
-  const nowMs = 10_000_000;
-  const of = (loadBalancerId: string, owner: string | undefined, createdAtMs = 1) =>
-    ({ loadBalancerId, createdAtMs, tags: owner === undefined ? {} : { 'tke-eni-owner': owner } }) as never;
-  const all = [
-    of('lb-gone', 'cls-a/service/u1'),
-    of('lb-young', 'cls-a/service/u1', nowMs - 60_000),
-    of('lb-ageless', 'cls-a/service/u1', 0),
-    of('lb-living', 'cls-a/service/u2'),
-    of('lb-other', 'cls-ab/service/u1'),
-    of('lb-bare', undefined),
-    of('lb-odd', 'cls-a/service/'),
-  ];
-  const found = findOrphanBalancers('cls-a', all, new Map([['service', new Set(['u2'])]] as const), nowMs);
-  t.deepEqual(
-    found.map(({ balancer, uid }) => [balancer.loadBalancerId, uid]),
-    [['lb-gone', 'u1']],
-  );
 });
 
 test("traces of TKE's controller: its settings, or a Service that it compared within a day", (t) => {
