@@ -14,12 +14,13 @@ import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
 import { ProductGuard } from './beside/product-guard.ts';
+import { involvedConfigMap } from './config/involved-config-map.ts';
 import type { IpamdConfig } from './config/options.ts';
 import { DefinitionGuard } from './crds/definition-guard.ts';
 import { ensureDefinitions } from './crds/install-definitions.ts';
 import type { Ids } from './decide/decision.ts';
-import type { LeaderDeps, TermView } from './leading/leader-deps.ts';
 import { followMachines, type InformerDeps, type MachineFollower, openInformers } from './leading/open-informers.ts';
+import type { LeaderDeps, TermView } from './leading/open-term.ts';
 import { sampleQueues } from './leading/queues.ts';
 import { runLeader } from './leading/run-leader.ts';
 import { reportStartupTaints } from './node-lifecycle/report-startup-taints.ts';
@@ -135,8 +136,9 @@ class Ipamd implements RunningIpamd {
       if (change.after === undefined) this.#definitions.doubt();
     });
     this.#leaderDeps = {
+      ...runtime,
       config,
-      runtime: { ...runtime, metrics: this.metrics },
+      metrics: this.metrics,
       informers: this.#informers,
       informerDeps,
       machines: () => this.#machines.informer,
@@ -145,7 +147,7 @@ class Ipamd implements RunningIpamd {
       // Made before the informers start: it follows them from their first list on.
       secondAllocator: config.allocateNodeCidrs ? new SecondAllocator(this.#informers.nodes, clock) : undefined,
       breakers: new CircuitBreakers(clock),
-      releaseBrake: new ReleaseBrake(clock, config.nodeReleasePercent),
+      brake: new ReleaseBrake(clock, config.nodeReleasePercent),
       cloudObserver: new CloudObserver(runtime.cloud, clock, config.clusterId),
       onTerm: (view) => {
         this.#term = view;
@@ -156,8 +158,7 @@ class Ipamd implements RunningIpamd {
 
   /** Returns the object on which people look for problems of ipamd's setup. */
   #involved() {
-    const { namespace, configMap: name } = this.#config;
-    return { apiVersion: 'v1', kind: 'ConfigMap', namespace, name };
+    return involvedConfigMap(this.#config);
   }
 
   get isLeading(): boolean {
@@ -243,7 +244,7 @@ class Ipamd implements RunningIpamd {
     let startedMs = term.startedMs;
     while (!term.signal.aborted && !drain.aborted) {
       const ended = AbortSignal.any([term.signal, drain]);
-      this.#leaderDeps.releaseBrake.begin(term.notes);
+      this.#leaderDeps.brake.begin(term.notes);
       await this.#definitions.untilStanding(ended).catch(() => {});
       await this.#product?.untilGone(ended).catch(() => {});
       if (ended.aborted) return;
@@ -276,8 +277,7 @@ class Ipamd implements RunningIpamd {
     this.#startProblem = problem;
     this.metrics.problems.report('definitions', problem === undefined ? [] : [DEFINITIONS_PROBLEM]);
     if (wasLost === (problem !== undefined)) return;
-    const { namespace, configMap: name } = this.#config;
-    const involved = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name };
+    const involved = this.#involved();
     const message =
       problem ?? 'all definitions of resources are served again; NodeENIConfigs are filled from the cloud';
     const isLost = problem !== undefined;

@@ -2,19 +2,17 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { involvedNode } from '../../kube/involved-node.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
 import { Reporter } from '../../kube/reporter.ts';
 import { CILIUM_NODES } from '../../kube/resource-types.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
-import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
+import { PODS_BY_NODE, podKeyOf } from '../cache/pod-facts.ts';
+import type { IpamdConfig } from '../config/options.ts';
 import type { NodeFactValues, NodeProblem } from '../decide/node-view.ts';
 import { planAddresses } from '../decide/plan-addresses.ts';
 import type { KnownNodeFacts } from '../node-lifecycle/node-facts.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
 import { isUntouched, restoredReason } from '../supply/read-input.ts';
+import type { Term } from '../supply/term.ts';
 import { BY_POOL_IP, type CiliumNodeEntry, decodeCiliumNode } from './cilium-node-entry.ts';
 import { isSamePool, type NecDemand, writeDemand, writePool, writeReleases } from './cilium-node-writer.ts';
 import { ciliumProblems, releaseProblems } from './cilium-problems.ts';
@@ -35,19 +33,11 @@ import { findSuppliedIps } from './find-supplied-ips.ts';
 import { NOTHING_SEEN, type ReleaseMemory, rememberReleases } from './release-memory.ts';
 
 /** Dependencies of the reconciler of CiliumNodes; one for each term of leadership. */
-export type CiliumDeps = {
-  readonly kube: KubeClient;
-  readonly nodes: Pick<Informer<NodeEntry>, 'get'>;
-  readonly necs: Pick<Informer<NecEntry>, 'get'>;
-  /** With {@link PODS_BY_NODE} as an index. */
-  readonly pods: Pick<Informer<PodFacts>, 'byIndex'>;
+type CiliumDeps = Pick<Term, 'kube' | 'nodes' | 'necs' | 'pods' | 'clock' | 'log' | 'events'> & {
+  readonly config: Pick<IpamdConfig, 'ipMinWarmTarget' | 'ipMaxWarmTarget'>;
   /** `none`: the cluster has no CiliumNodes. `unknown`: that is not known yet. */
-  readonly ciliumNodes: () => CiliumNodes | 'none' | 'unknown';
+  readonly ciliumNodes: { readonly state: CiliumNodes | 'none' | 'unknown' };
   readonly facts: Pick<KnownNodeFacts, 'viewOf' | 'settingsOf'>;
-  readonly flags: { readonly ipMinWarmTarget: number; readonly ipMaxWarmTarget: number };
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: NodeEvents;
   readonly observe: CiliumObserver;
 };
 
@@ -161,7 +151,7 @@ export class CiliumReconciler {
   }
 
   #read(name: string): CiliumNodeEntry | 'reading' | undefined {
-    const informer = this.#deps.ciliumNodes();
+    const informer = this.#deps.ciliumNodes.state;
     if (informer === 'none') return undefined;
     if (informer === 'unknown' || !informer.isSynced) return 'reading';
     // A term follows CiliumNodes once, and to its end.
@@ -295,18 +285,18 @@ export class CiliumReconciler {
 
   /** Lists other nodes whose pools have the address. One without a Node serves no Pods. */
   #othersWith(name: string, ip: string): readonly string[] {
-    const informer = this.#deps.ciliumNodes();
+    const informer = this.#deps.ciliumNodes.state;
     if (typeof informer === 'string') return [];
     const all = informer.byIndex(BY_POOL_IP, ip);
     return all.map((one) => one.name).filter((one) => one !== name && this.#deps.nodes.get(one) !== undefined);
   }
 
   #warmOf({ name, decoded }: NecEntry): { readonly min: number; readonly max: number } {
-    const { facts, flags } = this.#deps;
+    const { facts, config } = this.#deps;
     const settings = decoded === undefined ? undefined : facts.settingsOf(name, decoded).settings;
     return {
-      min: settings?.routeWarm?.min ?? decoded?.spec?.routeENIIPMinWarmTarget ?? flags.ipMinWarmTarget,
-      max: settings?.routeWarm?.max ?? decoded?.spec?.routeENIIPMaxWarmTarget ?? flags.ipMaxWarmTarget,
+      min: settings?.routeWarm?.min ?? decoded?.spec?.routeENIIPMinWarmTarget ?? config.ipMinWarmTarget,
+      max: settings?.routeWarm?.max ?? decoded?.spec?.routeENIIPMaxWarmTarget ?? config.ipMaxWarmTarget,
     };
   }
 

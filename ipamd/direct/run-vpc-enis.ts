@@ -1,28 +1,14 @@
-import { type ControllerObserver, runController } from '../../kube/controller.ts';
-import type { Informer } from '../../kube/informer.ts';
+import { runController } from '../../kube/controller.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
-import { PODS_BY_NODE, type PodFacts } from '../cache/pod-facts.ts';
-import { VPC_ENIS_BY, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import { PODS_BY_NODE } from '../cache/pod-facts.ts';
 import { isShared } from '../decide/with-enis.ts';
+import type { Term } from '../supply/term.ts';
 import type { NodeEniEntry } from './decide-vpc-eni.ts';
-import { type VpcEniDeps, VpcEniReconciler } from './vpc-eni-reconciler.ts';
+import { VpcEniReconciler } from './vpc-eni-reconciler.ts';
 
 /** Name of the index of NodeENIConfigs by their exclusive ENIs. */
 export const BY_DIRECT_ENI = 'directEni';
-
-/** Dependencies of the VpcENI controller, once informers exist. */
-type RunVpcEnisDeps = Omit<VpcEniDeps, 'find' | 'entriesOf'> & {
-  /** With {@link BY_DIRECT_ENI} as an index. */
-  readonly necs: Informer<NecEntry>;
-  readonly vpcEnis: Informer<VpcEniEntry>;
-  /** With {@link PODS_BY_NODE} as an index. */
-  readonly pods: Pick<Informer<PodFacts>, 'get' | 'byIndex' | 'subscribe'>;
-  /** Enqueues a node: the state of an ENI that it waits for has changed. */
-  readonly enqueueNode: (name: string) => void;
-  readonly random: () => number;
-  readonly observer?: ControllerObserver;
-};
 
 /** Lists the exclusive ENIs in an object; the informer of NodeENIConfigs indexes by them. */
 export function directEniIdsOf({ decoded }: Pick<NecEntry, 'decoded'>): readonly string[] {
@@ -33,31 +19,24 @@ export function directEniIdsOf({ decoded }: Pick<NecEntry, 'decoded'>): readonly
 const WORKERS = 4;
 
 /** Reconciles VpcENIs until aborted, once both informers have their first list. For the leader only. */
-export async function runVpcEnis(deps: RunVpcEnisDeps, signal: AbortSignal): Promise<void> {
-  const { clock, log, random, necs, vpcEnis, observer } = deps;
+export async function runVpcEnis(term: Term, signal: AbortSignal): Promise<void> {
+  const { clock, log, random, necs, vpcEnis, observer } = term;
   await Promise.all([necs.synced(signal), vpcEnis.synced(signal)]);
-  const reconciler = new VpcEniReconciler({
-    ...deps,
-    find: (eniId) => vpcEnis.byIndex(VPC_ENIS_BY.eni, eniId)[0],
-    entriesOf: (eniId) => entriesOf(deps, eniId),
-  });
+  const reconciler = new VpcEniReconciler(term, (eniId) => entriesOf(term, eniId));
   const queue = new WorkQueue({ clock, random });
-  const unsubscribe = followChanges(deps, (eniId) => queue.add(eniId));
+  const unsubscribe = followChanges(term, (eniId) => queue.add(eniId));
   for (const { eniId } of vpcEnis.values()) if (eniId !== '') queue.add(eniId);
   for (const entry of necs.values()) for (const eniId of directEniIdsOf(entry)) queue.add(eniId);
   try {
     const reconcile = (eniId: string, ended: AbortSignal) => reconciler.reconcile(eniId, ended);
-    await runController(
-      { name: 'vpcenis', queue, workers: WORKERS, reconcile, clock, log, ...(observer && { observer }) },
-      signal,
-    );
+    await runController({ name: 'vpcenis', queue, workers: WORKERS, reconcile, clock, log, observer }, signal);
   } finally {
     unsubscribe();
     queue.close();
   }
 }
 
-function entriesOf({ necs, pods }: RunVpcEnisDeps, eniId: string): readonly NodeEniEntry[] {
+function entriesOf({ necs, pods }: Term, eniId: string): readonly NodeEniEntry[] {
   return necs.byIndex(BY_DIRECT_ENI, eniId).flatMap(({ name, decoded }) => {
     const { eniInfos = [], instanceID = '', zone = '' } = decoded?.status ?? {};
     const eni = eniInfos.find((one) => one.eniID === eniId);
@@ -69,10 +48,7 @@ function entriesOf({ necs, pods }: RunVpcEnisDeps, eniId: string): readonly Node
 }
 
 /** Calls `touch` for each ENI that changed, and enqueues the nodes that wait for the state in a VpcENI. */
-function followChanges(
-  { necs, vpcEnis, pods, enqueueNode }: RunVpcEnisDeps,
-  touch: (eniId: string) => void,
-): () => void {
+function followChanges({ necs, vpcEnis, pods, enqueueNode }: Term, touch: (eniId: string) => void): () => void {
   const ends = [
     necs.subscribe(({ before, after }) => {
       if (before?.decoded?.status?.supplyEpoch === after?.decoded?.status?.supplyEpoch) return;

@@ -1,4 +1,4 @@
-import type { CallContext, Cloud } from '../../cloud/cloud.ts';
+import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { isOwnEni } from '../../crd/cloud-tags.ts';
 import { API_VERSION } from '../../crd/names.ts';
@@ -6,15 +6,13 @@ import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
-import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
-import type { Logger } from '../../runtime/log.ts';
-import { decodeVpcEni, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import { decodeVpcEni, VPC_ENIS_BY, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
 import { isSameData } from '../decide/same-data.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
+import type { Term } from '../supply/term.ts';
 import {
   decideVpcEni,
   type NodeEniEntry,
@@ -28,23 +26,10 @@ import { newVpcEni, withEni, withMessage, withoutFinalizer } from './render-vpc-
 export const VPC_ENIS = resourceTypeOf(VPC_ENI_KIND);
 const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
-/** Dependencies of the VpcENI reconciler; one for each term of leadership. */
-export type VpcEniDeps = {
-  readonly cloud: Pick<Cloud, 'enis' | 'tasks'>;
-  readonly kube: KubeClient;
-  readonly clusterId: string;
-  /** Finds the VpcENI of an ENI, in the cache. */
-  readonly find: (eniId: string) => VpcEniEntry | undefined;
-  /** Finds the nodes whose object contains an ENI, in the cache. */
-  readonly entriesOf: (eniId: string) => readonly NodeEniEntry[];
-  /** Tells whether claims were lost a short time ago with their definition: their absence ends nothing yet. */
-  readonly isRebuilding: () => boolean;
-  /** Tells whether a VpcENI was deleted by itself, and not with the definition of its kind. */
-  readonly isOwnDeletion: (uid: string, signal: AbortSignal) => Promise<boolean>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: NodeEvents;
-};
+type VpcEniTerm = Pick<Term, 'cloud' | 'kube' | 'config' | 'vpcEnis' | 'definitions' | 'clock' | 'log' | 'events'>;
+
+/** Finds the nodes whose object contains an ENI, in the cache. */
+type FindEntries = (eniId: string) => readonly NodeEniEntry[];
 
 /** A static ENI is checked at this interval: its claim may have ended without an event. */
 const STATIC_RECHECK_MS = 60_000;
@@ -59,18 +44,22 @@ const MAX_ROUNDS = 8;
  * deleted.
  */
 export class VpcEniReconciler {
-  readonly #deps: VpcEniDeps;
+  readonly #term: VpcEniTerm;
+  readonly #entriesOf: FindEntries;
 
-  constructor(deps: VpcEniDeps) {
-    this.#deps = deps;
+  constructor(term: VpcEniTerm, entriesOf: FindEntries) {
+    this.#term = term;
+    this.#entriesOf = entriesOf;
   }
 
   /** Reconciles the VpcENI of one ENI. Idempotent. @throws KubeError and CloudError of what is retried */
   async reconcile(eniId: string, signal: AbortSignal): Promise<ReconcileResult> {
-    let vpcEni = this.#deps.find(eniId);
-    if (vpcEni?.isLeaving === true && !(await this.#deps.isOwnDeletion(vpcEni.uid, signal)))
+    const { vpcEnis, definitions } = this.#term;
+    let vpcEni = vpcEnis.byIndex(VPC_ENIS_BY.eni, eniId)[0];
+    // With the definition of its kind nothing is deleted but the object.
+    if (vpcEni?.isLeaving === true && !(await definitions.isOwnDeletion(VPC_ENI_KIND, vpcEni.uid, signal)))
       return requeueAfter(WAIT_MS);
-    let facts: VpcEniFacts = { vpcEni, entries: this.#deps.entriesOf(eniId), claim: 'unknown', cloud: 'unasked' };
+    let facts: VpcEniFacts = { vpcEni, entries: this.#entriesOf(eniId), claim: 'unknown', cloud: 'unasked' };
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const step = decideVpcEni({ ...facts, vpcEni });
       switch (step.kind) {
@@ -105,9 +94,9 @@ export class VpcEniReconciler {
   }
 
   async #observe(eniId: string, signal: AbortSignal): Promise<VpcEniFacts['cloud']> {
-    const [eni] = await this.#deps.cloud.enis.describe([eniId], this.#context(signal));
+    const [eni] = await this.#term.cloud.enis.describe([eniId], this.#context(signal));
     if (eni === undefined) return 'absent';
-    if (!isOwnEni(eni.tags, this.#deps.clusterId)) return 'foreign';
+    if (!isOwnEni(eni.tags, this.#term.config.clusterId)) return 'foreign';
     if (eni.state !== 'AVAILABLE') return 'moving';
     return eni.attachment === undefined ? 'free' : 'bound';
   }
@@ -115,8 +104,8 @@ export class VpcEniReconciler {
   /** Reads the claim from the API server: with a stale cache an ENI could be deleted that a Pod waits for. */
   async #readClaim(vpcEni: VpcEniEntry | undefined, signal: AbortSignal): Promise<VpcEniFacts['claim']> {
     const [namespace = '', name = ''] = (vpcEni?.claim ?? '').split('/');
-    const claim = await this.#deps.kube.get(CLAIMS, { namespace, name }, signal);
-    if (claim === undefined) return this.#deps.isRebuilding() ? 'kept' : 'ended';
+    const claim = await this.#term.kube.get(CLAIMS, { namespace, name }, signal);
+    if (claim === undefined) return this.#term.definitions.isRebuilding ? 'kept' : 'ended';
     const status = recordOf(claim['status']);
     if (status['phase'] === 'Releasing') return 'ended';
     // The claim has another ENI for good: two were created because the first was not known in time.
@@ -130,7 +119,7 @@ export class VpcEniReconciler {
     { entry, phase }: Extract<VpcEniStep, { readonly kind: 'write' }>,
     signal: AbortSignal,
   ): Promise<VpcEniEntry | undefined> {
-    const { kube, clock, log } = this.#deps;
+    const { kube, clock, log } = this.#term;
     const nowText = new Date(clock.nowMs()).toISOString();
     if (vpcEni === undefined) {
       if (entry === undefined) return undefined;
@@ -160,7 +149,7 @@ export class VpcEniReconciler {
     { entry, phase, nowText }: { readonly entry: NodeEniEntry; readonly phase: VpcEniPhase; readonly nowText: string },
     signal: AbortSignal,
   ): Promise<KubeObject | undefined> {
-    const { kube } = this.#deps;
+    const { kube } = this.#term;
     const object = newVpcEni(entry, phase, nowText);
     try {
       return await kube.create(VPC_ENIS, object, signal);
@@ -177,7 +166,7 @@ export class VpcEniReconciler {
   }
 
   async #deleteEni(eniId: string, vpcEni: VpcEniEntry | undefined, signal: AbortSignal): Promise<boolean> {
-    const { cloud, log } = this.#deps;
+    const { cloud, log } = this.#term;
     const context = this.#context(signal);
     try {
       const outcome = await cloud.tasks.settle(await cloud.enis.delete(eniId, context), context);
@@ -193,7 +182,7 @@ export class VpcEniReconciler {
 
   async #deleteObject(vpcEni: VpcEniEntry | undefined, signal: AbortSignal): Promise<void> {
     if (vpcEni === undefined) return;
-    const { kube } = this.#deps;
+    const { kube } = this.#term;
     const ref = { name: vpcEni.name };
     if (!vpcEni.isLeaving) await kube.delete(VPC_ENIS, ref, { uid: vpcEni.uid }, signal);
     const change = (current: KubeObject): KubeObject | undefined => {
@@ -206,7 +195,7 @@ export class VpcEniReconciler {
   /** Reports a problem in the object, and in an event when it is new. */
   async #report(vpcEni: VpcEniEntry | undefined, message: string, signal: AbortSignal): Promise<void> {
     if (vpcEni === undefined) return;
-    const { kube, events } = this.#deps;
+    const { kube, events } = this.#term;
     const text = `ENI ${vpcEni.eniId}: ${message}`;
     const change = (current: KubeObject): KubeObject | undefined => {
       const desired = withMessage(current, text);

@@ -6,7 +6,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Ids } from '../decide/decision.ts';
 import type { CircuitBreakers } from '../supply/circuit-breakers.ts';
-import type { NodeEvents, NodeTerm } from '../supply/node-deps.ts';
+import type { NodeEvents, NodeTerm } from '../supply/term.ts';
 import type { EipClaimCache } from './eip-claim-cache.ts';
 import type { EipPod } from './eip-view.ts';
 

@@ -10,7 +10,7 @@ import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { recordOf } from '../../runtime/json.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
+import type { NodeEvents } from '../supply/term.ts';
 import { decideMasqConfig } from './decide-masq-config.ts';
 import type { EipClaimEntry } from './eip-claim-cache.ts';
 

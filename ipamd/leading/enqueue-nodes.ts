@@ -1,23 +1,10 @@
-import type { Informer } from '../../kube/informer.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
-import type { MachineEntry } from '../cache/machine-entry.ts';
 import { isSameNode } from '../cache/node-entry.ts';
 import type { PodFacts } from '../cache/pod-facts.ts';
-import type { RegisteredIps } from '../cache/registered-ips.ts';
-import type { InstanceCache } from '../node-lifecycle/instance-cache.ts';
 import { NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
 import { readMarkedIps } from '../static/read-claim-locations.ts';
-import type { Subnets } from '../subnets/open-subnets.ts';
 import { BY_INSTANCE, type Informers } from './open-informers.ts';
-import type { Queues } from './queues.ts';
-
-/** Sources of changes. */
-type EnqueueSources = Informers & {
-  readonly machines: Informer<MachineEntry> | undefined;
-  readonly instances: InstanceCache;
-  readonly subnets: Subnets;
-  readonly registered: RegisteredIps | undefined;
-};
+import type { LeaderTerm } from './open-term.ts';
 
 /** How long a new node's ENIs wait for the first demand of its agent. */
 const FIRST_DEMAND_MS = 2_000;
@@ -26,18 +13,19 @@ const FIRST_DEMAND_MS = 2_000;
  * Enqueues nodes when something that their decisions depend on has changed; all of them once at the start.
  * @returns a function that ends it.
  */
-export function enqueueNodes(sources: EnqueueSources, { supply, nodes }: Queues): () => void {
+export function enqueueNodes(term: LeaderTerm): () => void {
+  const { supply, nodes } = term.queues;
   const both = (name: string): void => {
     supply.add(name);
     nodes.add(name);
   };
   const all = (): void => {
-    for (const name of sources.necs.keys()) both(name);
-    for (const name of sources.nodes.keys()) nodes.add(name);
+    for (const name of term.necs.keys()) both(name);
+    for (const name of term.nodes.keys()) nodes.add(name);
   };
   all();
   const stops = [
-    sources.necs.subscribe(({ key, before, after }) => {
+    term.necs.subscribe(({ key, before, after }) => {
       nodes.add(key);
       // If its agent runs, it soon writes how many addresses the Pods need: one creation can then bring all of them.
       if (before === undefined && after?.decoded?.spec?.desiredRouteENIIP === undefined)
@@ -45,36 +33,35 @@ export function enqueueNodes(sources: EnqueueSources, { supply, nodes }: Queues)
       else supply.add(key);
       // The node that handed a static address over removes it from its own object once it is here.
       const marked = readMarkedIps(after?.decoded?.status);
-      for (const { name } of marked.flatMap((ip) => sources.necs.byIndex(NECS_BY_MARKED_IP, ip)))
+      for (const { name } of marked.flatMap((ip) => term.necs.byIndex(NECS_BY_MARKED_IP, ip)))
         if (name !== key) supply.add(name);
     }),
-    sources.nodes.subscribe(({ key, before, after }) => {
+    term.nodes.subscribe(({ key, before, after }) => {
       if (before !== undefined && after !== undefined && isSameNode(before, after)) return;
       both(key);
     }),
-    sources.pods.subscribe(({ before, after }) => {
+    term.pods.subscribe(({ before, after }) => {
       // Only three deletions of Pods matter: the last Pod of a deleted node keeps that node's ENIs, a Pod keeps an address
       // that is offered, and an object in deletion names its Pods. For other Pods the agent's demand is sufficient.
       if (after !== undefined || before === undefined || before.nodeName === '') return;
       const { nodeName, ips } = before;
-      sources.registered?.noteFreed(nodeName, ips);
-      if (!hasNode(sources, nodeName) || isOffered(sources, before) || isDeleted(sources, nodeName))
-        supply.add(nodeName);
+      term.registered?.noteFreed(nodeName, ips);
+      if (!hasNode(term, nodeName) || isOffered(term, before) || isDeleted(term, nodeName)) supply.add(nodeName);
     }),
-    sources.machines?.subscribe(({ before, after }) => {
+    term.machines()?.subscribe(({ before, after }) => {
       for (const name of (after ?? before)?.nodeNames ?? []) nodes.add(name);
     }),
-    sources.instances.subscribe((instanceId) => {
-      for (const { name } of sources.necs.byIndex(BY_INSTANCE, instanceId)) both(name);
-      for (const { name } of sources.nodes.byIndex(BY_INSTANCE, instanceId)) nodes.add(name);
+    term.instances.subscribe((instanceId) => {
+      for (const { name } of term.necs.byIndex(BY_INSTANCE, instanceId)) both(name);
+      for (const { name } of term.nodes.byIndex(BY_INSTANCE, instanceId)) nodes.add(name);
     }),
-    sources.subnets.subscribe(({ mayUnblock, areProblemsChanged, isScarcityChanged }) => {
-      const wait = mayUnblock ? [...sources.necs.values()].filter((entry) => !isReady(entry)) : [];
-      for (const { name } of areProblemsChanged ? sources.necs.values() : wait) supply.add(name);
+    term.subnets.subscribe(({ mayUnblock, areProblemsChanged, isScarcityChanged }) => {
+      const wait = mayUnblock ? [...term.necs.values()].filter((entry) => !isReady(entry)) : [];
+      for (const { name } of areProblemsChanged ? term.necs.values() : wait) supply.add(name);
       // Without any subnet a node of podCIDRs has no NodeENIConfig.
-      const isNew = (name: string): boolean => sources.necs.get(name) === undefined;
-      for (const name of mayUnblock ? sources.nodes.keys() : []) if (isNew(name)) nodes.add(name);
-      if (isScarcityChanged) enqueueSpread(sources, supply);
+      const isNew = (name: string): boolean => term.necs.get(name) === undefined;
+      for (const name of mayUnblock ? term.nodes.keys() : []) if (isNew(name)) nodes.add(name);
+      if (isScarcityChanged) enqueueSpread(term);
     }),
   ];
   return () => {
@@ -97,9 +84,9 @@ export function spreadEnqueues(
   return ordered.map((name, index) => ({ name, afterMs: index * SCARCITY_STEP_MS }));
 }
 
-function enqueueSpread({ necs }: EnqueueSources, supply: Queues['supply']): void {
+function enqueueSpread({ necs, queues }: LeaderTerm): void {
   const isLimited = (name: string): boolean => necs.get(name)?.decoded?.status?.allocatableRouteENIIPs !== undefined;
-  for (const { name, afterMs } of spreadEnqueues([...necs.keys()], isLimited)) supply.addAfter(name, afterMs);
+  for (const { name, afterMs } of spreadEnqueues([...necs.keys()], isLimited)) queues.supply.addAfter(name, afterMs);
 }
 
 function hasNode({ nodes }: Informers, name: string): boolean {

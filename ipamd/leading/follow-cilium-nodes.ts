@@ -15,12 +15,13 @@ export class CiliumFollower {
   readonly #nodes: Informers['nodes'];
   #state: Informer<CiliumNodeEntry> | 'none' | 'unknown' = 'unknown';
 
-  constructor(deps: InformerDeps, nodes: Informers['nodes']) {
+  constructor(deps: InformerDeps, nodes: Informers['nodes'], isServed: boolean) {
     this.#deps = deps;
     this.#nodes = nodes;
+    if (!isServed) this.#state = 'none';
   }
 
-  /** `none`: the cluster has no CiliumNodes. `unknown`: that was not looked at yet. */
+  /** `none`: the cluster has no CiliumNodes, or none is served. `unknown`: that was not looked at yet. */
   get state(): Informer<CiliumNodeEntry> | 'none' | 'unknown' {
     return this.#state;
   }

@@ -96,32 +96,27 @@ function openMachines(deps: InformerDeps): Informer<MachineEntry> {
   return open<MachineEntry>(deps, MACHINES, { decode: decodeMachine, indexes: MACHINE_INDEXES });
 }
 
-/** Informers of the records of Pods, for the leader only: there are as many as Pods, and nothing waits for them. */
-export type RecordInformers = { readonly vips: Informer<VipFacts>; readonly claims: Informer<ClaimFacts> };
+/** Further informers of the leader: nothing waits for them before it leads. */
+export type TermInformers = ReturnType<typeof openTermInformers>;
 
-/** Opens the informers of the records of Pods. */
-export function openRecordInformers(deps: InformerDeps): RecordInformers {
+/** Opens the informers of one term of leadership. */
+export function openTermInformers(deps: InformerDeps, { enableOwnerref, eipIpMasq }: IpamdConfig) {
+  const { namespace, name } = MASQ_CONFIG_MAP;
+  const masqQuery = { namespace, fieldSelector: `metadata.name=${name}` };
   return {
+    /** Records of Pods, and static addresses. */
     vips: open<VipFacts>(deps, resourceTypeOf(VPC_IP_KIND), { decode: decodeVip, indexes: VIP_INDEXES }),
     claims: open<ClaimFacts>(deps, resourceTypeOf(VPC_IP_CLAIM_KIND), { decode: decodeClaim, indexes: CLAIM_INDEXES }),
-  };
-}
-
-/** Further informers for static addresses; for the leader only. */
-type StaticInformers = {
-  readonly configs: Informer<StaticObject<StaticIpConfig>>;
-  /** Only with --enable-ownerref. */
-  readonly deployments: Informer<DeploymentFacts> | undefined;
-};
-
-/** Opens the further informers for static addresses. */
-export function openStaticInformers(deps: InformerDeps, { enableOwnerref }: IpamdConfig): StaticInformers {
-  return {
     configs: open<StaticObject<StaticIpConfig>>(deps, resourceTypeOf(STATIC_IP_CONFIG_KIND), {
       decode: decodeStaticIpConfig,
       indexes: { [CONFIGS_BY_NAMESPACE]: ({ decoded }) => listOf(decoded?.metadata.namespace) },
     }),
     deployments: enableOwnerref ? open<DeploymentFacts>(deps, DEPLOYMENTS, { decode: decodeDeployment }) : undefined,
+    eipClaims: open<EipClaimEntry>(deps, resourceTypeOf(EIP_CLAIM_KIND), { decode: decodeEipClaim }),
+    /** The configuration of ip-masq-agent, whether it exists or not. */
+    masqConfigs: eipIpMasq
+      ? open<KubeObject>(deps, CONFIG_MAPS, { decode: (object) => object, query: masqQuery })
+      : undefined,
   };
 }
 
@@ -129,17 +124,6 @@ function decodeStaticIpConfig(object: KubeObject): StaticObject<StaticIpConfig> 
   const faults = new Faults();
   const decoded = staticIpConfig(object, '', faults);
   return { decoded: faults.list.length > 0 ? undefined : decoded, faults: faults.list };
-}
-
-/** Opens the informer of EIPClaims; for the leader only. */
-export function openEipClaims(deps: InformerDeps): Informer<EipClaimEntry> {
-  return open<EipClaimEntry>(deps, resourceTypeOf(EIP_CLAIM_KIND), { decode: decodeEipClaim });
-}
-
-/** Opens the informer of ip-masq-agent's configuration, whether it exists or not. */
-export function openMasqConfig(deps: InformerDeps): Informer<KubeObject> {
-  const query = { namespace: MASQ_CONFIG_MAP.namespace, fieldSelector: `metadata.name=${MASQ_CONFIG_MAP.name}` };
-  return open<KubeObject>(deps, CONFIG_MAPS, { decode: (object) => object, query });
 }
 
 function open<T>(

@@ -1,11 +1,9 @@
 import { runController } from '../../kube/controller.ts';
 import type { ObjectChange } from '../../kube/object-cache.ts';
-import type { WorkQueue } from '../../kube/work-queue.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { CiliumNodeEntry } from '../cilium/cilium-node-entry.ts';
-import { type CiliumDeps, CiliumReconciler } from '../cilium/cilium-reconciler.ts';
-import type { LeaderDeps, TermComponents } from './leader-deps.ts';
-import type { Informers } from './open-informers.ts';
+import { CiliumReconciler } from '../cilium/cilium-reconciler.ts';
+import type { LeaderTerm } from './open-term.ts';
 
 /** Each worker mostly waits for the API server. */
 const WORKERS = 20;
@@ -16,22 +14,10 @@ const PODS_MS = 1_000;
  * Reconciles the CiliumNodes of labelled nodes until aborted. Their informer is opened only once a node has the label and
  * the cluster has CiliumNodes. Rejects only with a fault of ipamd.
  */
-export async function runCiliumNodes(
-  deps: LeaderDeps,
-  { queues, facts, ciliumNodes: follower }: TermComponents,
-  signal: AbortSignal,
-): Promise<void> {
-  const { config, informers, events } = deps;
-  if (config.ciliumNodes === 'off') return;
-  const { kube, clock, log, metrics } = deps.runtime;
-  const { nodes, necs, pods } = informers;
-  const observe = metrics.cilium;
-  const ciliumNodes: CiliumDeps['ciliumNodes'] = () => follower.state;
-  const flags = config;
-  const reconciler = new CiliumReconciler({
-    ...{ kube, nodes, necs, pods, ciliumNodes, facts, flags, clock, log, events, observe },
-  });
-  const labelled = new ChangeSignal(clock);
+export async function runCiliumNodes(term: LeaderTerm, signal: AbortSignal): Promise<void> {
+  const { nodes, queues, ciliumNodes: follower, metrics } = term;
+  const reconciler = new CiliumReconciler({ ...term, observe: metrics.cilium });
+  const labelled = new ChangeSignal(term.clock);
   const enqueue = ({ key, before, after }: ObjectChange<CiliumNodeEntry>): void => {
     if (nodes.get(key)?.isCiliumCrd !== true) return;
     queues.cilium.add(key);
@@ -40,13 +26,13 @@ export async function runCiliumNodes(
     if (ips.some((ip) => after?.ipam.pool.has(ip) !== true && after?.ipam.used.has(ip) !== true))
       queues.supply.add(key);
   };
-  const stop = enqueueCiliumNodes(informers, queues.cilium, () => labelled.notify());
+  const stop = enqueueCiliumNodes(term, () => labelled.notify());
   try {
     await Promise.all([
       follower.run(labelled, enqueue, signal),
       runController(
         {
-          ...{ name: 'cilium', queue: queues.cilium, workers: WORKERS, clock, log, observer: metrics.controller },
+          ...{ ...term, name: 'cilium', queue: queues.cilium, workers: WORKERS },
           reconcile: (name, by) => reconciler.reconcile(name, by),
         },
         signal,
@@ -58,7 +44,8 @@ export async function runCiliumNodes(
 }
 
 /** Enqueues labelled nodes when something changes that their CiliumNode depends on; all of them once at the start. */
-function enqueueCiliumNodes({ nodes, necs, pods }: Informers, queue: WorkQueue, onLabelled: () => void): () => void {
+function enqueueCiliumNodes({ nodes, necs, pods, queues }: LeaderTerm, onLabelled: () => void): () => void {
+  const queue = queues.cilium;
   const isServed = (name: string): boolean => nodes.get(name)?.isCiliumCrd === true;
   for (const { name, isCiliumCrd } of nodes.values()) if (isCiliumCrd === true) queue.add(name);
   const stops = [

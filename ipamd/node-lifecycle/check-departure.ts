@@ -1,12 +1,10 @@
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { ALLOW_RELEASE_ANNOTATION, RELEASE_BEGUN_ANNOTATION } from '../../crd/names.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
-import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
-import type { ReleaseBrake } from '../../kube/release-brake.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
+import type { Term } from '../supply/term.ts';
 import type { InstanceCache } from './instance-cache.ts';
 import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import type { KnownNodeFacts } from './node-facts.ts';
@@ -14,15 +12,9 @@ import { withAnnotation } from './render-config.ts';
 import type { DepartureEvidence } from './weigh-departure.ts';
 
 /** Dependencies of the check. */
-type DepartureDeps = {
-  readonly kube: KubeClient;
-  readonly nodes: { get(name: string): unknown; readonly size: number };
-  readonly necs: { values(): Iterable<NecEntry> };
+type DepartureDeps = Pick<Term, 'kube' | 'nodes' | 'necs' | 'brake' | 'clock' | 'log'> & {
   readonly facts: Pick<KnownNodeFacts, 'departureOf' | 'isReadDue' | 'noteRead'>;
   readonly instances: Pick<InstanceCache, 'describeAgain'>;
-  readonly brake: ReleaseBrake;
-  readonly clock: Clock;
-  readonly log: Logger;
 };
 
 /** Result of the check. `held`: what the node has stays, and why. */

@@ -1,7 +1,8 @@
 import type { CallContext, Cloud, Instance } from '../../cloud/cloud.ts';
 import { instanceIdOf } from '../../cloud/provider-id.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
+import type { IpamdConfig } from '../config/options.ts';
+import type { Term } from '../supply/term.ts';
 import { type InstanceRecord, type Presence, presenceOf, recordDescription } from './decide-presence.ts';
 
 /** Cache of the instances behind the nodes. */
@@ -21,14 +22,9 @@ export type InstanceCache = {
 };
 
 /** Dependencies of the instance cache. */
-type InstanceCacheDeps = {
+type InstanceCacheDeps = Pick<Term, 'clock' | 'log'> & {
+  readonly config: Pick<IpamdConfig, 'stoppedInstanceGraceMs'>;
   readonly cloud: { readonly instances: Pick<Cloud['instances'], 'describe' | 'eniLimits'> };
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** How long an instance is STOPPED until its ENIs may be detached. */
-  readonly stoppedGraceMs: number;
-  /** Default: three minutes. */
-  readonly refreshMs?: number;
   readonly onRefresh?: (refresh: { readonly instances: number; readonly isFailed: boolean }) => void;
 };
 
@@ -58,7 +54,7 @@ class DescribedInstances implements InstanceCache {
 
   presence(instanceId: string | undefined): Presence {
     const record = instanceId === undefined ? undefined : this.#records.get(instanceId);
-    return presenceOf(record, this.#deps.clock.monotonicMs(), this.#deps.stoppedGraceMs);
+    return presenceOf(record, this.#deps.clock.monotonicMs(), this.#deps.config.stoppedInstanceGraceMs);
   }
 
   async ensureDescribed(instanceId: string, signal: AbortSignal): Promise<void> {
@@ -76,17 +72,17 @@ class DescribedInstances implements InstanceCache {
   }
 
   async run(requiredIds: () => Iterable<string>, signal: AbortSignal): Promise<void> {
-    const { clock, refreshMs = REFRESH_MS } = this.#deps;
+    const { clock } = this.#deps;
     // Joining nodes are described at once: the first refresh is for instances that change afterwards.
-    let waitMs = refreshMs;
+    let waitMs = REFRESH_MS;
     while (await slept(clock, waitMs, signal)) {
       const ids = new Set([...requiredIds()].filter(isInstanceId));
       this.#removeAllBut(ids);
       const missed = [...ids].filter((id) => this.#isMissedOnce(id));
-      const isRetry = waitMs < refreshMs && missed.length > 0;
+      const isRetry = waitMs < REFRESH_MS && missed.length > 0;
       await this.#refresh(isRetry ? missed : [...ids], signal);
       const isAnyMissed = [...ids].some((id) => this.#isMissedOnce(id));
-      waitMs = isAnyMissed ? Math.min(MISSING_RETRY_MS, refreshMs) : refreshMs;
+      waitMs = isAnyMissed ? Math.min(MISSING_RETRY_MS, REFRESH_MS) : REFRESH_MS;
     }
   }
 

@@ -12,21 +12,18 @@ import {
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import type { Informer } from '../../kube/informer.ts';
 import { involvedNode } from '../../kube/involved-node.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import type { ReleaseBrake } from '../../kube/release-brake.ts';
 import { LastReports } from '../../kube/reporter.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { readTaintSelector, type TaintSelector } from '../config/taint-selector.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
 import { problemKey, problemOfRefusal, problemText } from '../decide/problem-text.ts';
 import { findDirectLimit, isDirectServed } from '../direct/find-direct-limit.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
+import { hasEniSubnets } from '../subnets/has-eni-subnets.ts';
+import type { Subnets } from '../subnets/open-subnets.ts';
+import type { Term } from '../supply/term.ts';
 import type { AddressLookup } from './address-lookup.ts';
 import { applyPolicy } from './apply-policy.ts';
 import { checkDeparture, type DepartureResult } from './check-departure.ts';
@@ -54,35 +51,25 @@ export type NodesObserver = {
 };
 
 /** Dependencies of the node controller. */
-type NodeControllerDeps = {
-  readonly kube: KubeClient;
-  readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced' | 'size'>;
-  readonly necs: { get(name: string): NecEntry | undefined; values(): Iterable<NecEntry> };
+type NodeControllerDeps = NodeTermDeps & {
+  readonly config: NodeSettingsFlags;
   readonly instances: InstanceCache;
   /** Finds another Node that has this instance. Default: there is never one. */
   readonly rivalOf?: (name: string, instanceId: string) => string | undefined;
   readonly facts: KnownNodeFacts;
-  /** Default: no instance is found by address. */
-  readonly lookup?: Pick<AddressLookup, 'lookUp' | 'forget'>;
-  /** Of the process. */
-  readonly brake: ReleaseBrake;
-  /**
-   * Whether NodeENIConfigs go with their definition, or went a short time ago: new ones are filled from the cloud.
-   * Default: never.
-   */
-  readonly definitions?: { areSame(signal: AbortSignal): Promise<boolean>; readonly isRebuilding: boolean };
-  /** Objects that were let go although their nodes stay. Default: none. */
-  readonly renewals?: Renewals;
-  readonly flags: NodeSettingsFlags;
-  /** Tells whether the cluster has a subnet for ENIs; asked with --allocate-node-cidrs only. Default: it has. */
-  readonly hasSubnets?: () => boolean;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: NodeEvents;
+  readonly lookup: Pick<AddressLookup, 'lookUp' | 'forget'>;
+  /** Returns the VPC of the cluster; undefined while it is not known. */
+  readonly vpcId: () => string | undefined;
+  /** Objects that were let go although their nodes stay. */
+  readonly renewals: Renewals;
+  readonly subnets: Pick<Subnets, 'config'>;
   readonly observe: NodesObserver;
-  /** Enqueues a node for its supply: something that its decisions depend on has changed without a write. */
-  readonly enqueueSupply: (name: string) => void;
 };
+
+type NodeTermDeps = Pick<
+  Term,
+  'kube' | 'nodes' | 'necs' | 'brake' | 'definitions' | 'clock' | 'log' | 'events' | 'enqueueNode'
+>;
 
 /** Keeps NodeENIConfigs in step with Nodes, and taints and conditions of Nodes in step with their agents. */
 type NodeController = {
@@ -104,7 +91,7 @@ const PENDING_RECHECK_MS = 15_000;
 
 /** Makes the node controller. It remembers only which problems and held releases it has reported. */
 export function createNodeController(deps: NodeControllerDeps): NodeController {
-  const startupTaints = deps.flags.startupTaints.flatMap((text) => readTaintSelector(text) ?? []);
+  const startupTaints = deps.config.startupTaints.flatMap((text) => readTaintSelector(text) ?? []);
   const context: Context = { ...deps, startupTaints, last: new LastReports() };
   return { reconcile: (name, signal) => reconcileOne(context, name, signal) };
 }
@@ -144,7 +131,7 @@ async function reconcileOne(context: Context, name: string, signal: AbortSignal)
   if (lookedUp.refused.length + described.refused.length > 0) return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
   if (departure === undefined || departure.evidence === 'none') return result;
   // The read that allowed a release may have been answered only now.
-  context.enqueueSupply(name);
+  context.enqueueNode(name);
   const recheckMs = departure.evidence === 'pending' ? PENDING_RECHECK_MS : ABSENT_RECHECK_MS;
   return { kind: 'again', afterMs: result.kind === 'again' ? Math.min(result.afterMs, recheckMs) : recheckMs };
 }
@@ -186,15 +173,15 @@ type LookupResult = DescribeResult & { readonly why?: string };
 
 /** Looks for the instance of a Node that names none. */
 async function lookUp(
-  { facts, lookup }: Context,
+  { facts, lookup, vpcId }: Context,
   name: string,
   node: NodeEntry | undefined,
   signal: AbortSignal,
 ): Promise<LookupResult> {
-  if (node === undefined) lookup?.forget(name);
+  if (node === undefined) lookup.forget(name);
   if (node === undefined || facts.instanceIdOf(node) !== undefined) return { refused: [] };
   try {
-    const why = await lookup?.lookUp(node, signal);
+    const why = await lookup.lookUp(node, vpcId(), signal);
     return { refused: [], ...(why === undefined ? {} : { why }) };
   } catch (error) {
     return refusedOrFailed(error);
@@ -227,10 +214,10 @@ function stepOf(
   instanceId: string | undefined,
   rival: string | undefined,
 ): ConfigStep {
-  const { instances, facts, renewals, flags } = context;
+  const { instances, facts, renewals, config, subnets } = context;
   // What an object that was let go had is still on the instance: the next object drains it.
-  const isHeld = entry === undefined && node !== undefined && renewals?.isAwaited(node.name) === true;
-  const hasSubnets = !flags.allocateNodeCidrs || node?.subnetsLabel !== undefined || context.hasSubnets?.() !== false;
+  const isHeld = entry === undefined && node !== undefined && renewals.isAwaited(node.name);
+  const hasSubnets = !config.allocateNodeCidrs || node?.subnetsLabel !== undefined || hasEniSubnets(config, subnets);
   const isDisabled = node?.annotations[NODE_ANNOTATION.disableEni] === 'true' && !isHeld;
   return decideConfig({
     node: node === undefined ? undefined : { isInstance: node.isInstance, isDisabled, hasSubnets },
@@ -312,25 +299,25 @@ async function runStep(
 }
 
 async function createConfig(context: Context, { name, node, instanceId }: Subject, signal: AbortSignal): Promise<void> {
-  const { kube, instances, flags, log, observe } = context;
+  const { kube, instances, config, definitions, renewals, log, observe } = context;
   const { instance, limits } = (instanceId === undefined ? undefined : instances.find(instanceId)) ?? {};
   if (instance === undefined || limits === undefined || node === undefined) return;
   // With a lost definition the term ends, and the node is looked at again.
-  if ((await context.definitions?.areSame(signal)) === false) return;
+  if (!(await definitions.areSame(signal))) return;
   signal.throwIfAborted();
   const desiredPodNum = readDesiredPodNum(node.annotations).value;
   const direct = directOf(context, node, instance, limits);
-  const isStatic = isStaticNode(node, flags.enableStaticIp);
+  const isStatic = isStaticNode(node, config.enableStaticIp);
   const policy = decidePolicy({ limits, direct, isStatic, settings: {}, desiredPodNum, spec: {}, applied: {} });
-  const lastEpoch = context.renewals?.epochOf(name) ?? (context.definitions?.isRebuilding === true ? 0 : undefined);
+  const lastEpoch = renewals.epochOf(name) ?? (definitions.isRebuilding ? 0 : undefined);
   try {
-    await kube.create(NODE_ENI_CONFIGS, newConfig(name, instance, limits, policy, flags, lastEpoch), signal);
+    await kube.create(NODE_ENI_CONFIGS, newConfig(name, instance, limits, policy, config, lastEpoch), signal);
   } catch (error) {
     // The watch is behind: its event enqueues the node again.
     if (isKubeError(error, 'ALREADY_EXISTS')) return;
     throw error;
   }
-  context.renewals?.noteCreated(name);
+  renewals.noteCreated(name);
   log.info('a node joined', { node: name, instanceId, instanceType: instance.instanceType, zone: instance.zone });
   observe.onConfig?.({ node: name, kind: 'created' });
 }
@@ -368,7 +355,7 @@ async function updateConfig(context: Context, subject: Subject, signal: AbortSig
       decidePolicy({
         limits,
         direct: directOf(context, node, instance, limits),
-        isStatic: isStaticNode(node, context.flags.enableStaticIp),
+        isStatic: isStaticNode(node, context.config.enableStaticIp),
         settings: context.facts.settingsOf(name, current).settings,
         desiredPodNum: readDesiredPodNum(node.annotations).value,
         spec: current.spec ?? {},
@@ -389,12 +376,12 @@ async function updateConfig(context: Context, subject: Subject, signal: AbortSig
 
 /** Tells whether the node serves exclusive ENIs, and how many its instance may have. */
 function directOf(
-  { flags }: Context,
+  { config }: Context,
   { directEniLabel }: NodeEntry,
   { instanceType, cores }: Instance,
   { secondaryEnis, extensionEnis }: EniLimits,
 ) {
-  const isServed = isDirectServed(directEniLabel, flags.enableDirectEni);
+  const isServed = isDirectServed(directEniLabel, config.enableDirectEni);
   return { isServed, limit: findDirectLimit({ instanceType, cores, secondaryEnis, extensionEnis }) };
 }
 
@@ -410,8 +397,8 @@ function reportWarmTarget({ events }: Context, node: NodeEntry, warm: string): v
 }
 
 /** Tells whether Pods that name no network need no address of an ENI. */
-function isBridged({ flags }: Context): boolean {
-  return flags.defaultNetwork === 'tke-bridge';
+function isBridged({ config }: Context): boolean {
+  return config.defaultNetwork === 'tke-bridge';
 }
 
 async function markNode(
@@ -420,7 +407,7 @@ async function markNode(
   entry: NecEntry | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const { kube, flags, clock, observe, log } = context;
+  const { kube, config, clock, observe, log } = context;
   const { readyResources = [], maxDirectENI = 0 } = entry?.decoded?.spec ?? {};
   const isServing = readyResources.includes(ENI_IP_RESOURCE);
   const isDirectServed = maxDirectENI > 0;
@@ -430,8 +417,8 @@ async function markNode(
     direct: { isServed: isDirectServed, isServing: readyResources.includes(DIRECT_ENI_RESOURCE) },
     isBridged: served.isBridged,
     startupTaints: canServePods(node, served) ? context.startupTaints : [],
-    putsTaintOn: flags.enableNodeTaint,
-    writesCondition: flags.enableNodeCondition,
+    putsTaintOn: config.enableNodeTaint,
+    writesCondition: config.enableNodeCondition,
     nowText: new Date(clock.nowMs()).toISOString(),
   };
   try {
@@ -454,9 +441,9 @@ function requeueForGrace(context: Context, { name, entry }: Subject): ReconcileR
   const absentForMs = context.facts.absentForMs(name, entry.decoded);
   const isAbsent = absentForMs > 0 || context.nodes.get(name) === undefined;
   if (!isAbsent) return { kind: 'done' };
-  const leftMs = context.flags.nodeReleaseGraceMs - absentForMs;
+  const leftMs = context.config.nodeReleaseGraceMs - absentForMs;
   if (leftMs > 0) return { kind: 'again', afterMs: leftMs };
   // Its last Pod may be deleted at any time from now on.
-  context.enqueueSupply(name);
+  context.enqueueNode(name);
   return { kind: 'again', afterMs: MANUAL_REPAIR_MS };
 }

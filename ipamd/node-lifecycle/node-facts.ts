@@ -5,8 +5,6 @@ import { type ReadNodeSettings, readNodeSettings } from '../../crd/node-eni-conf
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { nodeLimitsOf } from '../../crd/node-limits.ts';
 import { nodeUsageOf } from '../../crd/node-usage.ts';
-import type { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import { recordOf } from '../../runtime/json.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
@@ -15,11 +13,13 @@ import type { NodeEntry } from '../cache/node-entry.ts';
 import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
 import { findRegistrations, type NodeRegistrations, type RegisteredIps } from '../cache/registered-ips.ts';
 import type { Leaving, NodeFactValues, NodeInstance, NodeProblem, NodeView } from '../decide/node-view.ts';
+import type { StaticEniIndex } from '../direct/static-eni-index.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
 import type { Choices } from '../subnets/decide-choices.ts';
 import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
 import type { NodeFacts, NodeFactsAnswer } from '../supply/node-deps.ts';
+import type { Term } from '../supply/term.ts';
 import type { AddressLookup } from './address-lookup.ts';
 import { decideInstance, type InstanceDecision } from './decide-instance.ts';
 import { decideLeaving } from './decide-leaving.ts';
@@ -32,31 +32,26 @@ import { isStaying } from './renewals.ts';
 import { type DepartureEvidence, weighDeparture } from './weigh-departure.ts';
 
 /** Dependencies of the facts about nodes. */
-export type NodeFactsDeps = {
-  readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'isSynced' | 'size'>;
+type NodeFactsDeps = Pick<Term, 'nodes' | 'pods' | 'clock'> & {
+  readonly config: NodeSettingsFlags;
   /** Absent where the cluster has no Machines. */
   readonly machines?: MachineView;
-  /** With {@link PODS_BY_NODE} as an index. */
-  readonly pods: Pick<Informer<PodFacts>, 'byIndex' | 'isSynced'>;
   readonly instances: InstanceCache;
-  /** Default: no instance is found by address. */
-  readonly lookup?: Pick<AddressLookup, 'find'>;
+  readonly lookup: Pick<AddressLookup, 'find'>;
   readonly subnets: Subnets;
-  readonly clock: Clock;
-  readonly flags: NodeSettingsFlags;
   /** Requests of claims on nodes. Default: unknown. */
-  readonly claims?: {
+  readonly requests?: {
     requestsOf(nodeName: string): NodeView['claims'];
     reservedIps(): ReadonlyMap<string, string>;
   };
   /** Addresses that load balancers may still have. Default: none. */
-  readonly registered?: RegisteredIps;
+  readonly registered?: RegisteredIps | undefined;
   /** Addresses of the CiliumNode of a node that Cilium serves. Default: there is none. */
-  readonly ciliumIpsOf?: (nodeName: string) => ReadonlySet<string> | 'unknown';
+  readonly ciliumNodes?: { ipsOf(nodeName: string): ReadonlySet<string> | 'unknown' };
   /** Where the released static addresses of a node are by now. Default: unknown. */
   readonly movedTo?: (nodeName: string) => NodeView['movedTo'];
   /** Static exclusive ENIs, as far as a node needs them. Default: none. */
-  readonly staticEnis?: (nodeName: string, requests: NodeView['claims']) => NodeView['staticEnis'];
+  readonly staticEnis?: Pick<StaticEniIndex, 'ofNode'>;
 };
 
 /** Facts for the node controller, beside those for every node's reconcile. */
@@ -106,7 +101,7 @@ class CachedNodeFacts implements KnownNodeFacts {
 
   constructor(deps: NodeFactsDeps) {
     this.#deps = deps;
-    this.#reservedSubnets = new Set(deps.flags.onlyNominatedEniSubnets);
+    this.#reservedSubnets = new Set(deps.config.onlyNominatedEniSubnets);
   }
 
   viewOf(name: string, entry: NecEntry): NodeFactsAnswer {
@@ -134,7 +129,7 @@ class CachedNodeFacts implements KnownNodeFacts {
 
   instanceIdOf(node: NodeEntry | undefined): string | undefined {
     if (node === undefined) return undefined;
-    return findInstanceId(node, this.#deps.machines) ?? this.#deps.lookup?.find(node);
+    return findInstanceId(node, this.#deps.machines) ?? this.#deps.lookup.find(node);
   }
 
   instanceOf(node: NodeEntry | undefined, config: NodeEniConfig): InstanceDecision {
@@ -170,7 +165,7 @@ class CachedNodeFacts implements KnownNodeFacts {
   }
 
   securityGroupsOf(name: string, config: NodeEniConfig): readonly string[] | undefined {
-    const { flags, instances, nodes } = this.#deps;
+    const { config: flags, instances, nodes } = this.#deps;
     const node = nodes.get(name);
     const { instanceId } = this.instanceOf(node, config);
     return decideSecurityGroups({
@@ -223,7 +218,7 @@ class CachedNodeFacts implements KnownNodeFacts {
     object: NecEntry['object'],
     instanceId: string | undefined,
   ): NodeFactValues {
-    const { instances, subnets, flags, nodes } = this.#deps;
+    const { instances, subnets, config: flags, nodes } = this.#deps;
     const node = nodes.get(name);
     const { settings, faults } = this.settingsOf(name, config);
     const { spec } = config;
@@ -276,8 +271,8 @@ class CachedNodeFacts implements KnownNodeFacts {
   }
 
   #ciliumIpsOf(node: NodeEntry | undefined): Pick<NodeFactValues, 'ciliumIps'> {
-    const { ciliumIpsOf } = this.#deps;
-    return node?.isCiliumCrd === true && ciliumIpsOf !== undefined ? { ciliumIps: ciliumIpsOf(node.name) } : {};
+    const { ciliumNodes } = this.#deps;
+    return node?.isCiliumCrd === true && ciliumNodes !== undefined ? { ciliumIps: ciliumNodes.ipsOf(node.name) } : {};
   }
 
   #registrationsOf(config: NodeEniConfig, leaving: Leaving, pods: ReadonlyMap<string, PodFacts>): NodeRegistrations {
@@ -298,7 +293,7 @@ class CachedNodeFacts implements KnownNodeFacts {
     ownSubnets: Choices['subnets'],
     location: { readonly zone: string; readonly vpcId: string },
   ): Pick<NodeFactValues, 'claimSubnets'> {
-    const requests = [...(this.#deps.claims?.requestsOf(name)?.values() ?? [])].filter(({ goal }) => goal === 'here');
+    const requests = [...(this.#deps.requests?.requestsOf(name)?.values() ?? [])].filter(({ goal }) => goal === 'here');
     const known = new Set(ownSubnets.map(({ subnetId }) => subnetId));
     const named = new Set(requests.flatMap(({ subnetIds = [] }) => subnetIds).filter((id) => !known.has(id)));
     if (named.size === 0) return {};
@@ -306,9 +301,9 @@ class CachedNodeFacts implements KnownNodeFacts {
   }
 
   #claimsOf(name: string): Pick<NodeFactValues, 'claims' | 'reservedIps' | 'movedTo' | 'staticEnis'> {
-    const requests = this.#deps.claims?.requestsOf(name);
-    const reservedIps = this.#deps.claims?.reservedIps();
-    const staticEnis = this.#deps.staticEnis?.(name, requests);
+    const requests = this.#deps.requests?.requestsOf(name);
+    const reservedIps = this.#deps.requests?.reservedIps();
+    const staticEnis = this.#deps.staticEnis?.ofNode(name, requests);
     const movedTo = this.#deps.movedTo?.(name);
     return {
       ...(movedTo === undefined || movedTo.size === 0 ? {} : { movedTo }),
@@ -319,7 +314,7 @@ class CachedNodeFacts implements KnownNodeFacts {
   }
 
   #leavingOf(name: string, config: NodeEniConfig, object: NecEntry['object'], instanceId: string | undefined): Leaving {
-    const { flags, instances, nodes } = this.#deps;
+    const { config: flags, instances, nodes } = this.#deps;
     const node = nodes.get(name);
     const isReplaced = node !== undefined && this.#isReplaced(node, config);
     const evidence = this.departureOf(name, { object, decoded: config });

@@ -3,7 +3,7 @@ import type { InvolvedObject } from '../../kube/events/event-object.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
+import type { NodeEvents } from '../supply/term.ts';
 
 type ReportDeps = {
   readonly kube: KubeClient;

@@ -1,4 +1,4 @@
-import type { CidrBlocks } from './cidr-blocks.ts';
+import type { CidrBlocks } from '../config/cidr-blocks.ts';
 
 /** A Node, as far as its block is concerned. */
 export type CidrNode = {

@@ -1,6 +1,6 @@
 import type { PodCidrRecord } from '../../crd/pod-cidr-record.ts';
+import { type CidrBlocks, numberBlocks } from '../config/cidr-blocks.ts';
 import type { BlockState, CidrNode, HeldBlock } from './block-state.ts';
-import { type CidrBlocks, numberBlocks } from './cidr-blocks.ts';
 import { countBlocks } from './decide-pod-cidr.ts';
 
 /** The present of both clocks: monotonic, and the wall clock, by which records have their times. */

@@ -1,7 +1,7 @@
 import type { PodRoutes } from '../../pod-routes/route-cache.ts';
 import { compareTexts } from '../../runtime/compare-texts.ts';
+import type { CidrBlocks } from '../config/cidr-blocks.ts';
 import type { BlockState, CidrNode } from './block-state.ts';
-import type { CidrBlocks } from './cidr-blocks.ts';
 
 /** What the choice of blocks depends on. */
 type PodCidrFacts = {

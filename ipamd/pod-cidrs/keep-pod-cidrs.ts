@@ -1,15 +1,12 @@
-import type { Informer } from '../../kube/informer.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { PodRoutes } from '../../pod-routes/route-cache.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { isSameNode, type NodeEntry } from '../cache/node-entry.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
+import type { CidrBlocks } from '../config/cidr-blocks.ts';
+import type { IpamdConfig } from '../config/options.ts';
+import type { Term } from '../supply/term.ts';
 import { type BlockState, type CidrNode, doubtGift, observeBlocks, takeBack } from './block-state.ts';
-import type { CidrBlocks } from './cidr-blocks.ts';
 import { type Moment, recordOf, stateOf } from './convert-record.ts';
 import { countBlocks, decidePodCidrs } from './decide-pod-cidr.ts';
 import {
@@ -25,10 +22,9 @@ import { OutdatedTerm, PodCidrStore } from './pod-cidr-store.ts';
 import type { SecondAllocator } from './second-allocator.ts';
 import { type WriteOutcome, writePodCidr } from './write-pod-cidr.ts';
 
-/** Dependencies of the podCIDRs; one for each term of a leader. */
-type PodCidrDeps = {
-  readonly kube: KubeClient;
-  readonly nodes: Pick<Informer<NodeEntry>, 'get' | 'values' | 'subscribe'>;
+/** What podCIDRs are given with. */
+type PodCidrDeps = Pick<Term, 'kube' | 'nodes' | 'clock' | 'log' | 'random' | 'events'> & {
+  readonly config: Pick<IpamdConfig, 'namespace' | 'configMap' | 'podCidrHoldMs'>;
   readonly blocks: CidrBlocks;
   /** Of the process. */
   readonly secondAllocator: Pick<SecondAllocator, 'found' | 'note'>;
@@ -36,16 +32,6 @@ type PodCidrDeps = {
   readonly routes?: () => PodRoutes | undefined;
   /** Networks of the VPC, as far as they are known: no node gets a block that overlaps one. */
   readonly vpcCidrs: () => readonly string[];
-  /** --pod-cidr-hold */
-  readonly holdMs: number;
-  /** Where the record is written. */
-  readonly namespace: string;
-  /** Of ipamd: events about the whole cluster are recorded on it. */
-  readonly configMap: { readonly namespace: string; readonly name: string };
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly random: () => number;
-  readonly events: NodeEvents;
   readonly observe: PodCidrObserver;
 };
 
@@ -102,7 +88,7 @@ class PodCidrTerm {
 
   constructor(deps: PodCidrDeps, reports: PodCidrReports) {
     this.#deps = deps;
-    this.#store = new PodCidrStore(deps.kube, deps.namespace);
+    this.#store = new PodCidrStore(deps.kube, deps.config.namespace);
     this.#reports = reports;
     this.#change = new ChangeSignal(deps.clock);
     this.#state = stateOf(deps.blocks, undefined, [], 0);
@@ -132,7 +118,8 @@ class PodCidrTerm {
 
   /** Reads, decides, records and reports once; returns what is to be written. @throws KubeError, OutdatedTerm */
   async #round(signal: AbortSignal) {
-    const { blocks, holdMs, routes, vpcCidrs, observe } = this.#deps;
+    const { config, blocks, routes, vpcCidrs, observe } = this.#deps;
+    const holdMs = config.podCidrHoldMs;
     const nodes = this.#readNodes();
     const now = this.#now();
     const nowMs = now.monotonicMs;

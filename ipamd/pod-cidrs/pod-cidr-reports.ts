@@ -2,9 +2,10 @@ import type { BlockCounts } from '../../crd/pod-cidr-record.ts';
 import { involvedNode } from '../../kube/involved-node.ts';
 import { LastReports, Reporter } from '../../kube/reporter.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
-import type { Logger } from '../../runtime/log.ts';
+import { involvedConfigMap } from '../config/involved-config-map.ts';
+import type { IpamdConfig } from '../config/options.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
+import type { Term } from '../supply/term.ts';
 import type { CidrConflict, CidrNode } from './block-state.ts';
 import type { ForeignCidr } from './second-allocator.ts';
 
@@ -18,12 +19,9 @@ export type PodCidrObserver = {
 };
 
 /** Where it is reported what people are to know about podCIDRs. */
-type ReportDeps = {
-  readonly events: NodeEvents;
-  readonly log: Logger;
+type ReportDeps = Pick<Term, 'events' | 'log'> & {
+  readonly config: Pick<IpamdConfig, 'namespace' | 'configMap'>;
   readonly observe: PodCidrObserver;
-  /** Of ipamd: events about the whole cluster are recorded on it. */
-  readonly configMap: { readonly namespace: string; readonly name: string };
 };
 
 type Problem = {
@@ -58,7 +56,7 @@ export class PodCidrReports {
   /** Reports what concerns the whole cluster: another allocator, for which ours has stopped; subnets of the VPC that overlap. */
   reportCluster(found: ForeignCidr | undefined, clusterCidrs: readonly string[], subnets: readonly string[]): void {
     const overlap = `--cluster-cidr ${clusterCidrs.join(', ')} overlaps subnets of the VPC: ${joinLimited([...subnets].sort())}; no node gets these blocks, and Pods do not reach those subnets where a route of a podCIDR covers them`;
-    this.#cluster.report({ apiVersion: 'v1', kind: 'ConfigMap', ...this.#deps.configMap }, [
+    this.#cluster.report(involvedConfigMap(this.#deps.config), [
       ...(found === undefined ? [] : [stoppedProblem(found)]),
       ...(subnets.length === 0 ? [] : [{ reason: 'CIDROverlap', message: overlap } as const]),
     ]);

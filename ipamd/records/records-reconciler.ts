@@ -2,33 +2,22 @@ import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
 import type { Informer } from '../../kube/informer.ts';
-import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
+import type { KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { isKubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { NecEntry } from '../cache/decode-nec.ts';
-import { PODS_BY_NODE, type PodFacts } from '../cache/pod-facts.ts';
+import { PODS_BY_NODE } from '../cache/pod-facts.ts';
 import { type ClaimFacts, decodeClaim, decodeVip, RECORDS_BY_NODE, type VipFacts } from '../cache/record-facts.ts';
+import type { Term } from '../supply/term.ts';
 import { decideRecords, type RecordWrite } from './decide-records.ts';
 import { renderClaim, renderPatch, renderVip } from './render-record.ts';
-
-type Lookup<T> = Pick<Informer<T>, 'get' | 'keys' | 'values' | 'byIndex' | 'progress'>;
 
 /** Result of a write. `behind`: the object had a newer state than the cache. */
 type RecordResult = 'written' | 'behind' | 'failed';
 
-/** Dependencies of the records reconciler. */
-export type RecordsDeps = {
-  readonly kube: Pick<KubeClient, 'create' | 'patch' | 'delete'>;
-  readonly pods: Lookup<PodFacts>;
-  readonly vips: Lookup<VipFacts>;
-  readonly claims: Lookup<ClaimFacts>;
-  readonly necs: { get(name: string): NecEntry | undefined };
-  /** Waits until one more write may be made: records have a limited share of the calls. */
-  readonly acquireWrite: (signal: AbortSignal) => Promise<void>;
-  readonly clock: Clock;
-  readonly log: Logger;
+/** What the records of Pods are kept with. */
+export type RecordsTerm = Pick<Term, 'kube' | 'pods' | 'necs' | 'clock' | 'log'> & {
+  readonly vips: Informer<VipFacts>;
+  readonly claims: Informer<ClaimFacts>;
   readonly observe?: { onWrite(kind: RecordWrite['kind'], result: RecordResult): void };
 };
 
@@ -53,21 +42,24 @@ const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
  * object as deleted.
  */
 export class RecordsReconciler {
-  #deps: RecordsDeps;
+  readonly #term: RecordsTerm;
+  readonly #acquireWrite: (signal: AbortSignal) => Promise<void>;
   #vips: FreshStore<VipFacts>;
   #claims: FreshStore<ClaimFacts>;
   /** Since when claims have been without their Pod; by node, then by key. */
   #waiting = new Map<string, ReadonlyMap<string, number>>();
 
-  constructor(deps: RecordsDeps) {
-    this.#deps = deps;
-    this.#vips = new FreshStore(deps.vips, ({ resourceVersion }) => resourceVersion);
-    this.#claims = new FreshStore(deps.claims, ({ resourceVersion }) => resourceVersion);
+  /** `acquireWrite` waits until one more write may be made: records have a limited share of the calls. */
+  constructor(term: RecordsTerm, acquireWrite: (signal: AbortSignal) => Promise<void>) {
+    this.#term = term;
+    this.#acquireWrite = acquireWrite;
+    this.#vips = new FreshStore(term.vips, ({ resourceVersion }) => resourceVersion);
+    this.#claims = new FreshStore(term.claims, ({ resourceVersion }) => resourceVersion);
   }
 
   /** Returns the nodes that have Pods or records: those that have to be reconciled at the start. */
   nodes(): ReadonlySet<string> {
-    const { pods, vips, claims } = this.#deps;
+    const { pods, vips, claims } = this.#term;
     const names = new Set<string>();
     for (const { nodeName } of pods.values()) if (nodeName !== '') names.add(nodeName);
     for (const vip of vips.values()) if (vip.isRecord) names.add(vip.nodeName);
@@ -80,7 +72,7 @@ export class RecordsReconciler {
    * @throws KubeError the first that requires a backoff
    */
   async reconcile(nodeName: string, signal: AbortSignal): Promise<RecordsResult> {
-    const { clock, pods, vips, claims, necs } = this.#deps;
+    const { clock, pods, vips, claims, necs } = this.#term;
     const nowMs = clock.monotonicMs();
     const { writes, waiting } = decideRecords({
       pods: pods.byIndex(PODS_BY_NODE, nodeName),
@@ -119,20 +111,20 @@ export class RecordsReconciler {
         isBehind = true;
         continue;
       }
-      await this.#deps.acquireWrite(signal);
+      await this.#acquireWrite(signal);
       try {
         await this.#write(write, signal);
-        this.#deps.observe?.onWrite(write.kind, 'written');
+        this.#term.observe?.onWrite(write.kind, 'written');
       } catch (error) {
         signal.throwIfAborted();
         if (!isKubeError(error)) throw error;
         if (RACE_CODES.includes(error.code)) {
           isBehind = true;
-          this.#deps.observe?.onWrite(write.kind, 'behind');
+          this.#term.observe?.onWrite(write.kind, 'behind');
           continue;
         }
-        this.#deps.observe?.onWrite(write.kind, 'failed');
-        this.#deps.log.warn('record not written', { write: write.kind, object: targetOf(write), error: error.message });
+        this.#term.observe?.onWrite(write.kind, 'failed');
+        this.#term.log.warn('record not written', { write: write.kind, object: targetOf(write), error: error.message });
         failures.push(error);
         // The server itself has a problem: the other writes would fail too.
         if (SERVER_FAULT_CODES.includes(error.code)) break;
@@ -158,7 +150,7 @@ export class RecordsReconciler {
   }
 
   async #write(write: RecordWrite, signal: AbortSignal): Promise<void> {
-    const { kube } = this.#deps;
+    const { kube } = this.#term;
     const ref = refOf(write);
     switch (write.kind) {
       case 'create-claim':

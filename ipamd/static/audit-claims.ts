@@ -8,7 +8,7 @@ import type { Logger } from '../../runtime/log.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { networkRequestOf, type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
 import type { ClaimFacts, StaticObject, VipFacts } from '../cache/record-facts.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
+import type { NodeEvents } from '../supply/term.ts';
 import type { AddressConflicts } from './address-conflicts.ts';
 import { type ClaimDifference, compareClaims, listUnreadable } from './compare-claims.ts';
 import { readClaimKeys } from './read-claim-locations.ts';

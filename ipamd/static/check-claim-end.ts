@@ -1,24 +1,13 @@
-import type { ResourceKind } from '../../crd/resource-kind.ts';
 import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
-import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
 import { PODS } from '../../kube/resource-types.ts';
 import { createPodDecoder, networkRequestOf } from '../cache/pod-facts.ts';
 import { decodeVip } from '../cache/record-facts.ts';
+import type { Term } from '../supply/term.ts';
 import type { ClaimDecision } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
 import { CLAIMS, refOf, VIPS } from './write-claim.ts';
-
-/** Dependencies of the check. */
-export type EndCheckDeps = {
-  readonly kube: Pick<KubeClient, 'get'>;
-  readonly definitions: {
-    /** Tells whether an object was deleted by itself, and not with the definition of its kind. */
-    isOwnDeletion(kind: ResourceKind, uid: string, signal: AbortSignal): Promise<boolean>;
-    /** Claims were lost a short time ago with their definition. */
-    readonly isRebuilding: boolean;
-  };
-};
 
 /**
  * Tells whether the API server has an object whose absence in the cache made the decision give a kept address up: the
@@ -30,7 +19,7 @@ export type EndCheckDeps = {
  * @throws KubeError when the API server does not answer
  */
 export async function findObjection(
-  { kube, definitions }: EndCheckDeps,
+  { kube, definitions }: Pick<Term, 'kube' | 'definitions'>,
   view: ClaimView,
   { claim }: Pick<ClaimDecision, 'claim'>,
   signal: AbortSignal,

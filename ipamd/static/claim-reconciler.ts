@@ -1,22 +1,16 @@
 import { API_VERSION } from '../../crd/names.ts';
 import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
-import type { Informer } from '../../kube/informer.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { LastReports } from '../../kube/reporter.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import type { Fault } from '../../runtime/decode.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { ClaimFacts, StaticObject, VipFacts } from '../cache/record-facts.ts';
+import type { ClaimFacts, StaticObject } from '../cache/record-facts.ts';
 import { IPAMD_EVENTS, type IpamdEventReason } from '../events/event-reasons.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
-import type { AddressConflicts } from './address-conflicts.ts';
 import type { ClaimViewBuilder } from './build-claim-view.ts';
-import { type EndCheckDeps, findObjection } from './check-claim-end.ts';
+import { findObjection } from './check-claim-end.ts';
 import type { ClaimDecision, ClaimReason } from './claim-decision.ts';
-import type { ClaimRequests } from './claim-requests.ts';
 import type { ClaimView } from './claim-view.ts';
+import type { ClaimsTerm } from './claims-term.ts';
 import { decideClaim } from './decide-claim.ts';
 import { decideReservation } from './decide-reservation.ts';
 import { publishAllocation } from './pod-allocation.ts';
@@ -27,24 +21,10 @@ import { CLAIMS, type ClaimWriteKind, deleteRecord, involvedClaim, refOf, writeD
 import type { ZoneNames } from './zone-names.ts';
 
 /** Dependencies of the claim reconciler. */
-export type ClaimReconcilerDeps = {
-  readonly kube: KubeClient;
-  readonly claims: Pick<Informer<ClaimFacts>, 'get'>;
-  readonly vips: Pick<Informer<VipFacts>, 'get'>;
+type ClaimReconcilerDeps = ClaimsTerm & {
   readonly views: ClaimViewBuilder;
-  readonly requests: ClaimRequests;
-  /** Addresses of the VPC that are reserved for claims. */
   readonly reservations: Pick<ReservationRunner, 'run'>;
-  /** Names of zones for the labels of super nodes. Default: the cloud is not asked. */
-  readonly zoneNames?: Pick<ZoneNames, 'resolve'>;
-  readonly conflicts: AddressConflicts;
-  /** Whether objects are deleted, or were lost, with the definition of their kind. */
-  readonly definitions: EndCheckDeps['definitions'];
-  /** Enqueues a node: its requests have changed. */
-  readonly enqueueNode: (name: string) => void;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: NodeEvents;
+  readonly zoneNames: Pick<ZoneNames, 'resolve'>;
   readonly observe?: ClaimsObserver;
 };
 
@@ -87,7 +67,7 @@ export class ClaimReconciler {
     if (faults.length > 0) return await this.#reportFaults(key, facts, faults, signal);
     this.#last.forget(`faults/${key}`);
     const label = views.unknownZoneOf(key);
-    const zoneMs = label === undefined ? undefined : await this.#deps.zoneNames?.resolve(label, signal);
+    const zoneMs = label === undefined ? undefined : await this.#deps.zoneNames.resolve(label, signal);
     if (zoneMs !== undefined) return { kind: 'again', afterMs: zoneMs };
     await conflicts.resolveHolder(key, signal);
     const view = views.build(key, decoded, conflicts.of(key));

@@ -1,21 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
-import type { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import { type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
-import type { StaticObject } from '../cache/record-facts.ts';
-import type { DeploymentFacts } from './find-workload.ts';
-
-/** What claims depend on beside their own objects. */
-export type RulesDeps = {
-  readonly pods: Pick<Informer<PodFacts>, 'values'>;
-  readonly configs: Pick<Informer<StaticObject<StaticIpConfig>>, 'synced' | 'subscribe'>;
-  /** Only with --enable-ownerref. */
-  readonly deployments: Pick<Informer<DeploymentFacts>, 'synced' | 'subscribe'> | undefined;
-  /** Of ipamd: a StaticIPConfig in this namespace applies to the whole cluster. */
-  readonly namespace: string;
-  readonly clock: Clock;
-};
+import { podKeyOf } from '../cache/pod-facts.ts';
+import type { ClaimsTerm } from './claims-term.ts';
 
 /** Pods are checked at most once in this time, however often rules change. */
 const BATCH_MS = 1_000;
@@ -25,8 +10,12 @@ const BATCH_MS = 1_000;
  * alone, and only for changes that matter. The status of a Deployment changes often, and every user may write into
  * their own namespace.
  */
-export function followRules(deps: RulesDeps, touch: (key: string) => void, signal: AbortSignal): () => void {
-  const { pods, configs, deployments, namespace: own, clock } = deps;
+export function followRules(
+  { config, pods, configs, deployments, clock }: ClaimsTerm,
+  touch: (key: string) => void,
+  signal: AbortSignal,
+): () => void {
+  const own = config.namespace;
   const changed = new Set<string>();
   const notify = (): void => {
     for (const pod of pods.values()) {

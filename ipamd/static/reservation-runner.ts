@@ -1,33 +1,13 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { type CloudError, isCloudError } from '../../cloud/cloud-error.ts';
-import type { ReservedIp, ReservedIpPort } from '../../cloud/reserved-ips.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
+import type { ReservedIp } from '../../cloud/reserved-ips.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { Ids } from '../decide/decision.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
+import type { ClaimsTerm } from './claims-term.ts';
 import type { ReservationOrder, ReservationStep } from './decide-reservation.ts';
 import { isReservedFor, reservationName, reservationTags } from './reservation-identity.ts';
 import { changeReservation, type ReservationRecord } from './reservation-record.ts';
 import { ReservationSearch } from './reservation-search.ts';
 import { involvedClaim } from './write-claim.ts';
-
-/** Dependencies of the reservations. */
-type ReservationDeps = {
-  readonly kube: KubeClient;
-  readonly cloud: { readonly reservedIps: ReservedIpPort };
-  readonly clusterId: string;
-  /** VPCs of the cluster's subnets; none while they are not known. */
-  readonly vpcIds: () => ReadonlySet<string>;
-  readonly ids: Ids;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
-  readonly events: NodeEvents;
-  /** Called when another resource has the address that was to be reserved. */
-  readonly onTaken: (key: string, ip: string, message: string) => void;
-};
 
 /** The last failure of a claim's step, and when the next try is due, monotonic milliseconds. */
 type Failure = { readonly message: string; readonly tries: number; readonly untilMs: number };
@@ -61,15 +41,15 @@ const TAKEN = 'ResourceInUse';
  * address than that of the claim's reservation is corrected first.
  */
 export class ReservationRunner {
-  readonly #deps: ReservationDeps;
+  readonly #term: ClaimsTerm;
   readonly #search: ReservationSearch;
   readonly #failures = new Map<string, Failure>();
   readonly #absences = new Map<string, Absence>();
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
-  constructor(deps: ReservationDeps) {
-    this.#deps = deps;
-    this.#search = new ReservationSearch({ ...deps, reservedIps: deps.cloud.reservedIps });
+  constructor(term: ClaimsTerm) {
+    this.#term = term;
+    this.#search = new ReservationSearch(term);
   }
 
   /** Returns why the last step of a claim failed, for people; undefined when it did not. */
@@ -79,7 +59,7 @@ export class ReservationRunner {
 
   /** True for a while after the cloud refused reservations altogether: by quota, or for want of a right. */
   get isPaused(): boolean {
-    return this.#deps.clock.monotonicMs() < this.#pausedUntilMs;
+    return this.#term.clock.monotonicMs() < this.#pausedUntilMs;
   }
 
   /**
@@ -87,7 +67,7 @@ export class ReservationRunner {
    * nothing is left to do. @throws KubeError
    */
   async run(key: string, step: ReservationStep, signal: AbortSignal): Promise<number | undefined> {
-    const { clock, random, log } = this.#deps;
+    const { clock, random, log } = this.#term;
     const failure = step.kind === 'none' ? undefined : this.#failures.get(key);
     const leftMs = (failure?.untilMs ?? 0) - clock.monotonicMs();
     if (failure !== undefined && leftMs > 0) return leftMs;
@@ -109,7 +89,8 @@ export class ReservationRunner {
   }
 
   async #reserve(key: string, order: ReservationOrder, signal: AbortSignal): Promise<void> {
-    const { cloud, clusterId, ids } = this.#deps;
+    const { cloud, config, ids } = this.#term;
+    const { clusterId } = config;
     const fresh: ReservationRecord = {
       state: 'Recorded',
       clientToken: ids.next(),
@@ -200,7 +181,7 @@ export class ReservationRunner {
 
   /** Tells whether a reservation that is not listed is gone: in two looks, a while apart. */
   #isGone(key: string): boolean {
-    const nowMs = this.#deps.clock.monotonicMs();
+    const nowMs = this.#term.clock.monotonicMs();
     const { sinceMs, looks } = this.#absences.get(key) ?? { sinceMs: nowMs, looks: 0 };
     this.#absences.set(key, { sinceMs, looks: looks + 1 });
     return looks > 0 && nowMs - sinceMs >= GONE_MS;
@@ -208,7 +189,8 @@ export class ReservationRunner {
 
   /** Learns what a call made whose answer is not known: with the same token it has one result, whichever arrives first. */
   async #learn(key: string, recorded: ReservationRecord, context: CallContext): Promise<readonly ReservedIp[]> {
-    const { cloud, clusterId } = this.#deps;
+    const { cloud, config } = this.#term;
+    const { clusterId } = config;
     if (!this.#search.isOurVpc(recorded.vpcID)) return [];
     const made = await cloud.reservedIps.reserve(specOf(clusterId, key, recorded), context).catch((error: unknown) => {
       if (isDefinite(error)) return undefined;
@@ -224,13 +206,18 @@ export class ReservationRunner {
 
   /** Notes a refusal that the same request would meet again; the record is withdrawn, for nothing was reserved. */
   async #withdraw(key: string, recorded: ReservationRecord, error: CloudError, signal: AbortSignal): Promise<void> {
-    if (error.code.startsWith(TAKEN)) this.#deps.onTaken(key, recorded.ip ?? '', error.message);
-    else this.#pausedUntilMs = this.#deps.clock.monotonicMs() + PAUSE_MS;
+    const { conflicts, queues } = this.#term;
+    const { ip = '' } = recorded;
+    if (error.code.startsWith(TAKEN)) {
+      // Another resource has the address that was to be reserved.
+      conflicts.add(key, ip === '' ? [] : [ip], error.message);
+      queues.claims.add(key);
+    } else this.#pausedUntilMs = this.#term.clock.monotonicMs() + PAUSE_MS;
     await this.#write(key, (before) => (isSame(before, recorded) ? undefined : before), signal);
   }
 
   async #end({ vpcId, reservationId }: ReservedIp, context: CallContext): Promise<void> {
-    await this.#deps.cloud.reservedIps.release(vpcId, reservationId, context).catch((error: unknown) => {
+    await this.#term.cloud.reservedIps.release(vpcId, reservationId, context).catch((error: unknown) => {
       if (!isCloudError(error, 'gone')) throw error;
     });
   }
@@ -244,7 +231,7 @@ export class ReservationRunner {
 
   /** Reports that the record names a reservation that is not the claim's; it is left as it is. */
   #reportForeign(key: string, { id, ip }: ReservationRecord, own: readonly ReservedIp[]): void {
-    const name = reservationName(this.#deps.clusterId, key);
+    const name = reservationName(this.#term.config.clusterId, key);
     const others = own.map((one) => `${one.reservationId} (${one.ip})`).join(', ');
     const what = `status.reservation names ${id ?? 'a reservation'} of ${ip ?? 'an unknown address'}`;
     const released = own.length === 0 ? 'nothing is released' : `${others} is released instead`;
@@ -253,8 +240,8 @@ export class ReservationRunner {
   }
 
   #report(key: string, reason: 'ObjectMended' | 'ReservationForeign', message: string): void {
-    this.#deps.log.warn('the record of a reservation was edited', { claim: key, detail: message });
-    this.#deps.events.record({ involved: involvedClaim(key, undefined), type: 'Warning', reason, message });
+    this.#term.log.warn('the record of a reservation was edited', { claim: key, detail: message });
+    this.#term.events.record({ involved: involvedClaim(key, undefined), type: 'Warning', reason, message });
   }
 
   async #write(
@@ -262,7 +249,7 @@ export class ReservationRunner {
     change: (before: ReservationRecord | undefined) => ReservationRecord | undefined,
     signal: AbortSignal,
   ): Promise<ReservationRecord | undefined> {
-    return await changeReservation(this.#deps.kube, key, change, signal);
+    return await changeReservation(this.#term.kube, key, change, signal);
   }
 
   #contextOf(key: string, signal: AbortSignal): CallContext {

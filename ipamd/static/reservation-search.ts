@@ -1,38 +1,36 @@
 import { classifyError } from '../../cloud/classify-error.ts';
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import type { ReservationQuery, ReservedIp, ReservedIpPort } from '../../cloud/reserved-ips.ts';
+import type { ReservationQuery, ReservedIp } from '../../cloud/reserved-ips.ts';
+import type { ClaimsTerm } from './claims-term.ts';
 import { isReservedFor, reservationName } from './reservation-identity.ts';
 import type { ReservationRecord } from './reservation-record.ts';
 
-/** Dependencies of the search. */
-type SearchDeps = {
-  readonly reservedIps: Pick<ReservedIpPort, 'find'>;
-  readonly clusterId: string;
-  /** VPCs of the cluster's subnets; none while they are not known. */
-  readonly vpcIds: () => ReadonlySet<string>;
-};
+/** Lists the VPCs of the cluster's subnets; none while they are not known. */
+export function vpcIdsOf({ subnets }: Pick<ClaimsTerm, 'subnets'>): ReadonlySet<string> {
+  return new Set(subnets.all().map(({ vpcId }) => vpcId));
+}
 
 /**
  * Finds the reservations of claims. Name and tags prove whose a reservation is, and the VPC is that of the cluster: what
  * the claim's own record says is looked for, and never believed.
  */
 export class ReservationSearch {
-  readonly #deps: SearchDeps;
+  readonly #term: ClaimsTerm;
 
-  constructor(deps: SearchDeps) {
-    this.#deps = deps;
+  constructor(term: ClaimsTerm) {
+    this.#term = term;
   }
 
   /** Tells whether a VPC is one of the cluster's; every VPC may be while they are not known. */
   isOurVpc(vpcId: string): boolean {
-    const known = this.#deps.vpcIds();
+    const known = vpcIdsOf(this.#term);
     return known.size === 0 || known.has(vpcId);
   }
 
   /** Lists the reservations that are proved to be a claim's. @throws CloudError */
   async own(key: string, record: ReservationRecord, context: CallContext): Promise<readonly ReservedIp[]> {
-    const { clusterId } = this.#deps;
+    const { clusterId } = this.#term.config;
     const found = await this.#find(record, { name: reservationName(clusterId, key) }, context);
     return found.filter((one) => isReservedFor(one, clusterId, key));
   }
@@ -42,7 +40,7 @@ export class ReservationSearch {
    * when there is none. @throws CloudError
    */
   async foreign(key: string, record: ReservationRecord, context: CallContext): Promise<ReservedIp | undefined> {
-    const { clusterId } = this.#deps;
+    const { clusterId } = this.#term.config;
     if (record.ip === undefined || record.id === undefined) return undefined;
     const found = await this.#find(record, { ip: record.ip }, context);
     return found.find((one) => one.reservationId === record.id && !isReservedFor(one, clusterId, key));
@@ -54,8 +52,8 @@ export class ReservationSearch {
     context: CallContext,
   ): Promise<readonly ReservedIp[]> {
     const found: ReservedIp[] = [];
-    for (const vpcId of new Set([...this.#deps.vpcIds(), vpcID])) {
-      const sweep = await this.#deps.reservedIps.find(vpcId, query, context).catch((error: unknown) => {
+    for (const vpcId of new Set([...vpcIdsOf(this.#term), vpcID])) {
+      const sweep = await this.#term.cloud.reservedIps.find(vpcId, query, context).catch((error: unknown) => {
         // The record may name a VPC that does not exist, or one of another account.
         if (this.isOurVpc(vpcId) || !isCloudError(error, 'never', 'gone')) throw error;
         return { reservations: [], isConsistent: true };

@@ -1,28 +1,13 @@
-import { type ControllerObserver, runController } from '../../kube/controller.ts';
-import type { Informer } from '../../kube/informer.ts';
-import type { WorkQueue } from '../../kube/work-queue.ts';
+import { runController } from '../../kube/controller.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
-import type { NodeEntry } from '../cache/node-entry.ts';
-import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
-import type { ClaimFacts, VipFacts } from '../cache/record-facts.ts';
-import type { Subnets } from '../subnets/open-subnets.ts';
-import { NECS_BY_MARKED_IP } from './build-claim-view.ts';
-import { ClaimReconciler, type ClaimReconcilerDeps } from './claim-reconciler.ts';
-import { followRules, type RulesDeps } from './follow-rules.ts';
+import { PODS_BY_NODE, podKeyOf } from '../cache/pod-facts.ts';
+import { ClaimViewBuilder, NECS_BY_MARKED_IP } from './build-claim-view.ts';
+import { ClaimReconciler, type ClaimsObserver } from './claim-reconciler.ts';
+import type { ClaimsTerm } from './claims-term.ts';
+import { followRules } from './follow-rules.ts';
 import { readClaimKeys, readMarkOf } from './read-claim-locations.ts';
-
-/** Dependencies of the claims controller, once informers exist. */
-type RunClaimsDeps = Omit<ClaimReconcilerDeps, 'claims' | 'vips'> &
-  Omit<RulesDeps, 'pods'> & {
-    readonly queue: WorkQueue;
-    readonly pods: Informer<PodFacts>;
-    readonly nodes: Informer<NodeEntry>;
-    readonly necs: Informer<NecEntry>;
-    readonly vips: Informer<VipFacts>;
-    readonly claims: Informer<ClaimFacts>;
-    readonly subnets: Pick<Subnets, 'isReady' | 'subscribe'>;
-    readonly observer?: ControllerObserver;
-  };
+import { ReservationRunner } from './reservation-runner.ts';
+import { ZoneNames } from './zone-names.ts';
 
 /** A reconcile of a claim makes one or two writes; the rate of calls limits the throughput. */
 const WORKERS = 16;
@@ -33,21 +18,34 @@ const STARTING_MS = 500;
  * Reconciles the claims of all Pods until aborted, once every informer has its first list. For the leader only. The
  * requests are complete when each claim that existed at the start was reconciled once.
  */
-export async function runClaims(deps: RunClaimsDeps, signal: AbortSignal): Promise<void> {
-  const { clock, log, queue, pods, nodes, necs, vips, claims, configs, deployments, observer } = deps;
+export async function runClaims(
+  leaderTerm: ClaimsTerm & { readonly observe?: ClaimsObserver },
+  signal: AbortSignal,
+): Promise<void> {
+  const { nodes, queues } = leaderTerm;
+  const enqueueNode = (name: string): void => {
+    leaderTerm.enqueueNode(name);
+    if (nodes.get(name)?.isCiliumCrd === true) queues.cilium.add(name);
+  };
+  const term = { ...leaderTerm, enqueueNode };
+  const { clock, pods, necs, vips, claims, configs, deployments, requests } = term;
+  const queue = queues.claims;
   await Promise.all([pods, nodes, necs, vips, claims, configs, deployments].map((one) => one?.synced(signal)));
-  while (!deps.subnets.isReady) await clock.sleep(STARTING_MS, signal);
-  for (const name of nodes.keys()) deps.views.noteNode(name);
-  const reconciler = new ClaimReconciler(deps);
-  const unsubscribe = followChanges(deps, (key) => queue.add(key), signal);
-  const first = deps.views.keys();
+  while (!term.subnets.isReady) await clock.sleep(STARTING_MS, signal);
+  const reservations = new ReservationRunner(term);
+  const zoneNames = new ZoneNames(term);
+  const views = new ClaimViewBuilder(term, reservations, zoneNames);
+  for (const name of nodes.keys()) views.noteNode(name);
+  const reconciler = new ClaimReconciler({ ...term, views, reservations, zoneNames });
+  const unsubscribe = followChanges(term, views, (key) => queue.add(key), signal);
+  const first = views.keys();
   const left = new Set(first);
   const markReconciled = (key: string): void => {
     left.delete(key);
-    if (left.size > 0 || deps.requests.isComplete) return;
-    deps.requests.complete();
-    for (const name of necs.keys()) if (hasMarks(necs.get(name))) deps.enqueueNode(name);
-    for (const name of nodesOf(deps, first)) deps.enqueueNode(name);
+    if (left.size > 0 || requests.isComplete) return;
+    requests.complete();
+    for (const name of necs.keys()) if (hasMarks(necs.get(name))) enqueueNode(name);
+    for (const name of nodesOf(term, first)) enqueueNode(name);
   };
   for (const key of first) queue.add(key);
   if (left.size === 0) markReconciled('');
@@ -60,10 +58,7 @@ export async function runClaims(deps: RunClaimsDeps, signal: AbortSignal): Promi
         markReconciled(key);
       }
     };
-    await runController(
-      { name: 'claims', queue, workers: WORKERS, reconcile, clock, log, ...(observer && { observer }) },
-      signal,
-    );
+    await runController({ ...term, name: 'claims', queue, workers: WORKERS, reconcile }, signal);
   } finally {
     unsubscribe();
     queue.close();
@@ -74,7 +69,7 @@ function hasMarks(entry: NecEntry | undefined): boolean {
   return readClaimKeys(entry?.decoded?.status).length > 0;
 }
 
-function nodesOf({ pods }: RunClaimsDeps, keys: ReadonlySet<string>): ReadonlySet<string> {
+function nodesOf({ pods }: ClaimsTerm, keys: ReadonlySet<string>): ReadonlySet<string> {
   const names = [...keys].flatMap((key) => pods.get(key)?.nodeName ?? []);
   return new Set(names.filter((name) => name !== ''));
 }
@@ -82,8 +77,13 @@ function nodesOf({ pods }: RunClaimsDeps, keys: ReadonlySet<string>): ReadonlySe
 const SETTLED_PHASES: readonly (string | undefined)[] = ['Bound', 'Retained'];
 
 /** Calls `touch` for each claim whose decision may have changed. */
-function followChanges(deps: RunClaimsDeps, touch: (key: string) => void, signal: AbortSignal): () => void {
-  const { pods, nodes, necs, vips, claims, subnets, views } = deps;
+function followChanges(
+  term: ClaimsTerm,
+  views: ClaimViewBuilder,
+  touch: (key: string) => void,
+  signal: AbortSignal,
+): () => void {
+  const { pods, nodes, necs, vips, claims, vpcEnis, subnets } = term;
   // Changes of subnets matter only to claims without an address, which are few.
   const enqueueWaiting = (): void => {
     for (const { key, staticObject } of claims.values()) {
@@ -130,7 +130,10 @@ function followChanges(deps: RunClaimsDeps, touch: (key: string) => void, signal
     subnets.subscribe(({ mayUnblock }) => {
       if (mayUnblock) enqueueWaiting();
     }),
-    followRules(deps, touch, signal),
+    vpcEnis.subscribe(({ before, after }) => {
+      for (const one of [before, after]) if (one !== undefined && one.claim !== '') touch(one.claim);
+    }),
+    followRules(term, touch, signal),
   ];
   return () => {
     for (const end of ends) end();

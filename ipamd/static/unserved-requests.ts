@@ -1,9 +1,7 @@
 import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION, SUB_ENI_RESOURCE } from '../../crd/names.ts';
-import type { Informer } from '../../kube/informer.ts';
-import type { NodeEntry } from '../cache/node-entry.ts';
 import { networkRequestOf, type PodFacts } from '../cache/pod-facts.ts';
 import { IPAMD_EVENTS, type IpamdEventReason } from '../events/event-reasons.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
+import type { Term } from '../supply/term.ts';
 
 /** A request of a Pod that nothing serves. */
 type UnservedRequest = {
@@ -38,15 +36,8 @@ const SUB_ENI: UnservedRequest = {
   message: `no node offers ${SUB_ENI_RESOURCE}, interfaces on trunk ENIs are not served: the Pod stays Pending; request ${ENI_IP_RESOURCE} or ${DIRECT_ENI_RESOURCE} instead`,
 };
 
-/** Dependencies of the reports. */
-type UnservedDeps = {
-  readonly pods: Pick<Informer<PodFacts>, 'values' | 'subscribe'>;
-  readonly nodes: Pick<Informer<NodeEntry>, 'get'>;
-  readonly events: NodeEvents;
-};
-
 /** Records an event for each such request on its Pod, once for each Pod, until the result is called. */
-export function reportUnservedRequests({ pods, nodes, events }: UnservedDeps): () => void {
+export function reportUnservedRequests({ pods, nodes, events }: Pick<Term, 'pods' | 'nodes' | 'events'>): () => void {
   const reported = new Set<string>();
   const look = (pod: PodFacts): void => {
     if (reported.has(pod.uid) || pod.isLeaving || (pod.nodeName === '' && !pod.asksSubEni)) return;

@@ -1,14 +1,8 @@
-import type { InstancePort, Zone } from '../../cloud/cloud.ts';
+import type { Zone } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
+import type { Term } from '../supply/term.ts';
 
-/** Dependencies of the names of zones. */
-type ZoneNamesDeps = {
-  readonly instances: Pick<InstancePort, 'zones'>;
-  readonly clock: Clock;
-  readonly log: Logger;
-};
+type ZoneTerm = Pick<Term, 'cloud' | 'clock' | 'log'>;
 
 /** A label that the zones of the region do not have, or a refusal, is not asked for again before this. */
 const ASK_AGAIN_MS = 600_000;
@@ -17,13 +11,13 @@ const CALL_MS = 30_000;
 
 /** Names of zones for the labels of super nodes: TKE writes numbers (`100003`), the cloud's subnets have names. */
 export class ZoneNames {
-  readonly #deps: ZoneNamesDeps;
+  readonly #term: ZoneTerm;
   #zones: readonly Zone[] = [];
   #nextMs = Number.NEGATIVE_INFINITY;
   #asking: Promise<void> | undefined;
 
-  constructor(deps: ZoneNamesDeps) {
-    this.#deps = deps;
+  constructor(term: ZoneTerm) {
+    this.#term = term;
   }
 
   /** Returns the name of the zone that a label names by number or name; undefined when none is known. */
@@ -37,7 +31,7 @@ export class ZoneNames {
    * know, after a refusal too. Rejects with the signal's reason only.
    */
   async resolve(label: string, signal: AbortSignal): Promise<number | undefined> {
-    const { clock, log } = this.#deps;
+    const { clock, log } = this.#term;
     if (this.nameOf(label) !== undefined || clock.monotonicMs() < this.#nextMs) return undefined;
     try {
       this.#asking ??= this.#ask(signal).finally(() => {
@@ -56,8 +50,8 @@ export class ZoneNames {
   }
 
   async #ask(signal: AbortSignal): Promise<void> {
-    const { instances, clock } = this.#deps;
-    this.#zones = await instances.zones({ priority: 'pod', owner: 'zones', signal, timeoutMs: CALL_MS });
+    const { cloud, clock } = this.#term;
+    this.#zones = await cloud.instances.zones({ priority: 'pod', owner: 'zones', signal, timeoutMs: CALL_MS });
     this.#nextMs = clock.monotonicMs() + ASK_AGAIN_MS;
   }
 }

@@ -2,16 +2,15 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Cloud } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { renderSubnetSource } from '../../crd/subnet-source.ts';
-import type { Informer } from '../../kube/informer.ts';
 import { LastReports } from '../../kube/reporter.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import type { Fault } from '../../runtime/decode.ts';
 import { messageOf } from '../../runtime/error-text.ts';
-import type { Logger } from '../../runtime/log.ts';
 import type { ConfigMapEntry } from '../cache/config-map-entry.ts';
+import { involvedConfigMap } from '../config/involved-config-map.ts';
+import type { IpamdConfig } from '../config/options.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
+import type { Term } from '../supply/term.ts';
 import { decideAdoption } from './decide-adoption.ts';
 import { type ChoiceFacts, type Choices, decideChoices } from './decide-choices.ts';
 import {
@@ -85,26 +84,14 @@ export type SubnetsObserver = {
 };
 
 /** Dependencies of the subnets. */
-type SubnetsDeps = {
+type SubnetsDeps = Pick<Term, 'configMaps' | 'clock' | 'log' | 'events'> & {
+  readonly config: Pick<IpamdConfig, 'namespace' | 'configMap' | 'onlyNominatedEniSubnets' | 'allocateNodeCidrs'>;
   readonly cloud: Pick<Cloud, 'subnets'>;
-  /** Where the ConfigMap is, or should be. */
-  readonly configMap: { readonly namespace: string; readonly name: string };
-  /** Of the one ConfigMap, by name. */
-  readonly configMaps: Pick<Informer<ConfigMapEntry>, 'values' | 'subscribe' | 'synced'>;
   /** VPCs of the instances, if the ConfigMap names none. */
   readonly vpcIds: () => Iterable<string>;
-  /** --only-nominated-eni-subnets */
-  readonly onlyNominated: readonly string[];
-  /** Nodes have podCIDRs, so that a cluster without any subnet is no fault. Default: it is one. */
-  readonly isOptional?: boolean;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: NodeEvents;
   readonly observe: SubnetsObserver;
   /** Called for each subnet that is described with free addresses and was not found full since. */
   readonly onFreeIps?: (subnetId: string) => void;
-  /** Default: 30 s; one call for each hundred subnets. */
-  readonly refreshMs?: number;
 };
 
 /** More than any instance type may have addresses: a subnet with this many free ones limits no node. */
@@ -115,6 +102,7 @@ function scarceOf(subnets: readonly SubnetState[]): ReadonlyMap<string, number> 
   return new Map(free.filter(([, count]) => count < SCARCE_IPS));
 }
 
+/** One call for each hundred subnets. */
 const REFRESH_MS = 30_000;
 /** After a failure, and while nothing is known. */
 const RETRY_MS = 5_000;
@@ -144,8 +132,8 @@ class ConfiguredSubnets implements Subnets {
   constructor(deps: SubnetsDeps) {
     this.#deps = deps;
     this.#cache = new SubnetCache(deps.cloud, deps.clock, deps.onFreeIps);
-    this.#onlyNominated = new Set(deps.onlyNominated);
-    this.#source = renderSubnetSource(deps.configMap, undefined);
+    this.#onlyNominated = new Set(deps.config.onlyNominatedEniSubnets);
+    this.#source = this.#sourceOf(undefined);
     this.#change = new ChangeSignal(deps.clock);
   }
 
@@ -194,7 +182,7 @@ class ConfiguredSubnets implements Subnets {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { configMaps, refreshMs = REFRESH_MS } = this.#deps;
+    const { configMaps } = this.#deps;
     const stop = configMaps.subscribe(() => {
       this.#isStale = true;
       this.#change.notify();
@@ -204,7 +192,7 @@ class ConfiguredSubnets implements Subnets {
       while (!signal.aborted) {
         this.#isStale = false;
         const isDone = await this.#refresh(signal);
-        if (!this.#isStale) await this.#change.wait(isDone ? refreshMs : Math.min(RETRY_MS, refreshMs), signal);
+        if (!this.#isStale) await this.#change.wait(isDone ? REFRESH_MS : RETRY_MS, signal);
       }
     } finally {
       stop();
@@ -234,7 +222,7 @@ class ConfiguredSubnets implements Subnets {
     const isDescribed = scope.vpcIds.length + scope.subnetIds.length > 0;
     this.#adopt(map, read);
     const sourceBefore = this.#source;
-    this.#source = renderSubnetSource(this.#deps.configMap, map?.data);
+    this.#source = this.#sourceOf(map);
     this.#isReady ||= isDescribed || read.faults.length > 0;
     this.#deps.observe.onSubnets?.(this.#cache.all(), this.#findOpen());
     const isChanged = before !== JSON.stringify([this.#isReady, this.#config]);
@@ -245,6 +233,11 @@ class ConfiguredSubnets implements Subnets {
     const mayUnblock = isChanged || hasNewFreeIps;
     this.#notifyListeners(problemsBefore, { mayUnblock, isScarcityChanged, isConfigRead });
     return isDescribed;
+  }
+
+  #sourceOf(map: ConfigMapEntry | undefined): string {
+    const { namespace, configMap: name } = this.#deps.config;
+    return renderSubnetSource({ namespace, name }, map?.data);
   }
 
   #findOpen(): readonly SubnetState[] | undefined {
@@ -280,8 +273,9 @@ class ConfiguredSubnets implements Subnets {
 
   #adopt(map: ConfigMapEntry | undefined, read: ReturnType<typeof readSubnetConfig>): void {
     const isKnown = (id: string) => this.#cache.find(id) !== undefined;
+    // Where nodes have podCIDRs, a cluster without any subnet is no fault.
     const isEmpty = (map?.data?.[CONFIG_KEY.subnets] ?? '') === '';
-    const ofList = this.#deps.isOptional === true && isEmpty ? [] : (this.#absenceOf(map) ?? read.faults);
+    const ofList = this.#deps.config.allocateNodeCidrs && isEmpty ? [] : (this.#absenceOf(map) ?? read.faults);
     const faults = [...ofList, ...this.#misplaced(read.config)];
     const facts = { candidate: read.config, hasFaults: faults.length > 0, lastGood: this.#config, isKnown };
     const adoption = decideAdoption(facts);
@@ -294,7 +288,7 @@ class ConfiguredSubnets implements Subnets {
 
   #absenceOf(map: ConfigMapEntry | undefined): readonly Fault[] | undefined {
     if (map !== undefined) return undefined;
-    const { namespace, name } = this.#deps.configMap;
+    const { namespace, configMap: name } = this.#deps.config;
     const expected = `one with the subnets in data.${CONFIG_KEY.subnets}`;
     return [{ path: `ConfigMap ${namespace}/${name}`, expected, got: 'no such ConfigMap' }];
   }
@@ -336,11 +330,11 @@ class ConfiguredSubnets implements Subnets {
 
   #involved(map: ConfigMapEntry | undefined) {
     const uid = map === undefined || map.uid === '' ? {} : { uid: map.uid };
-    return { apiVersion: 'v1', kind: 'ConfigMap', ...this.#deps.configMap, ...uid };
+    return { ...involvedConfigMap(this.#deps.config), ...uid };
   }
 
   #show(): void {
-    this.#deps.observe.onConfigProblems?.(this.#deps.configMap.name, this.problems());
+    this.#deps.observe.onConfigProblems?.(this.#deps.config.configMap, this.problems());
   }
 
   /** Records events on the ConfigMap, also when it does not exist: that is where people look for them. */

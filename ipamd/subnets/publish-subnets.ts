@@ -2,25 +2,19 @@ import { isDeepStrictEqual } from 'node:util';
 import { SUBNETS_SOURCE_ANNOTATION } from '../../crd/names.ts';
 import { SUBNETS_CONFIG_MAP } from '../../crd/subnet-supply.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
-import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
+import type { Term } from '../supply/term.ts';
 import { decidePublished, type PublishedFacts } from './decide-published.ts';
+import type { Subnets } from './open-subnets.ts';
 
-/** Dependencies of publishing. */
-type PublishDeps = {
-  readonly kube: KubeClient;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Namespace of the ConfigMap. */
-  readonly namespace: string;
+/** What is published, and with what. */
+type PublishTerm = Pick<Term, 'config' | 'kube' | 'clock' | 'log'> & {
+  readonly subnets: Pick<Subnets, 'subscribe'>;
   /** Returns the present facts; undefined while nothing is known. */
   readonly facts: () => PublishedFacts | undefined;
-  /** Calls the listener when another content of the configuration is in force, until the returned function is called. */
-  readonly onConfigRead: (listener: () => void) => () => void;
 };
 
 /** What is written. */
@@ -42,11 +36,12 @@ const CHECK_INTERVAL_MS = 60_000;
  * Publishes the free addresses of subnets in a ConfigMap until aborted: written when the data changes, at most every 5
  * s, and at once when the configuration does. A failure is logged once, and retried at the same pace. Rejects only with a fault of ipamd.
  */
-export async function publishSubnets(deps: PublishDeps, signal: AbortSignal): Promise<void> {
-  const { clock, log, facts } = deps;
+export async function publishSubnets(term: PublishTerm, signal: AbortSignal): Promise<void> {
+  const { clock, log, subnets, facts } = term;
   const change = new ChangeSignal(clock);
   let isConfigNew = false;
-  const stop = deps.onConfigRead(() => {
+  const stop = subnets.subscribe(({ isConfigRead }) => {
+    if (!isConfigRead) return;
     isConfigNew = true;
     change.notify();
   });
@@ -61,7 +56,7 @@ export async function publishSubnets(deps: PublishDeps, signal: AbortSignal): Pr
     const isDue = clock.monotonicMs() - checkedMs >= CHECK_INTERVAL_MS;
     if (published !== undefined && (isDue || !isDeepStrictEqual(published, written))) {
       try {
-        await write(deps, published, signal);
+        await write(term, published, signal);
         written = published;
         checkedMs = clock.monotonicMs();
         failed = '';
@@ -77,12 +72,8 @@ export async function publishSubnets(deps: PublishDeps, signal: AbortSignal): Pr
   }
 }
 
-async function write(
-  { kube, namespace }: PublishDeps,
-  { data, source }: Published,
-  signal: AbortSignal,
-): Promise<void> {
-  const ref = { namespace, name: SUBNETS_CONFIG_MAP };
+async function write({ kube, config }: PublishTerm, { data, source }: Published, signal: AbortSignal): Promise<void> {
+  const ref = { namespace: config.namespace, name: SUBNETS_CONFIG_MAP };
   const annotation = { [SUBNETS_SOURCE_ANNOTATION]: source };
   const change = (current: KubeObject): KubeObject | undefined => {
     const { annotations } = current.metadata;

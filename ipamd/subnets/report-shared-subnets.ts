@@ -1,16 +1,12 @@
 import { LastReports } from '../../kube/reporter.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { NodeEvents } from '../supply/node-deps.ts';
+import { involvedConfigMap } from '../config/involved-config-map.ts';
+import type { IpamdConfig } from '../config/options.ts';
+import type { Term } from '../supply/term.ts';
 import { decideSharedSubnets, type SharedFacts, type SharedSubnet } from './decide-shared-subnets.ts';
 
-/** Dependencies of reporting. */
-type SharedSubnetsDeps = {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: NodeEvents;
-  /** The ConfigMap with the subnets, on which the event is. */
-  readonly configMap: { readonly namespace: string; readonly name: string };
+/** What is reported, and with what. */
+type SharedSubnetsTerm = Pick<Term, 'clock' | 'log' | 'events'> & {
+  readonly config: Pick<IpamdConfig, 'namespace' | 'configMap'>;
   /** Returns the present facts; undefined while nothing is known, and where it does not matter. */
   readonly facts: () => SharedFacts | undefined;
 };
@@ -23,8 +19,8 @@ const SETTLED_MS = 300_000;
  * Warns of each subnet of the configuration that others use too, once for as long as that lasts, until aborted. Pods run
  * short of addresses there earlier than the nodes' numbers say.
  */
-export async function reportSharedSubnets(deps: SharedSubnetsDeps, signal: AbortSignal): Promise<void> {
-  const { clock, facts } = deps;
+export async function reportSharedSubnets(term: SharedSubnetsTerm, signal: AbortSignal): Promise<void> {
+  const { clock, facts } = term;
   const sinceMs = new Map<string, number>();
   const last = new LastReports();
   while (!signal.aborted) {
@@ -38,15 +34,14 @@ export async function reportSharedSubnets(deps: SharedSubnetsDeps, signal: Abort
         sinceMs.set(subnetId, firstMs);
         return clock.monotonicMs() - firstMs >= SETTLED_MS;
       });
-      for (const subnet of last.note('', settled, ({ subnetId }) => subnetId) ?? []) report(deps, subnet);
+      for (const subnet of last.note('', settled, ({ subnetId }) => subnetId) ?? []) report(term, subnet);
     }
     await clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
   }
 }
 
-function report({ events, log, configMap }: SharedSubnetsDeps, { subnetId, foreignIps }: SharedSubnet): void {
+function report({ config, events, log }: SharedSubnetsTerm, { subnetId, foreignIps }: SharedSubnet): void {
   const message = `${subnetId} has ${foreignIps} addresses that are not those of this cluster's ENIs: machines, load balancers or other clusters use it too, and take what Pods may need; give ENIs of Pods a subnet of their own`;
   log.warn('a subnet of the ConfigMap is shared', { subnetId, foreignIps });
-  const involved = { apiVersion: 'v1', kind: 'ConfigMap', ...configMap };
-  events.record({ involved, type: 'Warning', reason: 'SubnetShared', message });
+  events.record({ involved: involvedConfigMap(config), type: 'Warning', reason: 'SubnetShared', message });
 }

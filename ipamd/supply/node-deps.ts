@@ -1,17 +1,12 @@
 import type { Cloud } from '../../cloud/cloud.ts';
 import type { Mutation } from '../../crd/intent.ts';
 import type { FreshStore } from '../../kube/fresh-store.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
-import type { ClaimWait, Ids, IntentOutcome, Leader } from '../decide/decision.ts';
+import type { ClaimWait, IntentOutcome } from '../decide/decision.ts';
 import type { NodeFactValues, NodeProblem } from '../decide/node-view.ts';
 import type { StaticEni } from '../decide/static-eni.ts';
-import type { IpamdEventReason } from '../events/event-reasons.ts';
-import type { CircuitBreakers } from './circuit-breakers.ts';
-import type { CloudObserver } from './cloud-observer.ts';
 import type { NodeMemories } from './node-memory.ts';
+import type { Term } from './term.ts';
 
 /** Answer of {@link NodeFacts.viewOf}. `unknown`: nothing can be decided yet; checked again after `afterMs`. */
 export type NodeFactsAnswer =
@@ -36,22 +31,6 @@ export type NodeFacts = {
 /** The NodeENIConfigs as a watch and the own writes have them. */
 type NecStore = Pick<FreshStore<NecEntry>, 'get' | 'note' | 'forget'>;
 
-/** The part of the event recorder that a node needs. */
-export type NodeEvents = {
-  record(event: {
-    readonly involved: {
-      readonly apiVersion: string;
-      readonly kind: string;
-      readonly name: string;
-      readonly namespace?: string;
-      readonly uid?: string;
-    };
-    readonly type: 'Normal' | 'Warning';
-    readonly reason: IpamdEventReason;
-    readonly message: string;
-  }): void;
-};
-
 /** Callbacks for what happens to nodes; the metrics use them. */
 export type NodeObserver = {
   /** A call ended. `code` is the cloud's, for a refused or unclear call. */
@@ -74,15 +53,6 @@ export type NodeObserver = {
   onProblems?(node: string, problems: readonly NodeProblem[]): void;
 };
 
-/** The time during which this process leads; a part of `Term` of leader election. */
-export type NodeTerm = {
-  /** Monotonic milliseconds at which it began. */
-  readonly startedMs: number;
-  readonly leaseMs: number;
-  /** Aborted before another replica may lead: from then on nothing is called or written. */
-  readonly signal: AbortSignal;
-};
-
 /** The answer of the cloud that refused a call for a static address. */
 export type ClaimRefusal = {
   readonly node: string;
@@ -94,27 +64,19 @@ export type ClaimRefusal = {
 };
 
 /** Dependencies of {@link reconcileNode}; one for each term of leadership, because `memory` belongs to one term. */
-export type NodeDeps = {
+export type NodeDeps = Pick<
+  Term,
+  'kube' | 'leader' | 'ids' | 'clock' | 'log' | 'events' | 'breakers' | 'cloudObserver' | 'enqueueNode'
+> & {
   readonly cloud: Cloud;
-  readonly kube: KubeClient;
   readonly necs: NecStore;
   /** How often the NodeENIConfigs were listed. */
   readonly listings: () => number;
   readonly facts: NodeFacts;
-  readonly leader: Leader & { readonly term: NodeTerm };
-  readonly ids: Ids;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: NodeEvents;
   readonly observe: NodeObserver;
-  /** Of the process: used by all its terms. */
-  readonly breakers: CircuitBreakers;
-  /** Of the process. */
-  readonly cloudObserver: CloudObserver;
-  /** Of the term. */
   readonly memory: NodeMemories;
   /** Finds the static ENI of an id; undefined for other ENIs. Default: none is static. */
-  readonly findStaticEni?: (eniId: string) => StaticEni | undefined;
+  readonly staticEnis?: { find(eniId: string): StaticEni | undefined };
   /**
    * Called when the cloud refused a call for one static address; `key` is `namespace/name` of its claim. Default: not
    * reported.
@@ -135,10 +97,8 @@ export type NodeDeps = {
    * Returns false when the node does not stay by now. Default: it stays.
    */
   readonly beginRenewal?: (name: string, epoch: number, signal: AbortSignal) => Promise<boolean>;
-  /** Returns the uid of a Node that exists; undefined: nothing is reported on it. Default: none exists. */
-  readonly nodeUidOf?: (name: string) => string | undefined;
-  /** Enqueues a node: a call that outlasted its reconcile has ended. */
-  readonly enqueue: (name: string) => void;
+  /** Nodes that exist: their problems are reported on them. Default: none exists. */
+  readonly nodes?: { get(name: string): { readonly uid: string } | undefined };
   /**
    * Resolves when a node is enqueued while its reconcile runs, at once when it was already, or when `signal` aborts.
    * Absent: never.

@@ -5,9 +5,10 @@ import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import { decodeNec } from '../cache/decode-nec.ts';
 import { NECS } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
+import type { Term } from './term.ts';
 
 /** What {@link readFormerWrites} reads and notes. */
-export type FormerWriteDeps = Pick<NodeDeps, 'kube' | 'necs' | 'memory' | 'clock' | 'log'>;
+type FormerWriteDeps = Pick<NodeDeps, 'kube' | 'necs' | 'memory' | 'clock' | 'log'> & Pick<Term, 'random'>;
 
 /**
  * How long after the begin of a term a write of the former leader may still have its effect: its request is on the way,
@@ -22,15 +23,11 @@ const BACKOFF: BackoffSettings = { firstMs: 1_000, maxMs: 30_000, factor: 2, jit
  * leader may have written it; from then on another client has ({@link NodeMemories.hasFormerWrites}). Repeats until it is
  * done, or the signal aborts. Rejects only with a fault of ipamd.
  */
-export async function readFormerWrites(
-  deps: FormerWriteDeps,
-  random: () => number,
-  signal: AbortSignal,
-): Promise<void> {
+export async function readFormerWrites(deps: FormerWriteDeps, signal: AbortSignal): Promise<void> {
   try {
     await deps.clock.sleep(FORMER_WRITES_MS, signal);
     for (let attempt = 1; !(await hasRead(deps, signal)); attempt++) {
-      await deps.clock.sleep(backoffMs(BACKOFF, attempt, random()), signal);
+      await deps.clock.sleep(backoffMs(BACKOFF, attempt, deps.random()), signal);
     }
   } catch (error) {
     if (!signal.aborted) throw error;

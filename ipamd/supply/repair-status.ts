@@ -203,11 +203,11 @@ async function observeNode(
  * not static.
  */
 function isStaticElsewhere(
-  { findStaticEni }: Pick<NodeDeps, 'findStaticEni'>,
+  { staticEnis }: Pick<NodeDeps, 'staticEnis'>,
   name: string,
   eniId: string,
 ): boolean | undefined {
-  const staticEni = findStaticEni?.(eniId);
+  const staticEni = staticEnis?.find(eniId);
   return staticEni === undefined ? undefined : staticEni.nodeName !== name;
 }
 

@@ -61,12 +61,12 @@ export function reportProblems(
 
 /** Records what the supply of a Node lacks as events of the Node, each once for each change. */
 function reportOnNode(
-  { events, nodeUidOf }: NodeDeps,
+  { events, nodes }: NodeDeps,
   memory: NodeMemory,
   name: string,
   problems: readonly NodeProblem[],
 ): void {
-  const uid = nodeUidOf?.(name);
+  const uid = nodes?.get(name)?.uid;
   const lacks = problems.filter(({ reason }) => SUPPLY_PROBLEMS.has(reason));
   if (uid === undefined || memory.reports.note('node', lacks, problemKey) === undefined) return;
   const involved = involvedNode({ name, uid });

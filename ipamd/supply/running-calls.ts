@@ -26,7 +26,7 @@ export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, on
     // After the end of the term nothing more is written: the call stays without an outcome.
     if (outcome === undefined) return;
     call.outcome = outcome;
-    if (!memory.isReconciling) deps.enqueue(one.node);
+    if (!memory.isReconciling) deps.enqueueNode(one.node);
   }
   memory.calls.set(id, call);
   if (kind === 'send') memory.intentSinceMs.set(id, startedMs);

@@ -28,7 +28,12 @@ function openScene(answer: (ids: readonly string[]) => readonly Instance[]) {
     },
     eniLimits: async () => ({ secondaryEnis: 3, extensionEnis: 0, secondaryIpsPerEni: 9, source: 'api' }),
   };
-  const book = openInstanceCache({ cloud: { instances }, clock, log: silentLogger, stoppedGraceMs: 600_000 });
+  const book = openInstanceCache({
+    cloud: { instances },
+    clock,
+    log: silentLogger,
+    config: { stoppedInstanceGraceMs: 600_000 },
+  });
   return { clock, book, asked };
 }
 

@@ -3,10 +3,11 @@ import { CLOUD_FINALIZER, NODE_ANNOTATION, NODE_ENI_CONFIG_ANNOTATION } from '..
 import { createNodeController } from '../../../ipamd/node-lifecycle/node-controller.ts';
 import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs.ts';
 import type { NodeSettingsFlags } from '../../../ipamd/node-lifecycle/node-flags.ts';
+import { Renewals } from '../../../ipamd/node-lifecycle/renewals.ts';
 import { ReleaseBrake } from '../../../kube/release-brake.ts';
 import { NODES, PODS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { FLAGS, NodesScene } from './nodes-scene.ts';
+import { FLAGS, NodesScene, STANDING } from './nodes-scene.ts';
 
 const MINUTE_MS = 60_000;
 const TAINT = { key: 'tke.cloud.tencent.com/eni-ip-unavailable', value: 'true', effect: 'NoSchedule' };
@@ -228,22 +229,26 @@ test('reconcile: does not believe the watch alone that a node is gone', async (t
   await inScene(async (scene) => {
     await scene.join();
     const nodes = { ...scene.nodes, isSynced: true, get: () => undefined };
-    const { kube, necs, instances, facts, clock } = scene;
+    const { kube, necs, instances, facts, subnets, clock } = scene;
     const events = { record: () => undefined };
-    const enqueueSupply = () => undefined;
     const own = {
       kube,
       nodes,
       necs,
       instances,
       facts,
+      subnets,
+      lookup: { lookUp: async () => undefined, forget: () => undefined },
+      vpcId: () => undefined,
+      definitions: STANDING,
+      renewals: new Renewals(),
       brake: new ReleaseBrake(clock, FLAGS.nodeReleasePercent),
-      flags: FLAGS,
+      config: FLAGS,
       clock,
       log: silentLogger,
       events,
       observe: {},
-      enqueueSupply,
+      enqueueNode: () => undefined,
     };
     await createNodeController(own).reconcile('node-1', scene.ending.signal);
     t.is((await scene.nec())?.metadata.deletionTimestamp, undefined);

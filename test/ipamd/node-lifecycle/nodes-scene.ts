@@ -11,6 +11,7 @@ import { createNodeController } from '../../../ipamd/node-lifecycle/node-control
 import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs.ts';
 import { createNodeFacts } from '../../../ipamd/node-lifecycle/node-facts.ts';
 import type { NodeSettingsFlags } from '../../../ipamd/node-lifecycle/node-flags.ts';
+import { Renewals } from '../../../ipamd/node-lifecycle/renewals.ts';
 import { openSubnets } from '../../../ipamd/subnets/open-subnets.ts';
 import type { NodeFactsAnswer } from '../../../ipamd/supply/node-deps.ts';
 import { runController } from '../../../kube/controller.ts';
@@ -59,6 +60,9 @@ export const FLAGS: NodeSettingsFlags = {
 
 const STOPPED_GRACE_MS = 600_000;
 
+/** Definitions that nobody deletes. */
+export const STANDING = { areSame: async () => true, isOwnDeletion: async () => true, isRebuilding: false } as const;
+
 /** What was told to people, as `reason Kind/name: message`. */
 type ToldEvents = string[];
 
@@ -80,7 +84,7 @@ export class NodesScene {
   readonly controller;
   readonly queue: WorkQueue;
 
-  constructor(flags: Partial<NodeSettingsFlags> = {}, onlyNominated: readonly string[] = []) {
+  constructor(flags: Partial<NodeSettingsFlags> = {}) {
     const { clock, kube } = this;
     const random = seededRandom(7);
     const cloud = createTencentCloud({ api: createInProcessApi(this.host), clock, random });
@@ -100,41 +104,33 @@ export class NodesScene {
     this.necs = this.#inform<NecEntry>(NODE_ENI_CONFIGS, { decode: decodeNec });
     this.pods = this.#inform<PodFacts>(PODS, { decode: createPodDecoder(), indexes: POD_INDEXES });
     this.configMaps = this.#inform<ConfigMapEntry>(CONFIG_MAPS, { decode: decodeConfigMap });
-    this.instances = openInstanceCache({ cloud, clock, log, stoppedGraceMs: STOPPED_GRACE_MS });
+    const { namespace, name: configMap } = CONFIG_MAP;
+    const config = { ...FLAGS, ...flags, namespace, configMap, stoppedInstanceGraceMs: STOPPED_GRACE_MS };
+    this.instances = openInstanceCache({ cloud, clock, log, config });
     const vpcIds = () => [];
     const { configMaps, nodes, necs, pods, instances } = this;
-    const configMap = CONFIG_MAP;
-    this.subnets = openSubnets({
-      cloud,
-      configMap,
-      configMaps,
-      vpcIds,
-      onlyNominated,
-      clock,
-      log,
-      events,
-      observe: {},
-    });
-    const settings = { ...FLAGS, ...flags };
+    this.subnets = openSubnets({ cloud, config, configMaps, vpcIds, clock, log, events, observe: {} });
     const vpcId = (): string | undefined => this.subnets.config()?.vpcId;
-    const lookup = new AddressLookup({ instances: cloud.instances, vpcId, log });
-    this.facts = createNodeFacts({ nodes, pods, instances, lookup, subnets: this.subnets, clock, flags: settings });
-    const { facts } = this;
-    const enqueueSupply = (name: string) => void this.woken.push(name);
+    const lookup = new AddressLookup(cloud.instances, log);
+    this.facts = createNodeFacts({ nodes, pods, instances, lookup, subnets: this.subnets, clock, config });
     const own = {
       kube,
       nodes,
       necs,
       instances,
-      facts,
+      facts: this.facts,
       lookup,
-      brake: new ReleaseBrake(clock, settings.nodeReleasePercent),
-      flags: settings,
+      vpcId,
+      subnets: this.subnets,
+      definitions: STANDING,
+      renewals: new Renewals(),
+      brake: new ReleaseBrake(clock, config.nodeReleasePercent),
+      config,
       clock,
       log,
       events,
       observe: {},
-      enqueueSupply,
+      enqueueNode: (name: string) => void this.woken.push(name),
     };
     this.controller = createNodeController(own);
     this.queue = new WorkQueue({ clock, random });

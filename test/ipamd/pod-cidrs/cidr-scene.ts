@@ -1,6 +1,6 @@
 import { type BlockCounts, POD_CIDRS_CONFIG_MAP } from '../../../crd/pod-cidr-record.ts';
 import { decodeNode, type NodeEntry } from '../../../ipamd/cache/node-entry.ts';
-import { type CidrBlocks, numberBlocks } from '../../../ipamd/pod-cidrs/cidr-blocks.ts';
+import { type CidrBlocks, numberBlocks } from '../../../ipamd/config/cidr-blocks.ts';
 import { keepPodCidrs } from '../../../ipamd/pod-cidrs/keep-pod-cidrs.ts';
 import { SecondAllocator } from '../../../ipamd/pod-cidrs/second-allocator.ts';
 import { openInformer } from '../../../kube/informer.ts';
@@ -84,9 +84,7 @@ export class CidrScene {
       secondAllocator: allocator,
       ...(routes === undefined ? {} : { routes }),
       vpcCidrs,
-      holdMs,
-      namespace: 'kube-system',
-      configMap: { namespace: 'kube-system', name: 'tke-eni-ipamd' },
+      config: { namespace: 'kube-system', configMap: 'tke-eni-ipamd', podCidrHoldMs: holdMs },
       clock,
       log: silentLogger,
       random,

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { numberBlocks } from '../../../ipamd/config/cidr-blocks.ts';
 import {
   type BlockState,
   type CidrNode,
@@ -6,7 +7,6 @@ import {
   observeBlocks,
   takeBack,
 } from '../../../ipamd/pod-cidrs/block-state.ts';
-import { numberBlocks } from '../../../ipamd/pod-cidrs/cidr-blocks.ts';
 import { stateOf } from '../../../ipamd/pod-cidrs/convert-record.ts';
 import { countBlocks, decidePodCidrs } from '../../../ipamd/pod-cidrs/decide-pod-cidr.ts';
 

@@ -70,7 +70,14 @@ async function scene(collectsGarbage = true) {
     const runs = [
       ...Object.values(informers).map((informer) => informer.start(controller.signal)),
       runRecords(
-        { ...deps, ...informers, kube: client, writesPerSecond: 50, delayMs: 500, observe },
+        {
+          ...deps,
+          ...informers,
+          kube: client,
+          config: { kubeClientQps: 200, recordDelayMs: 500 },
+          observer: {},
+          observe,
+        },
         controller.signal,
       ),
     ];

@@ -13,6 +13,7 @@ import { withClaims } from '../../../ipamd/decide/with-claims.ts';
 import { decodeEipClaim } from '../../../ipamd/eip/eip-claim-cache.ts';
 import { ClaimViewBuilder } from '../../../ipamd/static/build-claim-view.ts';
 import { ClaimRequests } from '../../../ipamd/static/claim-requests.ts';
+import type { ClaimsTerm } from '../../../ipamd/static/claims-term.ts';
 import { findSubnet } from '../../../ipamd/static/find-subnet.ts';
 import { type DeploymentFacts, decodeDeployment } from '../../../ipamd/static/find-workload.ts';
 import { followRules } from '../../../ipamd/static/follow-rules.ts';
@@ -115,21 +116,22 @@ test('followRules: has those looked at whose rule is another, once a second, and
   const [configs, deployments] = [told<StaticObject<StaticIpConfig>>(), told<DeploymentFacts>()];
   const pods = [podOf('a', 'web-0'), podOf('a', 'plain', false), podOf('b', 'web-0')];
   const touched: string[] = [];
-  const rules = { pods: { values: () => pods }, configs, deployments, namespace: 'kube-system', clock };
+  const config = { namespace: 'kube-system' };
+  const rules = { config, pods: { values: () => pods }, configs, deployments, clock } as unknown as ClaimsTerm;
   const stop = followRules(rules, (key) => touched.push(key), new AbortController().signal);
   const take = async () => {
     await clock.run(clock.sleep(2_000));
     return touched.splice(0);
   };
-  const config = (namespace: string, app: string): StaticObject<StaticIpConfig> => {
+  const configOf = (namespace: string, app: string): StaticObject<StaticIpConfig> => {
     const metadata = { name: 'web', namespace };
     return { decoded: { metadata, spec: { podLabels: { app } }, object: {} }, faults: [] };
   };
   for (let index = 0; index < 100; index++) {
-    configs.tell({ key: 'a/web', before: config('a', `web-${index}`), after: config('a', `web-${index + 1}`) });
+    configs.tell({ key: 'a/web', before: configOf('a', `web-${index}`), after: configOf('a', `web-${index + 1}`) });
   }
   t.deepEqual(await take(), ['a/web-0']);
-  configs.tell({ key: 'a/web', before: config('a', 'web'), after: config('a', 'web') });
+  configs.tell({ key: 'a/web', before: configOf('a', 'web'), after: configOf('a', 'web') });
   const selector = { matchLabels: { app: 'web' } };
   const deployment = (status: object) =>
     decodeDeployment({
@@ -143,7 +145,7 @@ test('followRules: has those looked at whose rule is another, once a second, and
   t.deepEqual(await take(), []);
   deployments.tell({ key: 'b/web', after: deployment({}) });
   t.deepEqual(await take(), ['b/web-0']);
-  configs.tell({ key: 'kube-system/all', after: config('kube-system', 'web') });
+  configs.tell({ key: 'kube-system/all', after: configOf('kube-system', 'web') });
   t.deepEqual(await take(), ['a/web-0', 'b/web-0']);
   stop();
 });
@@ -162,22 +164,15 @@ test('ClaimViewBuilder: reads the rules of the Pod’s namespace and of ipamd’
   const claimInfo = { labels: { app: 'web' }, mode: 'route-eni' as const };
   const annotations = { [POD_ANNOTATION.deletePolicy]: 'Never' };
   const nothing = { get: () => undefined, values: () => [], keys: () => [], byIndex: () => [] };
-  const eyes = new ClaimViewBuilder({
+  // The rules of a Pod ask nothing else.
+  const term = {
+    config: { namespace: 'kube-system' },
     pods: { ...nothing, get: () => ({ ...pod, annotations, claimInfo }) },
-    nodes: nothing,
-    necs: nothing,
-    vips: nothing,
-    claims: nothing,
     configs: { byIndex },
-    workloadOf: () => undefined,
-    subnets: { all: () => [], isOffered: () => true },
-    hasEni: () => false,
-    waits: { of: () => undefined, dueInMs: () => undefined },
     clock: new VirtualClock(),
-    namespace: 'kube-system',
-    defaultExpiredMs: 0,
-    takeOverAfterMs: 0,
-  });
+  } as unknown as ClaimsTerm;
+  const reservations = { isPaused: false, problemOf: () => undefined };
+  const eyes = new ClaimViewBuilder(term, reservations, { nameOf: () => undefined });
   t.deepEqual(eyes.podOf('a/web-0')?.rule.subnetIds, ['subnet-a']);
   t.deepEqual(asked, ['namespace a', 'namespace kube-system']);
 });

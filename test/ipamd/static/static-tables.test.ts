@@ -298,7 +298,7 @@ test('ClaimReconciler: says of a claim that cannot be read what is wrong, and do
       create: refuse,
       update: refuse,
       delete: refuse,
-      patch: async (_type, _ref, { body }) => {
+      patch: async (_type: unknown, _ref: unknown, { body }: { readonly body: unknown }) => {
         patches.push(body);
         return object as never;
       },
@@ -315,10 +315,14 @@ test('ClaimReconciler: says of a claim that cannot be read what is wrong, and do
     ),
     enqueueNode: refuse,
     reservations: { run: refuse },
+    zoneNames: { resolve: refuse },
     clock,
     log: silentLogger,
-    events: { record: ({ reason, message }) => said.push(`${reason} ${message}`) },
-  });
+    events: {
+      record: ({ reason, message }: { readonly reason: string; readonly message: string }) =>
+        said.push(`${reason} ${message}`),
+    },
+  } as unknown as ConstructorParameters<typeof ClaimReconciler>[0]);
   const { signal } = new AbortController();
   await keeper.reconcile('default/web-0', signal);
   await keeper.reconcile('default/web-0', signal);

@@ -12,7 +12,7 @@ async function inScene(
   run: (scene: NodesScene) => Promise<void>,
   onlyNominated: readonly string[] = [],
 ): Promise<void> {
-  const scene = await new NodesScene({}, onlyNominated).start();
+  const scene = await new NodesScene({ onlyNominatedEniSubnets: onlyNominated }).start();
   try {
     await run(scene);
   } finally {

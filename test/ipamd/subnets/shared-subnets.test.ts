@@ -32,7 +32,7 @@ test('reportSharedSubnets: warns once, of what lasts, and again when it begins a
   const ending = new AbortController();
   const running = reportSharedSubnets(
     {
-      ...{ clock, log: silentLogger, configMap: { namespace: 'kube-system', name: 'tke-eni-ipamd' } },
+      ...{ clock, log: silentLogger, config: { namespace: 'kube-system', configMap: 'tke-eni-ipamd' } },
       events: { record: ({ reason, message }) => void messages.push(`${reason}: ${message}`) },
       facts: () => facts,
     },

@@ -75,7 +75,7 @@ export function leadNodes(office: Office): { readonly memory: NodeMemories; wake
     breakers: new CircuitBreakers(clock),
     cloudObserver: new CloudObserver(cloud, clock, CLUSTER),
     memory,
-    enqueue: wake,
+    enqueueNode: wake,
     queuedAgain: (name) => due.get(name)?.promise ?? Promise.resolve(),
     ...office.beside,
   };

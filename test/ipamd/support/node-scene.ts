@@ -190,7 +190,7 @@ class World {
             (involved.kind === 'Node' ? nodeEvents : events).push(`${type} ${reason}: ${message}`);
           },
         },
-        nodeUidOf: () => 'uid-of-node',
+        nodes: { get: () => ({ uid: 'uid-of-node' }) },
       },
     });
     return {

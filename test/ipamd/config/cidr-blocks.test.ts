@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { areOverlapping, maskSizeFor, numberBlocks } from '../../../ipamd/pod-cidrs/cidr-blocks.ts';
-import { findBlockFaults } from '../../../ipamd/pod-cidrs/find-block-faults.ts';
+import { areOverlapping, maskSizeFor, numberBlocks } from '../../../ipamd/config/cidr-blocks.ts';
+import { findBlockFaults } from '../../../ipamd/config/find-block-faults.ts';
 import { assertLaw } from '../../support/law.ts';
 
 /** The product's example: a /20 of which the Services have the last /22, 64 addresses for each node. */

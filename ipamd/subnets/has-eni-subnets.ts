@@ -1,5 +1,5 @@
 import type { IpamdConfig } from '../config/options.ts';
-import type { Subnets } from '../subnets/open-subnets.ts';
+import type { Subnets } from './open-subnets.ts';
 
 /** Tells whether the cluster is given any subnet for ENIs: by the ConfigMap, or to nodes and Pods that nominate it. */
 export function hasEniSubnets(
