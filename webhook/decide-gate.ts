@@ -3,7 +3,7 @@ import { parseGoDuration } from '../crd/go-duration.ts';
 import { BACKEND_READY_GATE, POD_ANNOTATION } from '../crd/names.ts';
 import { type AddOperation, type Admission, add, renderFault } from './admission.ts';
 import type { BackendPod } from './backend-pod.ts';
-import { type SelectingService, selects } from './direct-service.ts';
+import { type SelectingService, selects } from './direct-access.ts';
 
 /** The context of a decision about a Pod behind load balancers. */
 export type GateContext = {

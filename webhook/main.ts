@@ -2,9 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import { openConfiguredClient } from '../kube/open-configured-client.ts';
 import { type DaemonRuntime, type RunningDaemon, runDaemon, runProgram } from '../runtime/program.ts';
 import { createWebhookMetrics } from './metrics.ts';
-import { WEBHOOK_PROGRAM, type WebhookConfig } from './options.ts';
+import { readWebhookConfig, WEBHOOK_PROGRAM, type WebhookConfig } from './options.ts';
 import { startWebhook } from './webhook.ts';
-import { readWebhookConfig } from './webhook-config.ts';
 
 /** Most calls to the API server. The webhook lists twice and then watches, which takes a fraction of this. */
 const KUBE_RATE = { kubeClientQps: 5, kubeClientBurst: 10 } as const;

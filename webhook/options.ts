@@ -1,4 +1,4 @@
-import { CERTIFICATE_OPTIONS } from '../kube/certificates/certificate-options.ts';
+import { CERTIFICATE_OPTIONS, CERTIFICATE_RULE } from '../kube/certificates/certificate-options.ts';
 import { apiServerOptions } from '../kube/connection-options.ts';
 import { loadBalancerClassValue } from '../kube/kube-option-value.ts';
 import { observabilityOptions } from '../runtime/settings/observability-options.ts';
@@ -12,7 +12,8 @@ import {
   switchValue,
   textValue,
 } from '../runtime/settings/option-value.ts';
-import { WEBHOOK_RULES } from './rules.ts';
+import { readSettings, type SettingsInput, type SettingsOutcome } from '../runtime/settings/read-settings.ts';
+import { isEmpty, isSet, type Rule, refused } from '../runtime/settings/rule.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -117,6 +118,22 @@ const WEBHOOK_OPTIONS = {
 /** The settings that the webhook runs with. The object is frozen. */
 export type WebhookConfig = SettingsOf<typeof WEBHOOK_OPTIONS>;
 
+/** Combinations of settings that the webhook refuses. */
+const WEBHOOK_RULES: readonly Rule[] = [
+  refused(
+    'client-ca-file',
+    'nothing, as --tls-secret is given: clients are checked with certificates in files',
+    ...['tls-secret', 'client-ca-file'].map(isSet),
+  ),
+  CERTIFICATE_RULE,
+  refused(
+    'client-ca-file',
+    'a file, as --client-allowed-names is given',
+    isSet('client-allowed-names'),
+    isEmpty('client-ca-file'),
+  ),
+];
+
 /** The webhook as a settings program: the source of its help, its docs and its settings reader. */
 export const WEBHOOK_PROGRAM: SettingsProgram<typeof WEBHOOK_OPTIONS> = {
   name: 'tke-eni-ip-webhook',
@@ -125,3 +142,11 @@ export const WEBHOOK_PROGRAM: SettingsProgram<typeof WEBHOOK_OPTIONS> = {
   source: 'webhook/options.ts',
   example: { flag: 'default-network', text: 'tke-bridge' },
 };
+
+/**
+ * Reads the settings of the webhook. The only effect is `readFile`.
+ * @throws ConfigError with every fault of flags, variables and file; exit with `EX_CONFIG` then.
+ */
+export function readWebhookConfig(input: SettingsInput): SettingsOutcome<WebhookConfig> {
+  return readSettings(WEBHOOK_PROGRAM, input);
+}

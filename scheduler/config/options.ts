@@ -1,6 +1,7 @@
-import { CERTIFICATE_OPTIONS } from '../../kube/certificates/certificate-options.ts';
-import { apiServerOptions, clientRateOptions } from '../../kube/connection-options.ts';
+import { CERTIFICATE_OPTIONS, CERTIFICATE_RULE } from '../../kube/certificates/certificate-options.ts';
+import { apiServerOptions, clientRateOptions, clientRateRule } from '../../kube/connection-options.ts';
 import { electionOptions } from '../../kube/election/election-options.ts';
+import { ELECTION_RULE } from '../../kube/election/election-settings.ts';
 import { objectNameValue } from '../../kube/kube-option-value.ts';
 import { observabilityOptions } from '../../runtime/settings/observability-options.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
@@ -12,7 +13,7 @@ import {
   switchValue,
   wholeNumberValue,
 } from '../../runtime/settings/option-value.ts';
-import { SCHEDULER_RULES } from './rules.ts';
+import { isEmpty, isSet, type Rule, refused } from '../../runtime/settings/rule.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -126,6 +127,25 @@ const SCHEDULER_OPTIONS = { ...EXTENDER_OPTIONS, ...KUBERNETES_OPTIONS, ...PROCE
 
 /** The settings that the scheduler extender runs with. The object is frozen. */
 export type SchedulerConfig = SettingsOf<typeof SCHEDULER_OPTIONS>;
+
+/** Combinations of settings that the scheduler extender refuses; those of addresses and files, which manifests give, are in scheduler-config.ts. */
+const SCHEDULER_RULES: readonly Rule[] = [
+  CERTIFICATE_RULE,
+  refused(
+    'client-ca-file',
+    'a file, as --client-allowed-names is given',
+    ...['client-ca-file', 'tls-secret'].map(isEmpty),
+    isSet('client-allowed-names'),
+  ),
+  refused(
+    'client-ca-file',
+    "a file with the authorities of kube-scheduler's client certificate, as whoever calls /bind places Pods (docs/static-ip.md has the commands that make it); or --allow-anonymous-loopback with a loopback --listen-address",
+    ...['client-ca-file', 'tls-secret', 'client-allowed-names'].map(isEmpty),
+    { flag: 'allow-anonymous-loopback', is: ['false'] },
+  ),
+  ELECTION_RULE,
+  clientRateRule(),
+];
 
 /** The scheduler extender as a settings program: the source of its help, its docs and its settings reader. */
 export const SCHEDULER_PROGRAM: SettingsProgram<typeof SCHEDULER_OPTIONS> = {

@@ -6,9 +6,9 @@ import type { Clock } from '../../runtime/clock.ts';
 import { createHttpServer, createHttpsServer, type HttpServer, type HttpTimeouts } from '../../runtime/http-server.ts';
 import { listenOn } from '../../runtime/listen-on.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { readBody } from '../../runtime/read-body.ts';
 import type { TlsPair } from '../../runtime/tls-follower.ts';
 import { NameLists } from './name-lists.ts';
-import { readJson } from './read-json.ts';
 import { RenderedJson } from './rendered-json.ts';
 import { RequestError, type RequestErrorCode } from './request-error.ts';
 
@@ -177,3 +177,43 @@ class RequestHandler {
 }
 
 const MAX_CHARS = 80;
+
+/**
+ * Reads the body of a request as JSON.
+ * @throws RequestError TOO_LARGE as soon as the size is known to exceed the limit; BUSY when too many bytes of bodies
+ * are in memory; BAD_JSON; also the error of a connection that breaks
+ */
+async function readJson(
+  request: IncomingMessage,
+  { budget, spare, names }: { readonly budget: BodyBudget; readonly spare: SpareBuffers; readonly names: NameLists },
+): Promise<unknown> {
+  const body = await readBody(request, budget, spare);
+  if (body === 'too-large') throw tooLarge(budget.maxBody);
+  if (body === 'busy') throw new RequestError('BUSY', 'too many large bodies are being read');
+  try {
+    // What is parsed has no part of the body.
+    return parse(body, names);
+  } finally {
+    spare.giveBack(body);
+  }
+}
+
+function parse(body: Buffer, names: NameLists): unknown {
+  if (body.length === 0)
+    throw new RequestError('BAD_JSON', 'the request has no body; it has to be JSON of extender/v1');
+  try {
+    return names.parse(body);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.slice(0, MAX_ERROR) : String(error);
+    throw new RequestError('BAD_JSON', `the body is no JSON: ${why}`, { cause: error });
+  }
+}
+
+/** Longest part of an error of JSON that is returned, characters. */
+const MAX_ERROR = 200;
+const MIB = 1024 * 1024;
+
+function tooLarge(maxBytes: number): RequestError {
+  const cure = 'set nodeCacheCapable: true in KubeSchedulerConfiguration, or raise --body-limit-mib';
+  return new RequestError('TOO_LARGE', `the body is larger than ${maxBytes / MIB} MiB; ${cure}`);
+}

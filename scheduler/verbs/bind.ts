@@ -1,15 +1,18 @@
-import type { KubeClient } from '../../kube/kube-client.ts';
+import { RESERVED_AT_ANNOTATION } from '../../crd/names.ts';
+import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import { updateGuarded } from '../../kube/guarded-update.ts';
+import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { POD_BINDINGS, PODS } from '../../kube/resource-types.ts';
+import { POD_BINDINGS, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { messageOf } from '../../runtime/error-text.ts';
+import { recordOf } from '../../runtime/json.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type BindArgs, decodeBindArgs } from '../api/extender-messages.ts';
 import { decideFit } from '../decide/decide-fit.ts';
 import { buildFitContext } from '../decide/fit-context.ts';
 import type { PodRequest } from '../index/pod-request.ts';
 import type { RecentPods } from './recent-pods.ts';
-import { type ClaimReservation, reserveClaim, unreserveClaim } from './reserve-claim.ts';
 import { expireReservations, type VerbDeps } from './verb-deps.ts';
 
 /** Dependencies of bind. */
@@ -135,4 +138,61 @@ function resultOf(args: BindArgs, binding: Binding): BindResult {
 
 function failed({ namespace, name, nodeName }: BindArgs, why: string): BindResult {
   return { Error: `Pod ${namespace}/${name} is not bound to ${nodeName}: ${why}` };
+}
+
+const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
+
+/** The node that an address is reserved for, and the start of the reservation (RFC 3339). Both together identify it. */
+type ClaimReservation = { readonly nodeName: string; readonly at: string };
+
+/**
+ * Writes a reservation into the claim of a Pod. It replaces an existing one: the scheduler binds a Pod to one node at a
+ * time, so an earlier attempt failed. Returns false when the claim does not exist.
+ * @throws KubeError
+ */
+async function reserveClaim(
+  client: KubeClient,
+  { namespace, name }: ObjectRef,
+  { nodeName, at }: ClaimReservation,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const ref = { name, ...(namespace === undefined ? {} : { namespace }) };
+  const written = await updateGuarded(client, CLAIMS, ref, (current) => withReservation(current, nodeName, at), {
+    signal,
+  });
+  return written !== undefined;
+}
+
+/** Removes a reservation from the claim, unless another one has replaced it. @throws KubeError */
+async function unreserveClaim(
+  client: KubeClient,
+  { namespace, name }: ObjectRef,
+  { nodeName, at }: ClaimReservation,
+  signal: AbortSignal,
+): Promise<void> {
+  const ref = { name, ...(namespace === undefined ? {} : { namespace }) };
+  const change = (current: KubeObject): KubeObject | undefined => {
+    const isOurs =
+      current.metadata.annotations?.[RESERVED_AT_ANNOTATION] === at && specOf(current)['nodeName'] === nodeName;
+    return isOurs ? withReservation(current, undefined, undefined) : undefined;
+  };
+  await updateGuarded(client, CLAIMS, ref, change, { signal });
+}
+
+function withReservation(current: KubeObject, nodeName: string | undefined, at: string | undefined): KubeObject {
+  const { nodeName: _name, ...spec } = specOf(current);
+  const { [RESERVED_AT_ANNOTATION]: _at, ...annotations } = current.metadata.annotations ?? {};
+  return {
+    ...current,
+    metadata: {
+      ...current.metadata,
+      annotations: { ...annotations, ...(at === undefined ? {} : { [RESERVED_AT_ANNOTATION]: at }) },
+    },
+    spec: { ...spec, ...(nodeName === undefined ? {} : { nodeName }) },
+  };
+}
+
+function specOf(object: KubeObject): Readonly<Record<string, unknown>> {
+  const spec = object['spec'];
+  return recordOf(spec);
 }

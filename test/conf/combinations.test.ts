@@ -13,8 +13,7 @@ import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';
 import { readSchedulerConfig } from '../../scheduler/config/scheduler-config.ts';
 import type { JsonObject } from '../../sim/kube-api/object.ts';
 import { makeChart } from '../../tools/chart.ts';
-import { WEBHOOK_PROGRAM } from '../../webhook/options.ts';
-import { readWebhookConfig } from '../../webhook/webhook-config.ts';
+import { readWebhookConfig, WEBHOOK_PROGRAM } from '../../webhook/options.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 
 // Combinations of settings that a program refuses when it starts, and the chart refuses before it is installed: each is tried in both.

@@ -1,10 +1,10 @@
 import { copyFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
+import test from 'ava';
 import { ConfigError } from '../../runtime/decode.ts';
 import { type KeyPair, makeAuthority, makeKeyPair, signCertificate } from '../../sim/kube-api/pki.ts';
-import type { WebhookConfig } from '../../webhook/options.ts';
-import { readWebhookConfig } from '../../webhook/webhook-config.ts';
+import { readWebhookConfig, type WebhookConfig } from '../../webhook/options.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { openWebhook, post, reviewOf } from './webhook-scene.ts';
 

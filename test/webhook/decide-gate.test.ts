@@ -5,8 +5,7 @@ import { Faults, isRecord } from '../../runtime/decode.ts';
 import { applyJsonPatch } from '../../sim/kube-api/patch/json-patch.ts';
 import { backendPod } from '../../webhook/backend-pod.ts';
 import { decideGate, type GateContext } from '../../webhook/decide-gate.ts';
-import { readDirectIngress } from '../../webhook/direct-ingress.ts';
-import { readSelectingService } from '../../webhook/direct-service.ts';
+import { readDirectIngress, readSelectingService } from '../../webhook/direct-access.ts';
 import { at } from '../kube-api/contract/contract-case.ts';
 import { assertLaw } from '../support/law.ts';
 

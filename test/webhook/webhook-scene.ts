@@ -5,9 +5,8 @@ import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { type KeyPair, makeKeyPair } from '../../sim/kube-api/pki.ts';
 import { seededRandom } from '../../sim/support/seeded-random.ts';
-import type { WebhookConfig } from '../../webhook/options.ts';
+import { readWebhookConfig, type WebhookConfig } from '../../webhook/options.ts';
 import { type RunningWebhook, startWebhook } from '../../webhook/webhook.ts';
-import { readWebhookConfig } from '../../webhook/webhook-config.ts';
 import { createTempDir, type TempDir } from '../support/temp-dir.ts';
 
 /** A webhook on a free port of 127.0.0.1, with the files of its certificate. */
