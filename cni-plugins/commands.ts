@@ -8,12 +8,10 @@ import type { Delegate } from './delegate/delegate.ts';
 import type { PortMapper } from './map-ports.ts';
 import type { Plugins } from './plugin-calls.ts';
 import { PLUGINS, type PluginName } from './plugins.ts';
-import { comparePrevResult } from './skel/compare-result.ts';
 import { DEFAULT_BACKEND, type PluginConf } from './skel/conf.ts';
 import type { CniEnv } from './skel/env.ts';
 import { CniError } from './skel/error.ts';
-import { makeOldResult } from './skel/old-result.ts';
-import { makeResult } from './skel/result.ts';
+import { comparePrevResult, makeOldResult, makeResult } from './skel/result.ts';
 
 /**
  * Executes one command by a call to the agent.

@@ -1,16 +1,15 @@
-import { type HostState, mergeHostState } from './desired.ts';
+import { EMPTY_STATE, type HostState, mergeHostState } from './desired.ts';
 import { eniMarkMaskFaults, hex, overlaps } from './eni-mark.ts';
-import { isAddress, isPrefix } from './ip-prefix.ts';
+import { canonicalAddress, familyOf, hostPrefix, isAddress, isPrefix } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from './network.ts';
 import { isNftName } from './nft-table.ts';
-import { FAST_PATH_MARK, MAX_ENI_SLOT, TABLE_ENI_BASE } from './numbers.ts';
+import { FAST_PATH_MARK, MAX_ENI_SLOT, PRIORITY, TABLE_ENI_BASE, TABLE_PODLESS } from './numbers.ts';
 import { planBridge } from './plan-bridge.ts';
 import { planEni } from './plan-eni.ts';
-import { PlanError } from './plan-error.ts';
 import { planFastPath } from './plan-fast-path.ts';
 import { planHost } from './plan-host.ts';
 import { planPod } from './plan-pod.ts';
-import { planPodless } from './plan-podless.ts';
+import { unreachableRoute } from './unreachable-route.ts';
 
 /**
  * Plans the whole node: the one desired state that start, repair and `diff` compare the kernel with.
@@ -118,4 +117,34 @@ function duplicates<T extends object>(
   return [...groups].flatMap(([key, group]) =>
     group.length > 1 ? [`${key} is used by ${group.map(nameOf).join(' and ')}`] : [],
   );
+}
+
+/**
+ * Plans what becomes of packets to addresses of this node that no Pod has: they are refused. The VPC leads such an address
+ * here, so one that left the node again, by an ENI or by the primary interface, would come back until its TTL ends.
+ *
+ * The routes do not depend on Pods: those to Pods are looked up before, by rule 512 or 1024. So an ADD or DEL changes
+ * nothing here, and leaves no moment without the one or the other.
+ */
+function planPodless({ families, assignedIps = [] }: NodeNetwork): HostState {
+  return {
+    ...EMPTY_STATE,
+    routes: assignedIps
+      .map(canonicalAddress)
+      .filter((ip) => families.includes(familyOf(ip)))
+      .map((ip) => unreachableRoute(TABLE_PODLESS, hostPrefix(ip))),
+    rules: families.map((family) => ({ family, priority: PRIORITY.podless, table: TABLE_PODLESS })),
+  };
+}
+
+/** Input from which no correct state can be planned; `faults` names each fault. */
+export class PlanError extends Error {
+  readonly code = 'INVALID_NETWORK';
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`cannot plan the node's network: ${faults.join('; ')}`);
+    this.name = 'PlanError';
+    this.faults = faults;
+  }
 }

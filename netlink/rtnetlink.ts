@@ -9,12 +9,16 @@ import { createNeighService, type NeighService } from './neigh.ts';
 import type { NetlinkError } from './netlink-error.ts';
 import { type Sync, withNetns } from './netns.ts';
 import { openSocket } from './open-socket.ts';
-import { createQdiscService, type QdiscService } from './qdisc.ts';
 import type { Request } from './request.ts';
 import { createRouteService, type RouteService } from './route.ts';
 import { createRuleService, type RuleService } from './rule.ts';
 import type { NetlinkCapabilities, NetlinkSocket } from './socket.ts';
-import { createTrafficFilterService, type TrafficFilterService } from './traffic-filter.ts';
+import {
+  createQdiscService,
+  createTrafficFilterService,
+  type QdiscService,
+  type TrafficFilterService,
+} from './traffic-control.ts';
 import { NETLINK_ROUTE } from './uapi/netlink.ts';
 
 /** The outcome of one request of a batch. */

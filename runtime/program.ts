@@ -1,14 +1,13 @@
 import { hostname } from 'node:os';
 import { type Clock, systemClock } from './clock.ts';
 import { ConfigError } from './decode.ts';
-import { endProcess } from './end-process.ts';
 import { messageOf } from './error-text.ts';
 import type { Logger } from './log.ts';
 import { openPinoLogger } from './pino-logger.ts';
 import { type ProcessUsage, readUsage } from './process-usage.ts';
+import { readRegularText } from './read-regular-file.ts';
 import { release } from './release.ts';
 import { EX_CONFIG, type SettingsInput, type SettingsOutcome } from './settings/read-settings.ts';
-import { readSettingsText } from './settings/settings-file.ts';
 
 /** What of `process` a program uses; each main.ts gives it. */
 type Host = Pick<
@@ -104,4 +103,28 @@ export function stopSignal(
   host.once('SIGTERM', listener);
   host.once('SIGINT', listener);
   return stop.promise;
+}
+
+/** How long a process that ends waits for what is still open, milliseconds. */
+const GRACE_MS = 500;
+
+/**
+ * Ends a process with an exit code as soon as nothing is open any more, and after half a second whatever is. Not by `exit` at
+ * once: it joins V8's worker threads without a collection of garbage that one of them may wait for, and then the process never
+ * ends. Seen with Node 26 where a process ends while its code is still being compiled, shortly after its start.
+ */
+function endProcess(host: Pick<Host, 'exitCode' | 'exit'>, code: number): void {
+  host.exitCode = code;
+  setTimeout(() => host.exit(code), GRACE_MS).unref();
+}
+
+/** Largest settings file that is read, bytes. One with every setting has some kB. */
+const MAX_BYTES = 1024 * 1024;
+
+/**
+ * Reads the text of a settings file: the `readFile` of each program.
+ * @throws FileError when it is no regular file or too large; the file system's own error
+ */
+function readSettingsText(path: string): string {
+  return readRegularText(path, MAX_BYTES);
 }

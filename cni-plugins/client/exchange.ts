@@ -2,6 +2,7 @@ import { ByteCollector } from '../../runtime/byte-collector.ts';
 import {
   decodeSettings,
   encodeFrame,
+  encodeHeaders,
   encodeSettings,
   encodeUint32,
   FLAG,
@@ -11,7 +12,6 @@ import {
   MAX_FRAME_BYTES,
   SETTING,
 } from './frames.ts';
-import { encodeHeaders } from './hpack.ts';
 
 /**
  * One gRPC call over an HTTP/2 connection of its own, as bytes in and bytes out.

@@ -4,7 +4,7 @@ import type { Plugins } from '../plugin-calls.ts';
 import type { PluginConf } from '../skel/conf.ts';
 import type { CniEnv } from '../skel/env.ts';
 import { CniError } from '../skel/error.ts';
-import { type DelegateConf, type DelegatePlugin, hasSince, stdinOf } from './delegate-conf.ts';
+import { type DelegateConf, type DelegatePlugin, findDelegate, hasSince, stdinOf } from './delegate-conf.ts';
 import {
   type DelegateRecord,
   listDelegateRecords,
@@ -12,7 +12,6 @@ import {
   removeDelegateRecord,
   writeDelegateRecord,
 } from './delegate-record.ts';
-import { findDelegate } from './find-delegate.ts';
 import { recordFolder } from './record-path.ts';
 
 /** Calls other plugins for the Pods whose annotation names a network that is not ours. */

@@ -1,15 +1,17 @@
-import { TABLE_MAIN } from '../../dataplane/numbers.ts';
+import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
+import { renderRule } from '../../netlink/render-rule.ts';
+import { finding } from '../catalogue/catalogue.ts';
 import { routeId, tableId } from '../catalogue/element-id.ts';
-import { PROTOCOL } from '../faults/narrow-selector.ts';
-import type { NetnsFacts } from '../node/node-facts.ts';
+import type { Finding } from '../catalogue/finding.ts';
+import { PROTOCOL, protocolName } from '../faults/narrow-selector.ts';
+import type { HostFacts, NetnsFacts } from '../node/node-facts.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import { type Comparison, compareWithKernel } from './compare-with-kernel.ts';
 import type { ExplainContext } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
-import { findProtocolFault, hasProtocolRules } from './find-protocol-fault.ts';
 import { findRoute, type PassedRule, type RouteResult } from './find-route.ts';
 import { type ExpectedRoute, findRoutingFault } from './find-routing-fault.ts';
-import type { Flow } from './flow.ts';
+import { addressFamily, type Flow } from './flow.ts';
 import { hopOf, mostSevere } from './hop.ts';
 import { refusalText, routeText, ruleText } from './routing-text.ts';
 
@@ -103,4 +105,41 @@ function passedText({ rule, why, route }: PassedRule, { links }: NetnsFacts, nam
     nop: 'does nothing',
   };
   return `passed: rule ${ruleText(rule, name)}: ${texts[why]}`;
+}
+
+/** Tells whether rules of the node select by protocol: then packets of one flow may get different routes. */
+function hasProtocolRules({ rules }: Pick<HostFacts, 'rules'>): boolean {
+  return rules.some(({ ipProto = 0 }) => ipProto !== 0);
+}
+
+/**
+ * Finds a rule of another program that refuses packets of one protocol, or leads them elsewhere, where other packets of
+ * the flow get a route.
+ * @param result the route of a packet of the flow
+ */
+function findProtocolFault(host: HostFacts, flow: Flow, result: RouteResult): Finding | undefined {
+  if (!hasProtocolRules(host)) return undefined;
+  const protocols = [flow.family === 4 ? PROTOCOL.icmp : PROTOCOL.icmpv6, PROTOCOL.tcp, PROTOCOL.udp];
+  const found = protocols.flatMap((ipProto) =>
+    differenceOf(flow, result, findRoute(host, { ...flow, ipProto }), ipProto),
+  );
+  return found.find(({ severity }) => severity === 'error') ?? found[0];
+}
+
+function differenceOf(flow: Flow, usual: RouteResult, own: RouteResult, ipProto: number): readonly Finding[] {
+  const { rule } = own;
+  if (rule?.ipProto === undefined || rule.protocol === RTPROT_TKE_ENI || rule === usual.rule) return [];
+  const isRefused = own.kind === 'refused';
+  const outcome = isRefused ? refusalText(own.code) : `table ${rule.table}`;
+  return [
+    finding('foreign-rule-above-ours', {
+      what: `rule "${ruleText(rule)}" catches ${protocolName(ipProto)} packets of this flow before ours: ${outcome}`,
+      fix: [
+        renderRule('delete', { ...rule, family: addressFamily(flow.family) }),
+        'stop the program that adds it, or give it a priority above 1537',
+      ],
+      subjects: [ruleElement(rule, flow.family)],
+      ...(isRefused ? {} : { severity: 'warning' as const }),
+    }),
+  ];
 }

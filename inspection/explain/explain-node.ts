@@ -1,7 +1,7 @@
 import { canonicalAddress } from '../../dataplane/ip-prefix.ts';
 import { type Nft, openNft } from '../../dataplane/nft.ts';
 import { NftError } from '../../dataplane/nft-error.ts';
-import { PlanError } from '../../dataplane/plan-error.ts';
+import { PlanError } from '../../dataplane/plan-node.ts';
 import { desiredOf } from '../desired/desired-of.ts';
 import type { ReadHandlers } from '../node/hide-taken.ts';
 import { joinPods, type NodePod } from '../node/join-pods.ts';

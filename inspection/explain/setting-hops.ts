@@ -2,8 +2,8 @@ import { forwarding, ipForward, rpFilter, sysctlName } from '../../sysctl/sysctl
 import { finding } from '../catalogue/catalogue.ts';
 import { linkId, sysctlId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
-import { findFullConntrack } from '../faults/find-full-conntrack.ts';
 import { findRewriteFault } from '../faults/find-rewrite-fault.ts';
+import { findFullConntrack } from '../faults/find-setting-fault.ts';
 import { findXfrmFault } from '../faults/find-xfrm-fault.ts';
 import { nodeFirewalls } from '../firewall/node-firewalls.ts';
 import { effective, evaluateSourceCheck, type SourceCheck } from './evaluate-source-check.ts';

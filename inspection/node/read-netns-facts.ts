@@ -1,13 +1,17 @@
 import { readPacketLinks } from '../../dataplane/read-inside.ts';
+import { LibcError } from '../../netlink/errno.ts';
+import { NetlinkError } from '../../netlink/netlink-error.ts';
 import { type Netns, withNetns } from '../../netlink/netns.ts';
+import type { QdiscMessage } from '../../netlink/qdisc-message.ts';
 import { openRtnetlink, type Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
+import { TC_H_INGRESS_EGRESS, TC_H_MIN_EGRESS, TC_H_MIN_INGRESS } from '../../netlink/uapi/pkt-sched.ts';
+import { listXfrmPolicies } from '../../netlink/xfrm.ts';
 import { openSysctl } from '../../sysctl/sysctl.ts';
 import { isSysctlError } from '../../sysctl/sysctl-error.ts';
 import { parseSysctlName, type SysctlKey, sysctlKey, sysctlName } from '../../sysctl/sysctl-key.ts';
-import { unknown } from './known.ts';
-import type { NetnsFacts, TrafficFacts } from './node-facts.ts';
-import { readTrafficFacts } from './read-traffic-facts.ts';
+import { known, unknown } from './known.ts';
+import type { Known, NetnsFacts, TrafficFacts } from './node-facts.ts';
 
 /** What to read beside links, addresses, routes, rules and neighbours. */
 export type NetnsReading = {
@@ -155,4 +159,52 @@ function readable(read: () => string | undefined): string | undefined {
     if (isSysctlError(error)) return undefined;
     throw error;
   }
+}
+
+/**
+ * Reads what other programs put between a link and the network stack, in the current namespace. Never throws NetlinkError
+ * or LibcError: what cannot be read is returned as unknown.
+ */
+function readTrafficFacts(rtnetlink: Rtnetlink): TrafficFacts {
+  const qdiscs = orWhyNot('qdiscs', () => rtnetlink.qdisc.list());
+  const places = qdiscs.kind === 'known' ? qdiscs.value.flatMap(placesOf) : [];
+  return {
+    qdiscs,
+    filters: orWhyNot('traffic filters', () => places.flatMap((place) => rtnetlink.trafficFilter.list(place))),
+    policies: readPolicies(),
+  };
+}
+
+/** Places of a discipline that can have filters. */
+function placesOf({ kind, ifindex, handle }: QdiscMessage): readonly { ifindex: number; parent: number }[] {
+  const at = (parent: number) => ({ ifindex, parent: parent >>> 0 });
+  if (kind === 'clsact') {
+    return [at(TC_H_INGRESS_EGRESS | TC_H_MIN_INGRESS), at(TC_H_INGRESS_EGRESS | TC_H_MIN_EGRESS)];
+  }
+  if (kind === 'ingress') return [at(TC_H_INGRESS_EGRESS | TC_H_MIN_INGRESS)];
+  return handle === 0 ? [] : [at(handle)];
+}
+
+function readPolicies(): TrafficFacts['policies'] {
+  try {
+    return known(listXfrmPolicies());
+  } catch (error) {
+    // The kernel has no IPsec, so it has no policies.
+    if (error instanceof LibcError && error.code === 'EPROTONOSUPPORT') return known([]);
+    return whyNot('IPsec policies', error);
+  }
+}
+
+function orWhyNot<T>(what: string, read: () => T): Known<T> {
+  try {
+    return known(read());
+  } catch (error) {
+    return whyNot(what, error);
+  }
+}
+
+function whyNot(what: string, error: unknown): Known<never> {
+  if (!(error instanceof NetlinkError || error instanceof LibcError)) throw error;
+  if (error.code === 'EPERM') return unknown(`${what} can be read by root only`, 'run as root, or with CAP_NET_ADMIN');
+  return unknown(`${what} cannot be read: ${error.message}`, 'try `tc qdisc show` and `ip xfrm policy` by hand');
 }

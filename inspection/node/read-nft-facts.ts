@@ -5,7 +5,6 @@ import { FLOWTABLE_TABLE, NFT_TABLE } from '../../dataplane/numbers.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { recordOf } from '../../runtime/json.ts';
-import { flowLinksOf } from './flow-links.ts';
 import { known, unknown } from './known.ts';
 import type { Known, NftFacts } from './node-facts.ts';
 
@@ -128,4 +127,19 @@ function whyNot(error: unknown): Known<never> {
 
 function firstLine(text: string): string {
   return text.split('\n', 1)[0] ?? text;
+}
+
+/**
+ * Returns the names of the links that the flowtable of the fast path has, sorted; undefined where the node has no such table.
+ * Names of links that are gone stay in it from kernel 6.16 on.
+ * @param objects what `nft -j list ruleset` lists
+ */
+export function flowLinksOf(objects: NftFacts['objects']): readonly string[] | undefined {
+  const flowtables = objects.flatMap(({ flowtable }) =>
+    isRecord(flowtable) && flowtable['family'] === 'inet' && flowtable['table'] === FLOWTABLE_TABLE ? [flowtable] : [],
+  );
+  if (flowtables.length === 0) return undefined;
+  // One device is a text, many are a list, none is left out.
+  const names = flowtables.flatMap(({ dev }) => dev).filter((name) => typeof name === 'string');
+  return [...new Set(names)].sort();
 }

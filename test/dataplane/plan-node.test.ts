@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { HostState } from '../../dataplane/desired.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
-import { planSharedEniPod } from '../../dataplane/plan-shared-eni-pod.ts';
+import { planSharedEniPod } from '../../dataplane/plan-pod.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import { eni, node, pod, renderFromBare } from './fixtures.ts';
 

@@ -1,9 +1,7 @@
 import test from 'ava';
 import type { Attachment } from '../../../agent/api/messages.ts';
-import { comparePrevResult } from '../../../cni-plugins/skel/compare-result.ts';
 import { decodeConf } from '../../../cni-plugins/skel/conf.ts';
-import { makeOldResult } from '../../../cni-plugins/skel/old-result.ts';
-import { makeResult } from '../../../cni-plugins/skel/result.ts';
+import { comparePrevResult, makeOldResult, makeResult } from '../../../cni-plugins/skel/result.ts';
 import { SUPPORTED_VERSIONS } from '../../../cni-plugins/skel/version.ts';
 
 const ATTACHMENT: Attachment = {

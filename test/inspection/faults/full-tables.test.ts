@@ -1,6 +1,6 @@
 import test from 'ava';
-import { findFullConntrack } from '../../../inspection/faults/find-full-conntrack.ts';
 import { findFullTable } from '../../../inspection/faults/find-neighbour-fault.ts';
+import { findFullConntrack } from '../../../inspection/faults/find-setting-fault.ts';
 import type { NeighMessage } from '../../../netlink/neigh-message.ts';
 
 // Limits of the whole machine: a test that reached them would stop all others. explain uses these; doctor reads counters.

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { flowLinksOf } from '../../../inspection/node/flow-links.ts';
+import { flowLinksOf } from '../../../inspection/node/read-nft-facts.ts';
 
 /** As nft 1.0.6 lists it on a node with Debian's kernel 6.1: `nft -j list ruleset`, without the rules. */
 const CAPTURED = [

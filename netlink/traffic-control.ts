@@ -1,7 +1,8 @@
 import { constants } from 'node:os';
 import type { Conn } from './conn.ts';
+import { QDISC, type QdiscMessage } from './qdisc-message.ts';
 import { TRAFFIC_FILTER, type TrafficFilterMessage } from './traffic-filter-message.ts';
-import { RTM_GETTFILTER, RTM_NEWTFILTER } from './uapi/rtnetlink.ts';
+import { RTM_GETQDISC, RTM_GETTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER } from './uapi/rtnetlink.ts';
 
 /** Traffic filters of one namespace. @see tc(8) */
 export type TrafficFilterService = {
@@ -24,6 +25,26 @@ export function createTrafficFilterService(conn: Conn): TrafficFilterService {
         }),
         // Link or discipline does not exist any more.
         emptyOn: [constants.errno.ENODEV, constants.errno.ENOENT, constants.errno.EINVAL],
+      }).messages,
+  };
+}
+
+/** Queueing disciplines of one namespace. @see tc(8) */
+export type QdiscService = {
+  /** Lists those of all links. @throws NetlinkError */
+  list(): readonly QdiscMessage[];
+};
+
+/** Makes the service of a connection. */
+export function createQdiscService(conn: Conn): QdiscService {
+  return {
+    list: () =>
+      conn.dump({
+        type: RTM_GETQDISC,
+        answerType: RTM_NEWQDISC,
+        codec: QDISC,
+        body: {},
+        fail: () => ({ op: 'RTM_GETQDISC', request: 'tc qdisc show' }),
       }).messages,
   };
 }
