@@ -2,10 +2,15 @@ import { IDS_PER_CALL } from '../batches.ts';
 import { classifyError } from '../classify-error.ts';
 import type { RoutePort, VpcRoute, VpcRouteSpec } from '../cloud.ts';
 import type { Caller } from './caller.ts';
-import { decodeClusterRoutes } from './decode/cluster-route.ts';
-import { decodeCreatedRoutes, decodeRoutePage } from './decode/global-route.ts';
 import { decodeVpcLimit } from './decode/others.ts';
-import { decodeReplacedRoutes, decodeRouteTablePage, decodeRouteTables } from './decode/table-route.ts';
+import {
+  decodeClusterRoutes,
+  decodeCreatedRoutes,
+  decodeReplacedRoutes,
+  decodeRoutePage,
+  decodeRouteTablePage,
+  decodeRouteTables,
+} from './decode/routes.ts';
 import { readPages } from './paged.ts';
 import type { Action } from './requests.ts';
 

@@ -10,7 +10,7 @@ import { printView } from '../pool/print-view.ts';
 import type { ClusterArgs } from './arguments.ts';
 import { buildEniRows, renderEnis } from './build-eni-rows.ts';
 import { buildNodeRows, totalsOf } from './build-node-rows.ts';
-import { buildStaticView, hasStaticProblem } from './build-static-view.ts';
+import { buildStaticView, hasStaticProblem, renderStaticView } from './build-static-view.ts';
 import { buildSubnetRows, renderSubnets } from './build-subnet-rows.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { decideCapacity } from './decide-capacity.ts';
@@ -23,7 +23,6 @@ import { readMissingProtection } from './read-protection.ts';
 import { followSubnetSupplies, readPodCidrs, readSubnetSupplies, type SubnetSupplies } from './read-published.ts';
 import { renderCapacity } from './render-capacity.ts';
 import { isPodCidrProblem, renderNodes, renderPodCidrs, renderRoutes, viewOfPodCidrs } from './render-nodes.ts';
-import { renderStaticView } from './render-static-view.ts';
 
 /**
  * Runs `cluster`: prints a view of the cluster; changes nothing. @throws UserError NO_CLUSTER, FORBIDDEN, NO_CLOUD,

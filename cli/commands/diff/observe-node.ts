@@ -5,7 +5,7 @@ import { openNft } from '../../../dataplane/nft.ts';
 import { NftError } from '../../../dataplane/nft-error.ts';
 import { observeFlowtable, observeNetns, observeNft } from '../../../dataplane/observe.ts';
 import type { ObservedHost, ObservedNft } from '../../../dataplane/observed.ts';
-import { PlanError } from '../../../dataplane/plan-error.ts';
+import { PlanError } from '../../../dataplane/plan-node.ts';
 import { type DesiredNode, desiredOf, type Unjudged } from '../../../inspection/desired/desired-of.ts';
 import { isUnchanged, mergeJournals } from '../../../inspection/desired/merge-journals.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';

@@ -10,8 +10,7 @@ import { batchWord, isRepresentable, renderBatchLine } from './render-batch-line
 import type { Topic } from './render-dump-json.ts';
 import { renderFilterLines } from './render-filters.ts';
 import { renderLinkLines } from './render-link-lines.ts';
-import { renderRouteLines } from './render-route-line.ts';
-import { renderDefaultRules, renderRuleLine } from './render-rule-line.ts';
+import { renderDefaultRules, renderRouteLines, renderRuleLine } from './render-route-line.ts';
 import { type ScriptFacts, type ScriptInput, withoutKernelMade } from './without-kernel-made.ts';
 
 /** Options of a script. */

@@ -3,8 +3,7 @@ import type { Hop } from '../../../inspection/explain/explanation.ts';
 import { hopOf, mostSevere, unknownHop } from '../../../inspection/explain/hop.ts';
 import type { TargetRow } from '../lb/build-lb-rows.ts';
 import type { NodePortFacts } from '../lb/find-node-ports.ts';
-import type { Connection } from '../lb/select-connection.ts';
-import type { ServiceListener } from './find-listeners.ts';
+import type { Connection, ServiceListener } from '../lb/select-connection.ts';
 
 /** Most targets and Pods that are printed. */
 const MAX_NAMED = 10;

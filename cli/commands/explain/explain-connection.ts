@@ -10,15 +10,13 @@ import type { CommandContext } from '../../command/command.ts';
 import { openCloudReader } from '../../command/open-cloud-reader.ts';
 import { openProgress } from '../../output/progress.ts';
 import { openClusterReader } from '../cluster/open-cluster-reader.ts';
-import { admissionText } from '../lb/admission-text.ts';
-import { buildLbRows, type TargetRow } from '../lb/build-lb-rows.ts';
+import { admissionText, buildLbRows, type TargetRow } from '../lb/build-lb-rows.ts';
 import { findNodePorts, findServing, type NodePortFacts } from '../lb/find-node-ports.ts';
 import type { LbFacts } from '../lb/lb-facts.ts';
 import { readLbFacts } from '../lb/read-lb-facts.ts';
-import type { Connection } from '../lb/select-connection.ts';
+import { type Connection, findListeners, type ServiceListener } from '../lb/select-connection.ts';
 import type { ExplainArgs } from './arguments.ts';
 import { connectionText, listenerHop, nodePortHop, otherNodeHop, targetHop } from './connection-hops.ts';
-import { findListeners, type ServiceListener } from './find-listeners.ts';
 
 /** Explains a packet from a client to an address of a Pod of this node. */
 type ExplainPod = (question: {

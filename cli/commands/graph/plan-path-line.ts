@@ -1,5 +1,7 @@
+import type { Graph, GraphNode, GraphPath } from './graph.ts';
+import { type Layout, SIZES } from './plan-layout.ts';
 /** A box on a path, with the surroundings that its line needs. Plain numbers, in pixels. */
-export type PathStop = {
+type PathStop = {
   readonly x: number;
   readonly y: number;
   readonly w: number;
@@ -88,4 +90,68 @@ export function pathLine(from: PathStop, to: PathStop, nudge: number): string {
       return `L${text(towards(point, before))}Q${text(point)} ${text(towards(point, after))}`;
     })
     .join('');
+}
+
+/** Plans where lines of paths meet each box; returns the stops by node id. */
+export function planStops(graph: Graph, layout: Layout): ReadonlyMap<string, PathStop> {
+  const bands = new Map(layout.bands.map((band, index) => [band.group.id, { top: band.frame.y, index }]));
+  return new Map(
+    graph.nodes.flatMap((node): readonly (readonly [string, PathStop])[] => {
+      const box = layout.boxes.get(node.id);
+      const band = bands.get(node.group);
+      const lane = layout.lanes.findIndex((position) => position.lane === node.lane);
+      const position = layout.lanes[lane];
+      if (box === undefined || band === undefined || position === undefined) return [];
+      return [
+        [
+          node.id,
+          {
+            ...box,
+            lane,
+            band: band.index,
+            bandTop: band.top,
+            gapLeft: position.x - SIZES.laneGap / 2,
+            gapRight: position.x + position.w + SIZES.laneGap / 2,
+            isInGrid: isInGrid(node),
+          },
+        ],
+      ];
+    }),
+  );
+}
+
+function isInGrid({ kind }: GraphNode): boolean {
+  return kind === 'pod' || kind === 'veth';
+}
+
+/** A box on the line of a path. */
+type PathStopRef = {
+  readonly node: string;
+  /** How the line to this box is drawn. after: behind a broken hop, where packets do not arrive. */
+  readonly line: 'ok' | 'broken' | 'after';
+};
+
+/**
+ * Finds the boxes on the line of a path; neighbouring hops in one box count once. Settings are on the line only where
+ * they break the path.
+ */
+export function findPathStops(graph: Graph, path: GraphPath): readonly PathStopRef[] {
+  const ids = new Set(graph.nodes.map(({ id }) => id));
+  const stops: PathStopRef[] = [];
+  let isBroken = false;
+  for (const { kind, node, verdict } of path.steps) {
+    if (node === undefined || !ids.has(node) || (kind === 'sysctl' && (verdict !== 'broken' || isBroken))) {
+      isBroken ||= verdict === 'broken';
+      continue;
+    }
+    const last = stops.at(-1);
+    if (last?.node === node) {
+      // Several hops are in one box: the line to it shows the worst of them.
+      if (verdict === 'broken' && !isBroken) stops[stops.length - 1] = { node, line: 'broken' };
+    } else {
+      stops.push({ node, line: isBroken ? 'after' : verdict === 'broken' ? 'broken' : 'ok' });
+    }
+    isBroken ||= verdict === 'broken';
+  }
+  return stops;
 }

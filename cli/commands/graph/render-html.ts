@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { jsonText } from '../../output/render-json.ts';
-import { findPathStops } from './find-path-stops.ts';
 import type { Graph } from './graph.ts';
 import { planLayout, SIZES } from './plan-layout.ts';
-import { pathLine } from './plan-path-line.ts';
-import { planStops } from './plan-stops.ts';
+import { findPathStops, pathLine, planStops } from './plan-path-line.ts';
 import { KIND_NAMES, renderDrawing } from './render-drawing.ts';
 import { renderThemed } from './render-theme.ts';
 import { element, escapeXml } from './render-xml.ts';

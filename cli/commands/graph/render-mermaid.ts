@@ -1,5 +1,5 @@
-import { findPathStops } from './find-path-stops.ts';
 import { type Graph, type GraphEdge, type GraphGroup, type GraphNode, type GraphPath, groupEnd } from './graph.ts';
+import { findPathStops } from './plan-path-line.ts';
 import { oneLine } from './plan-text.ts';
 
 /**

@@ -1,8 +1,6 @@
-import { findPathStops } from './find-path-stops.ts';
 import type { Graph, GraphPath } from './graph.ts';
 import { FONTS, type Layout, planLayout, SIZES } from './plan-layout.ts';
-import { pathLine } from './plan-path-line.ts';
-import { planStops } from './plan-stops.ts';
+import { findPathStops, pathLine, planStops } from './plan-path-line.ts';
 import { wrapText } from './plan-text.ts';
 import { renderDrawing } from './render-drawing.ts';
 import { renderThemed } from './render-theme.ts';

@@ -12,7 +12,7 @@ import { comparePlan, type PlanTerms } from './compare-plan.ts';
 import { describeStep, type PlanStep } from './describe-step.ts';
 import { findBackends, findPods } from './find-backends.ts';
 import { findConfig } from './find-config.ts';
-import { findObservedService } from './find-observed-service.ts';
+import { findObservedService } from './find-observed.ts';
 import type { LbFacts } from './lb-facts.ts';
 
 /** What the controller would do for a Service. */

@@ -8,8 +8,7 @@ import { ifKnown } from '../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import type { LbPlan } from './build-lb-plan.ts';
 import { dropsProbes, findClosedGroups } from './find-closed-groups.ts';
-import type { ObservedBalancer } from './find-observed.ts';
-import { findObservedService } from './find-observed-service.ts';
+import { findObservedService, type ObservedBalancer } from './find-observed.ts';
 import { findOwners, type Owner } from './find-owners.ts';
 import type { GroupFacts, LbFacts } from './lb-facts.ts';
 
@@ -216,4 +215,13 @@ function checkText(check: HealthCheck = {}): string {
   if (isOn === false) return 'off';
   const path = kind !== 'HTTP' || http?.path === undefined ? '' : ` ${http.path}`;
   return typeof checkPort === 'number' ? `${kind}${path} of port ${checkPort}` : `${kind}${path}`;
+}
+
+/** Says which security groups have to admit a client of a load balancer. */
+export function admissionText({ securityGroupIds = [], passesToTarget = false }: LbRow): string {
+  const groups = securityGroupIds.length === 0 ? 'has no security group' : `admits by ${securityGroupIds.join(', ')}`;
+  const others = passesToTarget
+    ? 'and nothing else filters the client'
+    : 'and the security groups of node or ENI have to admit the client too';
+  return `${groups}, ${others}`;
 }

@@ -1,12 +1,17 @@
 import {
   type BalancerOwner,
   isOwnListenerName,
+  listenerNameOf,
   ownerOf,
 } from '../../../cloud-controller-manager/balancers/balancer-owner.ts';
 import { claimListeners } from '../../../cloud-controller-manager/balancers/claim-listeners.ts';
 import type { ObservedLoadBalancer } from '../../../cloud-controller-manager/balancers/observed-load-balancer.ts';
 import { readRecord } from '../../../cloud-controller-manager/balancers/read-record.ts';
+import { readAnnotations } from '../../../cloud-controller-manager/services/read-annotations.ts';
+import { readPorts } from '../../../cloud-controller-manager/services/read-ports.ts';
+import { readServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
 import { OWNER_TAG } from '../../../crd/cloud-tags.ts';
+import type { KubeObject } from '../../../kube/kube-client.ts';
 import type { BalancerFacts, GroupFacts, LbCloud } from './lb-facts.ts';
 
 /** The load balancer of an owner, as the controller observes it, with the health of its targets. */
@@ -62,4 +67,24 @@ function sourceGroupOf(
   return securityGroupId === undefined || rules === undefined
     ? {}
     : { sourceGroup: { securityGroupId, rules, version: '' } };
+}
+
+/** Finds the load balancer of a Service. */
+export function findObservedService(
+  object: KubeObject,
+  clusterId: string | undefined,
+  cloud: LbCloud,
+  groups?: GroupFacts,
+): ObservedBalancer | undefined {
+  const head = readServiceHead(object);
+  const ports = readPorts(object).map(({ protocol, port }) => `${protocol}/${port}`);
+  const { existedLbId } = readAnnotations(head.annotations, head.labels).settings;
+  const listenerName = listenerNameOf(clusterId ?? '', head.uid, 'service');
+  const owner = {
+    head,
+    listenerName,
+    wanted: new Set(ports),
+    ...(existedLbId === undefined ? {} : { namedId: existedLbId }),
+  };
+  return findObserved(owner, clusterId, cloud, groups);
 }

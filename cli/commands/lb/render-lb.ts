@@ -1,10 +1,9 @@
 import { plainText } from '../../../runtime/plain-text.ts';
 import { type Color, paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
-import { admissionText } from './admission-text.ts';
 import type { IngressLbPlan } from './build-ingress-plan.ts';
 import type { LbPlan } from './build-lb-plan.ts';
-import type { LbRow, TargetRow } from './build-lb-rows.ts';
+import { admissionText, type LbRow, type TargetRow } from './build-lb-rows.ts';
 
 type Layout = { readonly width: number; readonly isColored: boolean };
 

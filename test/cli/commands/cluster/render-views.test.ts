@@ -1,11 +1,10 @@
 import test from 'ava';
 import { buildEniRows, renderEnis } from '../../../../cli/commands/cluster/build-eni-rows.ts';
 import { buildNodeRows } from '../../../../cli/commands/cluster/build-node-rows.ts';
-import { buildStaticView } from '../../../../cli/commands/cluster/build-static-view.ts';
+import { buildStaticView, renderStaticView } from '../../../../cli/commands/cluster/build-static-view.ts';
 import { buildSubnetRows, renderSubnets } from '../../../../cli/commands/cluster/build-subnet-rows.ts';
 import { findLeaks, renderLeaks } from '../../../../cli/commands/cluster/find-leaks.ts';
 import { type ClusterLayout, renderNodes } from '../../../../cli/commands/cluster/render-nodes.ts';
-import { renderStaticView } from '../../../../cli/commands/cluster/render-static-view.ts';
 import { matchesGolden } from '../../../support/golden.ts';
 import { runCaptured } from '../../agent/captured.ts';
 import { cloudEni, cloudOf, factsOf, KEPT_SAMPLE, SAMPLE } from './sample.ts';

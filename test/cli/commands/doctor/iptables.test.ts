@@ -1,8 +1,7 @@
 import test from 'ava';
 import { IPTABLES_CHECK } from '../../../../cli/commands/doctor/check-iptables.ts';
 import { KUBE_PROXY_CHECK } from '../../../../cli/commands/doctor/check-kube-proxy.ts';
-import { MARKS_CHECK } from '../../../../cli/commands/doctor/check-marks.ts';
-import { markUseOfIptables, markUseOfNft } from '../../../../cli/commands/doctor/mark-use.ts';
+import { MARKS_CHECK, markUseOfIptables, markUseOfNft } from '../../../../cli/commands/doctor/check-marks.ts';
 import { known, unknown } from '../../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../../inspection/node/node-facts.ts';
 import { listOf, recordOf } from '../../../../runtime/json.ts';

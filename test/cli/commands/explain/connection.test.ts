@@ -1,8 +1,8 @@
 import test from 'ava';
 import { buildConnection, selectTargets } from '../../../../cli/commands/explain/explain-connection.ts';
-import { findListeners } from '../../../../cli/commands/explain/find-listeners.ts';
 import type { LbRow, TargetRow } from '../../../../cli/commands/lb/build-lb-rows.ts';
 import type { NodePortFacts } from '../../../../cli/commands/lb/find-node-ports.ts';
+import { findListeners } from '../../../../cli/commands/lb/select-connection.ts';
 import type { Explanation } from '../../../../inspection/explain/explanation.ts';
 import { UserError } from '../../../../runtime/user-error.ts';
 import { SAMPLE } from './explanation-sample.ts';

@@ -4,7 +4,7 @@ import { hostVethAlias, hostVethName } from '../../../../dataplane/host-veth-nam
 import { anyPrefix, familyOf } from '../../../../dataplane/ip-prefix.ts';
 import type { EniNetwork, EniPodNetwork, NodeNetwork } from '../../../../dataplane/network.ts';
 import { planNode } from '../../../../dataplane/plan-node.ts';
-import { planSharedEniPod } from '../../../../dataplane/plan-shared-eni-pod.ts';
+import { planSharedEniPod } from '../../../../dataplane/plan-pod.ts';
 import { addressFamily, neighSpec, routeSpec, ruleSpec } from '../../../../dataplane/to-request.ts';
 import { findEnis } from '../../../../inspection/node/find-enis.ts';
 import { known, unknown } from '../../../../inspection/node/known.ts';

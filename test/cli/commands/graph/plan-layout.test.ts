@@ -1,11 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { buildGraph } from '../../../../cli/commands/graph/build-graph.ts';
-import { findPathStops } from '../../../../cli/commands/graph/find-path-stops.ts';
 import type { Graph } from '../../../../cli/commands/graph/graph.ts';
 import { type Box, type Layout, planLayout } from '../../../../cli/commands/graph/plan-layout.ts';
-import { pathLine } from '../../../../cli/commands/graph/plan-path-line.ts';
-import { planStops } from '../../../../cli/commands/graph/plan-stops.ts';
+import { findPathStops, pathLine, planStops } from '../../../../cli/commands/graph/plan-path-line.ts';
 import { assertLaw } from '../../../support/law.ts';
 import { explanationFixture } from './explanation-fixture.ts';
 import { nodeFixture } from './node-fixture.ts';

@@ -73,3 +73,55 @@ function routeOf(wire: WireRoute): readonly VpcRoute[] {
     RouteType === 'USER' ? { ...route, description: RouteDescription } : { ...route, description: '', isSystem: true },
   ];
 }
+
+const GLOBAL_ROUTE = record(
+  {
+    GlobalRouteId: required(NAME),
+    DestinationCidrBlock: required(NAME),
+    GatewayId: required(NAME),
+    Description: optional(TEXT),
+  },
+  'ignore',
+);
+const GLOBAL_PAGE = record({ GlobalRouteSet: required(list(GLOBAL_ROUTE)), TotalCount: required(COUNT) }, 'ignore');
+const GLOBAL_CREATED = record({ GlobalRouteSet: required(list(GLOBAL_ROUTE)) }, 'ignore');
+
+/** Decodes the answer of DescribeGlobalRoutes. @throws CloudError BAD_ANSWER */
+export function decodeRoutePage(value: unknown): { readonly objects: readonly VpcRoute[]; readonly total: number } {
+  const page = decodeAnswer(GLOBAL_PAGE, withEmptyList(value, 'GlobalRouteSet'), 'DescribeGlobalRoutes');
+  return { objects: page.GlobalRouteSet.map(globalRouteOf), total: page.TotalCount };
+}
+
+/** Decodes the answer of CreateGlobalRoutes; the routes are in the order of the request. @throws CloudError BAD_ANSWER */
+export function decodeCreatedRoutes(value: unknown): readonly VpcRoute[] {
+  return decodeAnswer(GLOBAL_CREATED, value, 'CreateGlobalRoutes').GlobalRouteSet.map(globalRouteOf);
+}
+
+function globalRouteOf(wire: NonNullable<ReturnType<typeof GLOBAL_ROUTE>>): VpcRoute {
+  return {
+    routeId: wire.GlobalRouteId,
+    cidr: wire.DestinationCidrBlock,
+    gatewayIp: wire.GatewayId,
+    description: wire.Description ?? '',
+  };
+}
+
+const CLUSTER_ROUTE = record({ DestinationCidrBlock: required(NAME), GatewayIp: required(NAME) }, 'ignore');
+const CLUSTER_ROUTES = record({ RouteSet: required(list(CLUSTER_ROUTE)), TotalCount: required(COUNT) }, 'ignore');
+
+/** Decodes the answer of DescribeClusterRoutes, which has no pages. @throws CloudError BAD_CLUSTER_ROUTES */
+export function decodeClusterRoutes(value: unknown): {
+  readonly routes: readonly Pick<VpcRoute, 'cidr' | 'gatewayIp'>[];
+  readonly total: number;
+} {
+  const { RouteSet, TotalCount } = decodeAnswer(
+    CLUSTER_ROUTES,
+    withEmptyList(value, 'RouteSet'),
+    'DescribeClusterRoutes',
+  );
+  const routes = RouteSet.map(({ DestinationCidrBlock, GatewayIp }) => ({
+    cidr: DestinationCidrBlock,
+    gatewayIp: GatewayIp,
+  }));
+  return { routes, total: TotalCount };
+}
