@@ -3,6 +3,8 @@ import { apiServerOptions, clientRateOptions, clientRateRule } from '../../kube/
 import { electionOptions } from '../../kube/election/election-options.ts';
 import { ELECTION_RULE } from '../../kube/election/election-settings.ts';
 import { objectNameValue } from '../../kube/kube-option-value.ts';
+import type { Faults } from '../../runtime/decode.ts';
+import { isLoopbackAddress } from '../../runtime/loopback-address.ts';
 import { observabilityOptions } from '../../runtime/settings/observability-options.ts';
 import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
 import {
@@ -13,6 +15,7 @@ import {
   switchValue,
   wholeNumberValue,
 } from '../../runtime/settings/option-value.ts';
+import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
 import { isEmpty, isSet, type Rule, refused } from '../../runtime/settings/rule.ts';
 
 const SECOND_MS = 1_000;
@@ -128,7 +131,7 @@ const SCHEDULER_OPTIONS = { ...EXTENDER_OPTIONS, ...KUBERNETES_OPTIONS, ...PROCE
 /** The settings that the scheduler extender runs with. The object is frozen. */
 export type SchedulerConfig = SettingsOf<typeof SCHEDULER_OPTIONS>;
 
-/** Combinations of settings that the scheduler extender refuses; those of addresses and files, which manifests give, are in scheduler-config.ts. */
+/** Combinations of settings that the scheduler extender refuses; those of addresses and files, which manifests give, are in `checkTogether`. */
 const SCHEDULER_RULES: readonly Rule[] = [
   CERTIFICATE_RULE,
   refused(
@@ -155,3 +158,39 @@ export const SCHEDULER_PROGRAM: SettingsProgram<typeof SCHEDULER_OPTIONS> = {
   source: 'scheduler/config/options.ts',
   example: { flag: 'filter-wait', text: '1s' },
 };
+
+/**
+ * Reads the settings of the scheduler extender. The only effect is `readFile`.
+ * @throws ConfigError with every fault of flags, variables and file; exit with `EX_CONFIG` then.
+ */
+export function readSchedulerConfig(input: SettingsInput): SettingsOutcome<SchedulerConfig> {
+  return readSettings(SCHEDULER_PROGRAM, input, checkTogether);
+}
+
+function checkTogether(config: SchedulerConfig, faults: Faults): void {
+  const { tlsCertFile, tlsPrivateKeyFile, clientCaFile, tlsSecret, printKubeSchedulerConfig } = config;
+  if (tlsSecret === '' && printKubeSchedulerConfig) {
+    faults.add('--tls-secret', 'a Secret, as --print-kube-scheduler-config is given', undefined);
+  }
+  if (config.listenAddress === '') faults.add('--listen-address', 'an address', '');
+  if (tlsCertFile !== '' && tlsPrivateKeyFile === '') {
+    faults.add('--tls-private-key-file', 'a file, as --tls-cert-file is given', undefined);
+  }
+  if (tlsCertFile === '' && tlsPrivateKeyFile !== '') {
+    faults.add('--tls-cert-file', 'a file, as --tls-private-key-file is given', undefined);
+  }
+  // With a Secret no file is read: the command that prints the configuration has the settings of the container, not its arguments.
+  if (clientCaFile !== '' && tlsCertFile === '' && tlsSecret === '') {
+    faults.add('--tls-cert-file', 'a file, as --client-ca-file is given', undefined);
+  }
+  checkAnonymous(config, faults);
+}
+
+/** Without a client certificate Pods are bound over loopback alone. */
+function checkAnonymous(config: SchedulerConfig, faults: Faults): void {
+  const { listenAddress, clientCaFile, clientAllowedNames, allowAnonymousLoopback, tlsSecret } = config;
+  if (!allowAnonymousLoopback || clientCaFile !== '' || tlsSecret !== '' || clientAllowedNames.length > 0) return;
+  if (listenAddress === '' || isLoopbackAddress(listenAddress)) return;
+  const expected = 'a loopback address such as 127.0.0.1:61690, as --allow-anonymous-loopback is given';
+  faults.add('--listen-address', expected, listenAddress);
+}

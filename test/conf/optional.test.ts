@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { EXTENDED_RESOURCES } from '../../crd/names.ts';
-import { readSchedulerConfig } from '../../scheduler/config/scheduler-config.ts';
+import { readSchedulerConfig } from '../../scheduler/config/options.ts';
 import type { JsonObject } from '../../sim/kube-api/object.ts';
 import { readWebhookConfig } from '../../webhook/options.ts';
 import { REVIEW_PATH } from '../../webhook/serve-reviews.ts';

@@ -1,11 +1,12 @@
 import { copyFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
+import test from 'ava';
 import { systemClock } from '../../runtime/clock.ts';
 import { ConfigError } from '../../runtime/decode.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { followTlsFiles, readTlsFiles } from '../../runtime/tls-files.ts';
-import { readSchedulerConfig } from '../../scheduler/config/scheduler-config.ts';
+import { readSchedulerConfig } from '../../scheduler/config/options.ts';
 import { serveExtender } from '../../scheduler/http/serve-extender.ts';
 import { type Authority, type KeyPair, makeAuthority, makeKeyPair, signCertificate } from '../../sim/kube-api/pki.ts';
 import { createTempDir } from '../support/temp-dir.ts';

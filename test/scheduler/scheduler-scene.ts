@@ -3,8 +3,7 @@ import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
-import type { SchedulerConfig } from '../../scheduler/config/options.ts';
-import { readSchedulerConfig } from '../../scheduler/config/scheduler-config.ts';
+import { readSchedulerConfig, type SchedulerConfig } from '../../scheduler/config/options.ts';
 
 /** NodeENIConfigs. */
 export const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);

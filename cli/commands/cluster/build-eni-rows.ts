@@ -1,5 +1,6 @@
 import type { Eni } from '../../../cloud/cloud.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import type { Stay } from '../pool/why-eni-stays.ts';
 import { necAddresses } from './build-address-index.ts';
@@ -59,7 +60,7 @@ export function buildEniRows(facts: ClusterFacts): readonly EniRow[] {
   });
   const listed = new Set(rows.map(({ eniId }) => eniId));
   const unlisted = (cloud?.enis ?? []).filter((eni) => !eni.isPrimary && !listed.has(eni.eniId)).map(unlistedRow);
-  return [...unlisted, ...rows.toSorted((a, b) => compare(a.node, b.node) || compare(a.eniId, b.eniId))];
+  return [...unlisted, ...rows.toSorted((a, b) => compareTexts(a.node, b.node) || compareTexts(a.eniId, b.eniId))];
 }
 
 const UNLISTED: readonly Stay[] = [
@@ -86,10 +87,6 @@ function unlistedRow(eni: Eni): EniRow {
 function cloudStateOf(eni: Eni | undefined): string {
   if (eni === undefined) return 'missing';
   return eni.state === 'AVAILABLE' && eni.attachment !== undefined ? `on ${eni.attachment.instanceId}` : eni.state;
-}
-
-function compare(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 const COLUMNS: readonly Column<EniRow>[] = [

@@ -1,6 +1,7 @@
 import type { NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
 import { canonicalAddress } from '../../../dataplane/ip-prefix.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import type { ClaimStatus, ClusterFacts, ClusterNec, Identity } from './cluster-facts.ts';
@@ -74,7 +75,7 @@ export function buildStaticView(facts: ClusterFacts): StaticView {
       (a, b) =>
         Number(b.phase === 'Failed') - Number(a.phase === 'Failed') ||
         (b.ageMs ?? 0) - (a.ageMs ?? 0) ||
-        compare(a.key, b.key),
+        compareTexts(a.key, b.key),
     ),
     idle: idleRows(facts),
     exclusive: exclusiveRows(facts),
@@ -124,7 +125,7 @@ function idleRows(facts: ClusterFacts): readonly IdleRow[] | undefined {
     const oldestMs = since.length === 0 ? undefined : Math.max(0, facts.takenAtMs - Math.min(...since));
     return { node, subnetId, count: members.length, oldestMs };
   });
-  return rows.toSorted((a, b) => compare(a.node, b.node) || compare(a.subnetId, b.subnetId));
+  return rows.toSorted((a, b) => compareTexts(a.node, b.node) || compareTexts(a.subnetId, b.subnetId));
 }
 
 function exclusiveRows(facts: ClusterFacts): readonly ExclusiveRow[] {
@@ -137,7 +138,7 @@ function exclusiveRows(facts: ClusterFacts): readonly ExclusiveRow[] {
     ({ isExclusive, isRetained, eniId }) => isExclusive && isRetained && !onNodes.has(eniId),
   ).length;
   const rest: readonly ExclusiveRow[] = off === 0 ? [] : [{ node: '', inUse: 0, spare: 0, kept: off }];
-  return [...rest, ...rows.toSorted((a, b) => compare(a.node, b.node))];
+  return [...rest, ...rows.toSorted((a, b) => compareTexts(a.node, b.node))];
 }
 
 function exclusiveRow(nec: ClusterNec, podIps: ReadonlySet<string> | undefined): readonly ExclusiveRow[] {
@@ -152,10 +153,6 @@ function exclusiveRow(nec: ClusterNec, podIps: ReadonlySet<string> | undefined):
 function hasPod({ claim, primaryIP, primaryIPv6 }: NodeEniInfo, podIps: ReadonlySet<string>): boolean {
   if (claim !== undefined) return claim.uid !== undefined;
   return [primaryIP, primaryIPv6].some((ip) => ip !== undefined && podIps.has(canonicalAddress(ip)));
-}
-
-function compare(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 /** Renders the totals, then waiting claims with their reason, then addresses and ENIs without a Pod. */

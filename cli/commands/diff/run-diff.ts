@@ -9,8 +9,7 @@ import { compareNode, type NodeSnapshot } from './compare-node.ts';
 import { isDifferent, type NodeDifferences } from './difference.ts';
 import { observeNode } from './observe-node.ts';
 import { compareRemoteState } from './remote/compare-remote-state.ts';
-import { readCloud } from './remote/read-cloud.ts';
-import { readNec } from './remote/read-nec.ts';
+import { readCloud, readNec } from './remote/read-remote-state.ts';
 import type { RemoteState } from './remote/remote-state.ts';
 import { differencesDocument, renderDifferences, renderScript } from './render-differences.ts';
 

@@ -1,5 +1,6 @@
 import { RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
 import { type Owner, type OwnerIndex, ownerText } from '../../../inspection/node/build-owner-index.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { plainText } from '../../../runtime/plain-text.ts';
 import { paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
@@ -74,10 +75,12 @@ function sectionsOf(topic: Topic, rows: readonly Row[]): readonly Section[] {
   return [...sections]
     .map(([title, ofSection]): Section => {
       const isPods = title === 'Pods';
-      const sorted = isPods ? ofSection.toSorted((a, b) => compare(podText(a.owner), podText(b.owner))) : ofSection;
+      const sorted = isPods
+        ? ofSection.toSorted((a, b) => compareTexts(podText(a.owner), podText(b.owner)))
+        : ofSection;
       return { title, rows: sorted, rank: rankOf(ofSection) };
     })
-    .sort((a, b) => a.rank - b.rank || compare(a.title, b.title));
+    .sort((a, b) => a.rank - b.rank || compareTexts(a.title, b.title));
 }
 
 /**
@@ -91,10 +94,6 @@ function titleOf(topic: Topic, owner: Owner): string {
 
 function rankOf([row]: readonly Row[]): number {
   return row === undefined ? 0 : RANKS[row.owner.kind];
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** As many characters of a container id as `crictl pods` shows. */

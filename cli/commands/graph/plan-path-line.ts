@@ -1,5 +1,6 @@
 import type { Graph, GraphNode, GraphPath } from './graph.ts';
 import { type Layout, SIZES } from './plan-layout.ts';
+
 /** A box on a path, with the surroundings that its line needs. Plain numbers, in pixels. */
 type PathStop = {
   readonly x: number;

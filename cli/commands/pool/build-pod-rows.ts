@@ -1,4 +1,5 @@
 import type { Lease, LeasePlugin } from '../../../agent/journal/lease.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { ageText } from '../../agent/duration-text.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import type { RenderOptions } from './render-pool.ts';
@@ -43,7 +44,10 @@ export function buildPodRows(leases: readonly Lease[], bootMs: number): readonly
         ageMs: Math.max(0, bootMs - lease.createdAtMs),
       }),
     )
-    .toSorted((a, b) => compare(a.namespace, b.namespace) || compare(a.pod, b.pod) || compare(keyOf(a), keyOf(b)));
+    .toSorted(
+      (a, b) =>
+        compareTexts(a.namespace, b.namespace) || compareTexts(a.pod, b.pod) || compareTexts(keyOf(a), keyOf(b)),
+    );
 }
 
 /** Returns the name of the network that Pods of a plugin have. */
@@ -62,10 +66,6 @@ export function matchesPod(row: PodRow, query: string): boolean {
 
 function keyOf({ containerId, ifName }: PodRow): string {
   return `${containerId}/${ifName}`;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Renders Pod interfaces, one line each. */

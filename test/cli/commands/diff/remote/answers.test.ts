@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import test, { type ExecutionContext } from 'ava';
-import { readCloud } from '../../../../../cli/commands/diff/remote/read-cloud.ts';
-import { readNec } from '../../../../../cli/commands/diff/remote/read-nec.ts';
+import type { ExecutionContext } from 'ava';
+import test from 'ava';
+import { readCloud, readNec } from '../../../../../cli/commands/diff/remote/read-remote-state.ts';
 import { systemClock } from '../../../../../runtime/clock.ts';
 import { UserError } from '../../../../../runtime/user-error.ts';
 import { createTempDir } from '../../../../support/temp-dir.ts';

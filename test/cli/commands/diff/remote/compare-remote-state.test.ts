@@ -1,7 +1,7 @@
 import test from 'ava';
 import { buildNames } from '../../../../../cli/commands/diff/build-names.ts';
-import { remoteStateOfCloud, remoteStateOfNec } from '../../../../../cli/commands/diff/remote/build-remote-state.ts';
 import { compareRemoteState } from '../../../../../cli/commands/diff/remote/compare-remote-state.ts';
+import { remoteStateOfCloud, remoteStateOfNec } from '../../../../../cli/commands/diff/remote/read-remote-state.ts';
 import type { RemoteEni, RemoteState } from '../../../../../cli/commands/diff/remote/remote-state.ts';
 import type { Eni } from '../../../../../cloud/cloud.ts';
 import { ENIS, healthySight } from '../sight-fixture.ts';
