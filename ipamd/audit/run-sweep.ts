@@ -1,30 +1,19 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { type OrphanKind, type OrphanOutcome, OrphanSweep, type Swept } from '../../cloud/orphan-sweep.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
+import type { Term } from '../supply/term.ts';
 
-/** What a sweep for orphans works with; one for each term of leadership. */
-export type SweepDeps = {
+/** What a sweep for orphans works with. */
+export type SweepDeps = Pick<Term, 'clock' | 'log' | 'events'> & {
   readonly kube: Pick<KubeClient, 'get'>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: {
-    record(event: {
-      readonly involved: { readonly apiVersion: string; readonly kind: string; readonly name: string };
-      readonly type: 'Normal' | 'Warning';
-      readonly reason: IpamdEventReason;
-      readonly message: string;
-    }): void;
-  };
-  /** Tells whether objects were lost a short time ago: nothing is removed then. */
-  readonly isRebuilding: () => boolean;
-  readonly settings: Pick<
+  readonly config: Pick<
     IpamdConfig,
     'clusterId' | 'namespace' | 'syncIntervalMs' | 'orphanGraceMs' | 'orphanLimit' | 'orphanDryRun'
   >;
+  /** After a loss nothing is removed for a while. */
+  readonly definitions: Pick<Term['definitions'], 'isRebuilding'>;
 };
 
 const CALL_TIMEOUT_MS = 120_000;
@@ -44,20 +33,20 @@ type SweepOptions<T> = {
  */
 export async function runSweep<T>(
   kind: OrphanKind<T>,
-  deps: Pick<SweepDeps, 'clock' | 'log' | 'settings'>,
+  deps: Pick<SweepDeps, 'clock' | 'log' | 'config'>,
   signal: AbortSignal,
   { isWanted = () => true, onSwept }: SweepOptions<T> = {},
 ): Promise<never> {
-  const { clock, settings } = deps;
-  const sweep = new OrphanSweep(kind, deps, settings.orphanGraceMs);
-  let waitMs = settings.syncIntervalMs;
+  const { clock, config } = deps;
+  const sweep = new OrphanSweep(kind, deps, config.orphanGraceMs);
+  let waitMs = config.syncIntervalMs;
   for (;;) {
     await clock.sleep(waitMs, signal);
     if (!isWanted()) continue;
     const startedMs = clock.monotonicMs();
     const swept = await sweep.sweep(sweepContext(signal));
     onSwept?.(swept, clock.monotonicMs() - startedMs);
-    waitMs = settings.syncIntervalMs * (swept.kind === 'skipped' ? RETRY_SHARE : 1);
+    waitMs = config.syncIntervalMs * (swept.kind === 'skipped' ? RETRY_SHARE : 1);
   }
 }
 
@@ -77,18 +66,18 @@ type OrphanWords = {
 
 /** Records an event on ipamd's namespace: an orphan belongs to no object of the cluster. */
 export function recordOrphan(
-  { events, settings }: Pick<SweepDeps, 'events' | 'settings'>,
+  { events, config }: Pick<SweepDeps, 'events' | 'config'>,
   type: 'Normal' | 'Warning',
   reason: IpamdEventReason,
   message: string,
 ): void {
-  const involved = { apiVersion: 'v1', kind: 'Namespace', name: settings.namespace };
+  const involved = { apiVersion: 'v1', kind: 'Namespace', name: config.namespace };
   events.record({ involved, type, reason, message });
 }
 
 /** Reports what became of an orphan; what waits or was spared is not worth an event. */
 export function reportOrphan(
-  deps: Pick<SweepDeps, 'events' | 'settings'>,
+  deps: Pick<SweepDeps, 'events' | 'config'>,
   { reasons: [found, gone], lacks: [lacks, lacked], removed }: OrphanWords,
   what: string,
   outcome: OrphanOutcome,

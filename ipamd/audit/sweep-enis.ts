@@ -39,7 +39,7 @@ const MAX_LISTED = 20;
  * changed is left for the next sweep.
  */
 export function sweptEnis(deps: EniSweepDeps): OrphanKind<Eni> {
-  const { cloud, kube, log, necs, isSynced, isRebuilding, settings } = deps;
+  const { cloud, kube, log, necs, isSynced, definitions, config } = deps;
   const names = (): EniNames => {
     const others = [...deps.others()].map(trusted);
     return collectEniNames([...[...necs.values()].map(namingNec), ...others], deps.instanceIds());
@@ -50,7 +50,7 @@ export function sweptEnis(deps: EniSweepDeps): OrphanKind<Eni> {
     list: async (context) => {
       if (!isSynced()) return 'NotSynced';
       const compare = beginComparison(deps);
-      const tag = { key: ENI_TAG.cluster, value: settings.clusterId };
+      const tag = { key: ENI_TAG.cluster, value: config.clusterId };
       const patient = { ...context, timeoutMs: SWEEP_TIMEOUT_MS };
       const sweep = await cloud.enis.sweep({ tag }, patient);
       if (!sweep.isConsistent) return 'SweepInconsistent';
@@ -60,13 +60,13 @@ export function sweptEnis(deps: EniSweepDeps): OrphanKind<Eni> {
       compare(enis);
       return enis;
     },
-    isOurs: ({ isPrimary, tags }) => !isPrimary && isOwnEni(tags, settings.clusterId),
+    isOurs: ({ isPrimary, tags }) => !isPrimary && isOwnEni(tags, config.clusterId),
     ownerCheck: () => {
       if (!isSynced()) return undefined;
       const known = names();
       return (eni) => eni.state !== 'AVAILABLE' || isNamed(eni, known);
     },
-    limit: () => settings.orphanLimit,
+    limit: () => config.orphanLimit,
     // On an instance: it may have to stay there.
     isLast: ({ attachment }) => attachment !== undefined,
     lookAgain: async ({ eniId }, { signal, ...context }) => {
@@ -81,7 +81,7 @@ export function sweptEnis(deps: EniSweepDeps): OrphanKind<Eni> {
       return isNamed(now, collectEniNames(objects.map(trusted), [])) ? undefined : now;
     },
     remove: async (eni, context) => {
-      const why = settings.orphanDryRun ? 'dry run' : isRebuilding() ? LOST : undefined;
+      const why = config.orphanDryRun ? 'dry run' : definitions.isRebuilding ? LOST : undefined;
       return why === undefined ? await collectOrphan(cloud, eni, context) : { kind: 'later', why };
     },
     report: ({ eniId, name, tags: { [ENI_TAG.node]: node } }, outcome) => {

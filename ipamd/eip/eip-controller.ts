@@ -1,5 +1,5 @@
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import { EIP_CLAIM_FIELDS, type EipClaim, eipClaim } from '../../crd/eip-claim.ts';
+import { EIP_CLAIM_FIELDS, EIP_CLAIM_KIND, type EipClaim, eipClaim } from '../../crd/eip-claim.ts';
 import { CLOUD_FINALIZER, POD_ANNOTATION } from '../../crd/names.ts';
 import { hasPodEnded } from '../../crd/pod-fields.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
@@ -72,7 +72,10 @@ export class EipController {
     const claim = object === undefined ? undefined : decodeClaim(object);
     if (object !== undefined && claim === undefined) return this.#unreadable(pass.key);
     const { uid = '', deletionTimestamp } = object?.metadata ?? {};
-    if (deletionTimestamp !== undefined && (await this.#deps.isOwnDeletion?.(uid, pass.signal)) === false)
+    if (
+      deletionTimestamp !== undefined &&
+      !(await this.#deps.definitions.isOwnDeletion(EIP_CLAIM_KIND, uid, pass.signal))
+    )
       return { kind: 'again', afterMs: RECHECK_MS };
     const edit = claim === undefined ? undefined : this.#own.editOf(pass.key, claim);
     if (edit !== undefined && edit.waitMs > 0) return { kind: 'again', afterMs: edit.waitMs };
@@ -121,7 +124,7 @@ export class EipController {
     { key, snapshot, needsComparison }: Pick<Pass, 'key' | 'snapshot' | 'needsComparison'>,
     claim: EipClaim | undefined,
   ): EipView {
-    const { podOf, limitOf, claimCache, breakers, clock, leader, claimExpiredMs } = this.#deps;
+    const { podOf, limitOf, claimCache, breakers, clock, leader, config } = this.#deps;
     const pod = podOf(key);
     const nodeName = pod?.target?.nodeName;
     const capacity =
@@ -139,7 +142,7 @@ export class EipController {
       allocationRefusal: breakers.refusalOf(EIP_QUOTA, key),
       nowMs: clock.nowMs(),
       retainedForMs: this.#retained.ageMs(key, claim?.status?.retainedSince),
-      claimExpiredMs,
+      claimExpiredMs: config.claimExpiredDurationMs,
     };
   }
 

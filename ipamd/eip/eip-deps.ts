@@ -1,12 +1,8 @@
 import type { Cloud } from '../../cloud/cloud.ts';
 import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { Ids } from '../decide/decision.ts';
-import type { CircuitBreakers } from '../supply/circuit-breakers.ts';
-import type { NodeEvents, NodeTerm } from '../supply/term.ts';
+import type { IpamdConfig } from '../config/options.ts';
+import type { Term } from '../supply/term.ts';
 import type { EipClaimCache } from './eip-claim-cache.ts';
 import type { EipPod } from './eip-view.ts';
 
@@ -14,21 +10,12 @@ import type { EipPod } from './eip-view.ts';
 export const EIP_CLAIMS = resourceTypeOf(EIP_CLAIM_KIND);
 
 /** Dependencies of the EIP controller; one for each term of leadership. */
-export type EipDeps = {
+export type EipDeps = Pick<
+  Term,
+  'kube' | 'clock' | 'log' | 'ids' | 'events' | 'leader' | 'breakers' | 'definitions'
+> & {
+  readonly config: Pick<IpamdConfig, 'claimExpiredDurationMs'>;
   readonly cloud: Pick<Cloud, 'eips' | 'tasks'>;
-  readonly kube: KubeClient;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly ids: Ids;
-  readonly events: NodeEvents;
-  readonly leader: {
-    readonly epoch: number;
-    readonly clusterId: string;
-    readonly requestTimeoutSeconds: number;
-    readonly term: NodeTerm;
-  };
-  /** Of the process: used by all its terms. */
-  readonly breakers: CircuitBreakers;
   /**
    * Returns a live Pod by its key, with the location of its address; undefined when it is deleted or finished. Requires
    * synced caches.
@@ -37,10 +24,6 @@ export type EipDeps = {
   /** Returns the limit of EIPs of a node; undefined while unknown. */
   readonly limitOf: (nodeName: string) => number | undefined;
   readonly claimCache: EipClaimCache;
-  /** Tells whether a claim was deleted by itself, and not with the definition of its kind. Default: always. */
-  readonly isOwnDeletion?: (uid: string, signal: AbortSignal) => Promise<boolean>;
-  /** How long an EIP is retained if its claim contains no time, milliseconds; 0: without limit. */
-  readonly claimExpiredMs: number;
 };
 
 /** Breaker key of the quota of EIPs. */

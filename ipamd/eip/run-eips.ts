@@ -1,37 +1,33 @@
-import type { ControllerObserver } from '../../kube/controller.ts';
 import { runController } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { WorkQueue } from '../../kube/work-queue.ts';
 import { runSweep, type SweepDeps } from '../audit/run-sweep.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { PODS_BY_NODE, type PodFacts, type PodOwner, podKeyOf } from '../cache/pod-facts.ts';
+import type { Term } from '../supply/term.ts';
 import { buildEipPod, requestsEip } from './build-eip-pod.ts';
 import { EipClaimCache, type EipClaimEntry } from './eip-claim-cache.ts';
 import { EipController } from './eip-controller.ts';
 import type { EipDeps } from './eip-deps.ts';
 import { sweptEips } from './sweep-eips.ts';
 
-/** Dependencies of the EIP controller and its audit. */
-type RunEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'claimCache'> & {
-  readonly pods: Informer<PodFacts>;
-  readonly necs: Informer<NecEntry>;
-  readonly claims: Informer<EipClaimEntry>;
-  readonly queue: WorkQueue;
-  readonly observer?: ControllerObserver;
-  /** Returns the workload that a Pod's claim ends with; undefined for claims that outlive workloads. */
-  readonly workloadOf?: (pod: PodFacts) => PodOwner | undefined;
-  /** Tells whether claims were lost a short time ago. */
-  readonly isRebuilding: () => boolean;
-  /** Settings for the search and the release of orphaned EIPs. */
-  readonly settings: SweepDeps['settings'];
-};
+/** Dependencies of the EIP controller and of the sweep of EIPs. */
+type RunEipsDeps = Omit<EipDeps, 'podOf' | 'limitOf' | 'claimCache'> &
+  SweepDeps &
+  Pick<Term, 'pods' | 'necs' | 'observer'> & {
+    readonly eipClaims: Informer<EipClaimEntry>;
+    readonly queues: { readonly eips: WorkQueue };
+    /** Returns the workload that a Pod's claim ends with; undefined for claims that outlive workloads. */
+    readonly workloadOf?: (pod: PodFacts) => PodOwner | undefined;
+  };
 
 /** EIPs are few dozens, and each mostly waits for the cloud. */
 const WORKERS = 40;
 
 /** Reconciles the EIPs of all Pods until aborted, once every informer has its first list. For the leader only. */
 export async function runEips(deps: RunEipsDeps, signal: AbortSignal): Promise<void> {
-  const { pods, necs, claims, queue, clock, log, observer } = deps;
+  const { pods, necs, eipClaims: claims, queues } = deps;
+  const queue = queues.eips;
   await Promise.all([pods, necs, claims].map((informer) => informer.synced(signal)));
   const claimCache = new EipClaimCache(claims);
   const controller = new EipController({
@@ -51,22 +47,14 @@ export async function runEips(deps: RunEipsDeps, signal: AbortSignal): Promise<v
     controller.requestComparison(key);
     queue.add(key);
   };
-  const sweeping = runSweep(sweptEips({ ...deps, claimCache, requestComparison }), deps, signal).catch(
+  const sweeping = runSweep(sweptEips({ ...deps, claims, claimCache, requestComparison }), deps, signal).catch(
     (error: unknown) => {
       if (!signal.aborted) throw error;
     },
   );
   try {
     await runController(
-      {
-        name: 'eips',
-        queue,
-        workers: WORKERS,
-        reconcile: (key, by) => controller.reconcile(key, by),
-        clock,
-        log,
-        ...(observer && { observer }),
-      },
+      { ...deps, name: 'eips', queue, workers: WORKERS, reconcile: (key, by) => controller.reconcile(key, by) },
       signal,
     );
   } finally {
@@ -76,7 +64,8 @@ export async function runEips(deps: RunEipsDeps, signal: AbortSignal): Promise<v
 }
 
 /** Enqueues Pods when something that their EIPs depend on has changed; all of them once at the start. */
-function enqueueEips({ pods, necs, claims, queue }: RunEipsDeps, claimCache: EipClaimCache): () => void {
+function enqueueEips({ pods, necs, eipClaims: claims, queues }: RunEipsDeps, claimCache: EipClaimCache): () => void {
+  const queue = queues.eips;
   const enqueue = (pod: PodFacts): void => {
     if (requestsEip(pod) || claimCache.has(podKeyOf(pod))) queue.add(podKeyOf(pod));
   };

@@ -21,7 +21,7 @@ type EipSweepDeps = SweepDeps & {
 
 /** Compares all EIPs of the cluster with the claims: claims that differ are compared again, orphaned EIPs are released. */
 export function sweptEips(deps: EipSweepDeps): OrphanKind<Eip> {
-  const { cloud, kube, log, claims, claimCache, isRebuilding, settings } = deps;
+  const { cloud, kube, log, claims, claimCache, definitions, config } = deps;
   const nameOf = ({ publicIp, eipId, tags }: Eip): string =>
     `EIP ${publicIp} (${eipId}), allocated for ${tags[EIP_TAG.claim] ?? ''},`;
   return {
@@ -36,9 +36,9 @@ export function sweptEips(deps: EipSweepDeps): OrphanKind<Eip> {
       for (const key of differing) deps.requestComparison(key);
       return [...eips.values()];
     },
-    isOurs: (eip) => isMadeHere(eip, settings.clusterId),
+    isOurs: (eip) => isMadeHere(eip, config.clusterId),
     ownerCheck: () => (claims.isSynced ? ownersOf(claimCache.values()) : undefined),
-    limit: () => (isRebuilding() ? 0 : settings.orphanLimit),
+    limit: () => (definitions.isRebuilding ? 0 : config.orphanLimit),
     // A bound one is in use.
     whyKept: (eip) => (eip.status === 'UNBIND' ? undefined : `is ${bindingText(eip)}; unbind it by hand`),
     lookAgain: async ({ eipId, tags }, context) => {
@@ -49,7 +49,7 @@ export function sweptEips(deps: EipSweepDeps): OrphanKind<Eip> {
       return claim === undefined ? now : undefined;
     },
     remove: async ({ eipId, publicIp }, context) => {
-      if (settings.orphanDryRun) return { kind: 'later', why: 'dry run' };
+      if (config.orphanDryRun) return { kind: 'later', why: 'dry run' };
       await cloud.tasks.settle(await cloud.eips.release(eipId, context), context);
       log.info('orphaned EIP released', { eipId, publicIp });
       return { kind: 'removed' };
@@ -70,10 +70,10 @@ const WORDS = {
 
 /** Describes the EIPs with the cluster's tag, and those that claims name. */
 async function describeEips(
-  { cloud, claimCache, settings }: EipSweepDeps,
+  { cloud, claimCache, config }: EipSweepDeps,
   context: CallContext,
 ): Promise<ReadonlyMap<string, Eip>> {
-  const tag = { key: EIP_TAG.cluster, value: settings.clusterId };
+  const tag = { key: EIP_TAG.cluster, value: config.clusterId };
   const eips = new Map((await cloud.eips.describe({ tag }, context)).map((eip) => [eip.eipId, eip]));
   const rest = [...new Set(claimCache.values().flatMap(({ eipIds }) => eipIds))].filter((eipId) => !eips.has(eipId));
   for (const eipIds of batchesOf(rest, IDS_PER_CALL))

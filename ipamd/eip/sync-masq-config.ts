@@ -2,15 +2,13 @@ import { EIP_SRC_CIDRS_ANNOTATION } from '../../crd/names.ts';
 import type { InvolvedObject } from '../../kube/events/event-object.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { Informer } from '../../kube/informer.ts';
-import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { Reporter } from '../../kube/reporter.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import { recordOf } from '../../runtime/json.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { NodeEvents } from '../supply/term.ts';
+import type { Term } from '../supply/term.ts';
 import { decideMasqConfig } from './decide-masq-config.ts';
 import type { EipClaimEntry } from './eip-claim-cache.ts';
 
@@ -21,14 +19,10 @@ const KEY = 'config';
 const OURS = EIP_SRC_CIDRS_ANNOTATION;
 
 /** Dependencies of the sync of ip-masq-agent's configuration. */
-type SyncMasqDeps = {
-  readonly kube: KubeClient;
+type SyncMasqDeps = Pick<Term, 'kube' | 'clock' | 'log' | 'events'> & {
   /** Of the one ConfigMap. */
-  readonly configMaps: Informer<KubeObject>;
-  readonly claims: Informer<EipClaimEntry>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: NodeEvents;
+  readonly masqConfigs: Informer<KubeObject>;
+  readonly eipClaims: Informer<EipClaimEntry>;
 };
 
 /** ip-masq-agent reads the configuration once a minute: changes within this time are written together. */
@@ -40,7 +34,7 @@ const RESYNC_MS = 300_000;
  * node's address would replace the Pod's. The ConfigMap is never created, and entries of people are never changed.
  */
 export async function syncMasqConfig(deps: SyncMasqDeps, signal: AbortSignal): Promise<void> {
-  const { configMaps, claims, clock } = deps;
+  const { masqConfigs: configMaps, eipClaims: claims, clock } = deps;
   await Promise.all([configMaps.synced(signal), claims.synced(signal)]);
   const changed = new ChangeSignal(clock);
   const ends = [configMaps.subscribe(() => changed.notify()), claims.subscribe(() => changed.notify())];
@@ -61,7 +55,7 @@ async function writeConfig(
   reporter: Reporter<'ConfigInvalid'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { kube, configMaps, claims, log } = deps;
+  const { kube, masqConfigs: configMaps, eipClaims: claims, log } = deps;
   const [current] = [...configMaps.values()];
   if (current === undefined) return;
   const desired = desiredEntriesOf(claims.values());

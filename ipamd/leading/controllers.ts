@@ -1,4 +1,3 @@
-import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
 import { runSweep } from '../audit/run-sweep.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import type { PodFacts } from '../cache/pod-facts.ts';
@@ -79,26 +78,14 @@ async function runPodCidrs(term: LeaderTerm, signal: AbortSignal): Promise<void>
 }
 
 async function runPodEips(term: LeaderTerm, signal: AbortSignal): Promise<void> {
-  const { config, definitions, deployments, eipClaims, queues } = term;
+  const { deployments } = term;
   const workloadOf = (pod: PodFacts) => findWorkload(pod, deployments?.values() ?? []);
-  await runEips(
-    {
-      ...term,
-      claims: eipClaims,
-      queue: queues.eips,
-      ...(deployments === undefined ? {} : { workloadOf }),
-      isRebuilding: () => definitions.isRebuilding,
-      isOwnDeletion: (uid, by) => definitions.isOwnDeletion(EIP_CLAIM_KIND, uid, by),
-      claimExpiredMs: config.claimExpiredDurationMs,
-      settings: config,
-    },
-    signal,
-  );
+  await runEips({ ...term, ...(deployments === undefined ? {} : { workloadOf }) }, signal);
 }
 
 async function runMasqConfig(term: LeaderTerm, signal: AbortSignal): Promise<void> {
-  const { masqConfigs: configMaps, eipClaims: claims } = term;
-  if (configMaps !== undefined) await syncMasqConfig({ ...term, configMaps, claims }, signal);
+  const { masqConfigs } = term;
+  if (masqConfigs !== undefined) await syncMasqConfig({ ...term, masqConfigs }, signal);
 }
 
 async function runPodClaims(term: LeaderTerm, signal: AbortSignal): Promise<void> {
@@ -112,15 +99,14 @@ async function runPodClaims(term: LeaderTerm, signal: AbortSignal): Promise<void
 
 /** Without a super node, the flag or a reservation that a claim names, the right to describe reservations may be lacking. */
 async function runReservationSweep(term: LeaderTerm, signal: AbortSignal): Promise<never> {
-  const { config: settings, nodes, claims, definitions, subnets, metrics } = term;
-  const isServing = (node: NodeEntry): boolean => !node.isInstance && isStaticNode(node, settings.enableStaticIp);
+  const { config, nodes, claims, subnets, metrics } = term;
+  const isServing = (node: NodeEntry): boolean => !node.isInstance && isStaticNode(node, config.enableStaticIp);
   const isNamed = ({ staticObject }: ClaimFacts): boolean => staticObject?.decoded?.status?.reservation !== undefined;
-  const deps = { ...term, settings, isRebuilding: () => definitions.isRebuilding };
   const subnetOf = (ip: string) => findSubnet(ip, subnets.all());
-  const kind = sweptReservations({ ...deps, vpcIds: () => vpcIdsOf(term), subnetOf });
-  return await runSweep(kind, deps, signal, {
+  const kind = sweptReservations({ ...term, vpcIds: () => vpcIdsOf(term), subnetOf });
+  return await runSweep(kind, term, signal, {
     isWanted: () =>
-      settings.reserveKeptAddresses || [...nodes.values()].some(isServing) || [...claims.values()].some(isNamed),
+      config.reserveKeptAddresses || [...nodes.values()].some(isServing) || [...claims.values()].some(isNamed),
     onSwept: (swept) => {
       if (swept.kind === 'done') metrics.claims.onOrphanReservations(swept.orphans.length);
     },

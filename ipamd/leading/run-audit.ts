@@ -9,13 +9,11 @@ import type { LeaderTerm } from './open-term.ts';
 
 /** Compares all nodes and ENIs of the cluster until aborted. Rejects with the signal's reason. */
 export async function runAudit(term: LeaderTerm, signal: AbortSignal): Promise<never> {
-  const { config, informers, definitions, cloudObserver, memory, staticEnis, subnets, metrics } = term;
+  const { config, informers, cloudObserver, memory, staticEnis, subnets, metrics } = term;
   /** Nodes that the sweep found different from the cloud. */
   let drifted = 0;
   const deps = {
     ...term,
-    settings: config,
-    isRebuilding: () => definitions.isRebuilding,
     // A static ENI may be on no node, and in no NodeENIConfig.
     others: () => [...informers.vpcEnis.values()].map(({ object }) => object),
     isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),

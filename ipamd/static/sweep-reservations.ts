@@ -36,8 +36,8 @@ export type ReservationSweepObserver = { onOrphanReservations(count: number): vo
  * sweeps on end, is recorded again.
  */
 export function sweptReservations(deps: ReservationSweepDeps): OrphanKind<ReservedIp> {
-  const { cloud, kube, log, claims, pods, vpcIds, isRebuilding, settings } = deps;
-  const { clusterId } = settings;
+  const { cloud, kube, log, claims, pods, vpcIds, definitions, config } = deps;
+  const { clusterId } = config;
   const isSynced = (): boolean => claims.isSynced && pods.isSynced;
   let unrecorded: ReadonlySet<string> = new Set();
   return {
@@ -66,7 +66,7 @@ export function sweptReservations(deps: ReservationSweepDeps): OrphanKind<Reserv
       const alive = new Set([...ofClaims, ...ofPods].map(claimTag));
       return ({ tags }) => alive.has(tags[RESERVATION_TAG.claim] ?? '');
     },
-    limit: () => (isRebuilding() ? 0 : settings.orphanLimit),
+    limit: () => (definitions.isRebuilding ? 0 : config.orphanLimit),
     whyKept: ({ boundTo }) => boundTo && `${boundTo} has the address; it is released when that is not so`,
     lookAgain: async ({ reservationId, vpcId, ip, tags }, context) => {
       const { reservations } = await cloud.reservedIps.find(vpcId, { ip }, context);
@@ -79,7 +79,7 @@ export function sweptReservations(deps: ReservationSweepDeps): OrphanKind<Reserv
         : undefined;
     },
     remove: async ({ reservationId, vpcId, ip }, context) => {
-      if (settings.orphanDryRun) return { kind: 'later', why: 'dry run' };
+      if (config.orphanDryRun) return { kind: 'later', why: 'dry run' };
       await cloud.reservedIps.release(vpcId, reservationId, context);
       log.info('orphaned reservation released', { reservationId, ip });
       return { kind: 'removed' };
@@ -102,13 +102,13 @@ const WORDS = {
 } as const;
 
 /** Finds the reservations of living claims without a record of them. */
-function findUnrecorded({ claims, settings }: ReservationSweepDeps, all: readonly ReservedIp[]): readonly ReservedIp[] {
+function findUnrecorded({ claims, config }: ReservationSweepDeps, all: readonly ReservedIp[]): readonly ReservedIp[] {
   const lacking = [...claims.values()].filter(({ staticObject }) => {
     const claim = staticObject?.decoded;
     return claim !== undefined && claim.status?.reservation === undefined;
   });
   const keys = new Set(lacking.map(({ key }) => key));
-  return all.filter((one) => isReservedHere(one, settings.clusterId) && keys.has(claimKeyOf(one.tags) ?? ''));
+  return all.filter((one) => isReservedHere(one, config.clusterId) && keys.has(claimKeyOf(one.tags) ?? ''));
 }
 
 /** Writes into a claim what is reserved for it, when that was edited out of it, so that it ends with the claim. */

@@ -67,7 +67,7 @@ export type NodeEvents = {
 };
 
 /** The time during which this process leads; a part of `Term` of leader election. */
-export type NodeTerm = {
+type NodeTerm = {
   /** Monotonic milliseconds at which it began. */
   readonly startedMs: number;
   readonly leaseMs: number;

@@ -57,7 +57,7 @@ export class AuditWorld {
     });
   }
 
-  deps(settings: Partial<SweepDeps['settings']> = {}, change: Partial<EniSweepDeps> = {}): EniSweepDeps {
+  deps(settings: Partial<SweepDeps['config']> = {}, change: Partial<EniSweepDeps> = {}): EniSweepDeps {
     return {
       cloud: this.cloud,
       kube: { get: async (_type, { name }) => this.live.get(name) ?? this.necs.get(name)?.object },
@@ -65,7 +65,7 @@ export class AuditWorld {
       others: () => [],
       instanceIds: () => this.instanceIds,
       isSynced: () => this.isSynced,
-      isRebuilding: () => false,
+      definitions: { isRebuilding: false },
       loadSubnets: async () => {},
       staticNodeOf: () => undefined,
       convertEni: see,
@@ -73,7 +73,7 @@ export class AuditWorld {
       clock: this.clock,
       log: silentLogger,
       events: { record: (event) => this.events.push(event) },
-      settings: {
+      config: {
         clusterId: CLUSTER,
         syncIntervalMs: 5 * MINUTE_MS,
         orphanGraceMs: 5 * MINUTE_MS,
@@ -86,9 +86,9 @@ export class AuditWorld {
     };
   }
 
-  audit(settings: Partial<SweepDeps['settings']> = {}, change: Partial<EniSweepDeps> = {}): OrphanSweep<Eni> {
+  audit(settings: Partial<SweepDeps['config']> = {}, change: Partial<EniSweepDeps> = {}): OrphanSweep<Eni> {
     const deps = this.deps(settings, change);
-    return new OrphanSweep(sweptEnis(deps), deps, deps.settings.orphanGraceMs);
+    return new OrphanSweep(sweptEnis(deps), deps, deps.config.orphanGraceMs);
   }
 
   /** Looks once, and lets an interval pass. */

@@ -23,6 +23,7 @@ import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
 import type { ModelEip } from '../../../sim/vpc/api/model/types.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import { STANDING } from '../support/standing.ts';
 
 const CLUSTER = 'cls-eiptest1';
 export const ATTRIBUTES = 'tke.cloud.tencent.com/eip-attributes';
@@ -236,11 +237,12 @@ export class EipScene {
         breakers: this.#breakers,
         pods,
         necs,
-        claims,
-        queue: new WorkQueue({ clock, random }),
-        claimExpiredMs: this.claimExpiredMs,
-        isRebuilding: () => false,
-        settings: {
+        eipClaims: claims,
+        queues: { eips: new WorkQueue({ clock, random }) },
+        definitions: STANDING,
+        observer: {},
+        config: {
+          claimExpiredDurationMs: this.claimExpiredMs,
           clusterId: CLUSTER,
           syncIntervalMs: 60_000,
           orphanGraceMs: 120_000,

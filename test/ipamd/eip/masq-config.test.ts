@@ -64,7 +64,10 @@ test('syncMasqConfig: follows the claims, makes no ConfigMap, and leaves what it
   for (const informer of [claims, configMaps]) void informer.start(end.signal);
   const told: string[] = [];
   const events = { record: ({ message }: { readonly message: string }) => void told.push(message) };
-  syncMasqConfig({ kube, configMaps, claims, clock, log: silentLogger, events }, end.signal).catch(() => undefined);
+  syncMasqConfig(
+    { kube, masqConfigs: configMaps, eipClaims: claims, clock, log: silentLogger, events },
+    end.signal,
+  ).catch(() => undefined);
   const found = (): KubeObject | undefined =>
     server.objects('configmaps').find(({ metadata }) => metadata['name'] === MASQ_CONFIG_MAP.name) as
       | KubeObject

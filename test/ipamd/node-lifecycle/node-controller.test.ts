@@ -7,7 +7,8 @@ import { Renewals } from '../../../ipamd/node-lifecycle/renewals.ts';
 import { ReleaseBrake } from '../../../kube/release-brake.ts';
 import { NODES, PODS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { FLAGS, NodesScene, STANDING } from './nodes-scene.ts';
+import { STANDING } from '../support/standing.ts';
+import { FLAGS, NodesScene } from './nodes-scene.ts';
 
 const MINUTE_MS = 60_000;
 const TAINT = { key: 'tke.cloud.tencent.com/eni-ip-unavailable', value: 'true', effect: 'NoSchedule' };

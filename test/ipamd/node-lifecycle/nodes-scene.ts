@@ -27,6 +27,7 @@ import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { CloudHost } from '../../../sim/vpc/api/host.ts';
 import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import { STANDING } from '../support/standing.ts';
 
 /** Subnets of the scene: two in the nodes' zone, one elsewhere. */
 const SUBNETS = [
@@ -59,9 +60,6 @@ export const FLAGS: NodeSettingsFlags = {
 };
 
 const STOPPED_GRACE_MS = 600_000;
-
-/** Definitions that nobody deletes. */
-export const STANDING = { areSame: async () => true, isOwnDeletion: async () => true, isRebuilding: false } as const;
 
 /** What was told to people, as `reason Kind/name: message`. */
 type ToldEvents = string[];
