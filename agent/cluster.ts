@@ -11,9 +11,7 @@ import { countDirectWaiting } from './direct/count-direct-waiting.ts';
 import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
 import { followNode } from './follow/follow-node.ts';
 import { keepRefusedCondition } from './follow/refused-condition.ts';
-import type { Journal } from './journal/journal-content.ts';
 import type { WarmTargets } from './journal/supply.ts';
-import type { Metrics } from './observability/metrics.ts';
 import { countWaiting } from './pods/count-waiting.ts';
 import { openNetworkModeLookup } from './pods/network-mode-lookup.ts';
 import { openPodFindings, shownPodsOf } from './pods/pod-findings.ts';
@@ -22,8 +20,9 @@ import { openPodView, type PodView } from './pods/pod-view.ts';
 import { openRecordedPods } from './pods/recorded-pods.ts';
 import { openStaticIpLookup } from './pods/static-ip-lookup.ts';
 import type { OutsideDemand } from './pool/demand.ts';
-import type { Occurrence, OperationLog } from './recorder/operation-log.ts';
+import type { Occurrence } from './recorder/operation-log.ts';
 import type { NodeState } from './state/node-state.ts';
+import type { AgentParts } from './state/ports.ts';
 import {
   AGENT_ROLE,
   type AgentFailure,
@@ -41,14 +40,10 @@ import { POLL_MS, publishWhenChanged } from './supply/publish-when-changed.ts';
 import { type DirectPublishing, publishDemand } from './supply/publisher.ts';
 
 /** Dependencies of the cluster connection. */
-type ClusterDeps = {
+type ClusterDeps = Pick<AgentParts, 'state' | 'journal' | 'metrics' | 'operationLog'> & {
   readonly config: AgentConfig;
   readonly runtime: AgentRuntime;
   readonly kube: KubeClient;
-  readonly state: NodeState;
-  readonly journal: Journal;
-  readonly metrics: Metrics;
-  readonly operationLog: OperationLog;
 };
 
 /**

@@ -1,21 +1,15 @@
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { listKnown } from '../cri/list-known.ts';
 import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
-import type { Journal } from '../journal/journal-content.ts';
 import { isUnknownOwner } from '../journal/lease.ts';
 import type { Supply } from '../journal/supply.ts';
 import type { KernelEvidence, PeerEvidence, PodEnd } from '../node/kernel-evidence.ts';
-import { keyOf, type NodeState } from '../state/node-state.ts';
+import { keyOf } from '../state/node-state.ts';
+import type { AgentParts } from '../state/ports.ts';
 import { nameVeths } from './name-veths.ts';
 import { planAdoption } from './plan-adoption.ts';
 
 /** Dependencies of adoption. */
-type AdoptDeps = {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly state: NodeState;
-  readonly journal: Journal;
+type AdoptDeps = Pick<AgentParts, 'clock' | 'log' | 'state' | 'journal'> & {
   /** Undefined when no runtime is configured. */
   readonly view: SandboxView | undefined;
   /** Reads the veths in these network namespaces and in all that have a name. */

@@ -1,20 +1,16 @@
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { holdAddresses } from '../bridge/hold-addresses.ts';
 import { listKnown } from '../cri/list-known.ts';
 import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { NetnsEvidence, PortEvidence } from '../node/bridge-evidence.ts';
 import type { Reservation, Reservations } from '../pod-cidr/host-local-files.ts';
-import { keyOf, type NodeState } from '../state/node-state.ts';
+import { keyOf } from '../state/node-state.ts';
+import type { AgentParts } from '../state/ports.ts';
 import { decideStaleReservations, type ReservationFacts } from './decide-stale-reservations.ts';
 import { planTakeover, portsWithoutLease, type TakenPod, type Takeover } from './plan-takeover.ts';
 
 /** Dependencies of taking over. */
-export type TakeOverDeps = {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly state: NodeState;
+export type TakeOverDeps = Pick<AgentParts, 'clock' | 'log' | 'state'> & {
   readonly journal: Pick<Journal, 'putLease'>;
   readonly reservations: Reservations;
   /** Undefined when no runtime is configured. */

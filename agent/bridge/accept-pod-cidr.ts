@@ -1,20 +1,16 @@
 import { networkPrefix } from '../../dataplane/ip-prefix.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { NodeEvents } from '../events/node-events.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { podCidrSupply } from '../pod-cidr/pod-cidr-supply.ts';
 import { type OccupiedNetwork, refusePodCidrs } from '../pod-cidr/refuse-pod-cidrs.ts';
 import type { NodeState } from '../state/node-state.ts';
+import type { AgentParts } from '../state/ports.ts';
 import { holdAddresses } from './hold-addresses.ts';
 
 /** Dependencies of accepting a podCIDR. */
-export type PodCidrDeps = {
-  readonly state: NodeState;
+export type PodCidrDeps = Pick<AgentParts, 'state' | 'events' | 'log'> & {
   readonly journal: Pick<Journal, 'putPodCidrs'>;
   readonly metrics: Pick<Metrics, 'journalErrors'>;
-  readonly events: NodeEvents;
-  readonly log: Logger;
   /** Called when the kernel may have to follow. */
   readonly changed: (cause: string) => void;
 };

@@ -1,19 +1,14 @@
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { decideMasquerade } from '../pod-cidr/masquerade.ts';
-import type { NodeState } from '../state/node-state.ts';
+import type { AgentParts } from '../state/ports.ts';
 
 /** Dependencies of the decision. */
-export type MasqueradeDeps = {
-  readonly state: NodeState;
+export type MasqueradeDeps = Pick<AgentParts, 'state' | 'clock' | 'log'> & {
   readonly configured: 'auto' | 'true' | 'false';
   readonly readChains: () => Promise<readonly string[] | undefined>;
   /** Undefined without a cluster: then there is no ConfigMap. */
   readonly kube: Pick<KubeClient, 'get'> | undefined;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** Called after the decision changed. */
   readonly changed: (cause: string) => void;
 };

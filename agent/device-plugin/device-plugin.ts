@@ -2,10 +2,8 @@ import { join } from 'node:path';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { NodeEvents } from '../events/node-events.ts';
 import type { Metrics } from '../observability/metrics.ts';
+import type { AgentParts } from '../state/ports.ts';
 import { countDevices, type Device, type DeviceCount, type DeviceSupply, decideDevices } from './decide-devices.ts';
 import { listAllocated } from './kubelet-client.ts';
 import { maintainRegistration } from './maintain-registration.ts';
@@ -28,7 +26,7 @@ type DeviceResource = {
 };
 
 /** Dependencies of the device plugin. */
-export type DevicePluginDeps = {
+export type DevicePluginDeps = Pick<AgentParts, 'clock' | 'log' | 'events'> & {
   /** Kubelet's folder, `/var/lib/kubelet`. */
   readonly kubeletDir: string;
   readonly resources: readonly DeviceResource[];
@@ -36,12 +34,9 @@ export type DevicePluginDeps = {
   readonly changes: readonly ChangeSignal[];
   /** The Node whose status is written when devices become fewer; undefined without an API server. */
   readonly node: { readonly kube: KubeClient; readonly name: string } | undefined;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** Returns a number from 0 to below 1. */
   readonly random: () => number;
   readonly metrics: Pick<Metrics, 'deviceRegistrations' | 'devices'>;
-  readonly events: NodeEvents;
 };
 
 /** A running device plugin. */

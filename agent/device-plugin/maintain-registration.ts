@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { fileIdentity } from '../../runtime/file-identity.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { watchFolder } from '../../runtime/watch-folder.ts';
+import type { AgentParts } from '../state/ports.ts';
 import { KubeletError, type Registration, register } from './kubelet-client.ts';
 import type { PluginEndpoint } from './plugin-endpoint.ts';
 
@@ -16,15 +15,13 @@ import type { PluginEndpoint } from './plugin-endpoint.ts';
 type RegistrationOutcome = 'registered' | 'refused' | 'unreachable' | 'silent' | 'unserved';
 
 /** Dependencies of staying registered. */
-type RegistrationDeps = {
+type RegistrationDeps = Pick<AgentParts, 'clock' | 'log'> & {
   /** Folder of kubelet's socket and of ours. */
   readonly directory: string;
   readonly registration: Registration;
   readonly endpoint: PluginEndpoint;
   /** Notified when kubelet begins or ends to watch the endpoint. */
   readonly watchesChanged: ChangeSignal;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** Returns a number from 0 to below 1. */
   readonly random: () => number;
   /** Called after each attempt. */

@@ -1,19 +1,16 @@
 import { join } from 'node:path';
-import type { Logger } from '../../runtime/log.ts';
 import { readNodeRecord } from '../journal/node-file.ts';
 import { NODE_RECORD_FILE } from '../journal/node-record.ts';
 import type { PodView } from '../pods/pod-view.ts';
 import type { RepairLoop } from '../repair/repair-loop.ts';
 import type { NodeState } from '../state/node-state.ts';
-import type { Conntrack } from '../state/ports.ts';
+import type { AgentParts, Conntrack } from '../state/ports.ts';
 import { findEgressExempt } from './find-egress-exempt.ts';
 
 /** Dependencies of following the Pods with EIPs. */
-type EgressExemptDeps = {
-  readonly state: NodeState;
+type EgressExemptDeps = Pick<AgentParts, 'state' | 'log'> & {
   readonly pods: Pick<PodView, 'find'>;
   readonly conntrack: Conntrack;
-  readonly log: Logger;
   readonly loop: Pick<RepairLoop, 'pass' | 'kick'>;
 };
 

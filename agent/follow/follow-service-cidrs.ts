@@ -1,17 +1,15 @@
 import { join } from 'node:path';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { NodeEvents } from '../events/node-events.ts';
 import { readNodeRecord } from '../journal/node-file.ts';
 import { NODE_RECORD_FILE } from '../journal/node-record.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { NodeState } from '../state/node-state.ts';
+import type { AgentParts } from '../state/ports.ts';
 import { readServiceCidrs, type ServiceCidrs } from './read-service-cidrs.ts';
 
 /** Dependencies of following the ranges of Services. */
-type ServiceCidrsDeps = {
+type ServiceCidrsDeps = Pick<AgentParts, 'clock' | 'log' | 'events'> & {
   readonly state: Pick<NodeState, 'serviceCidrs' | 'changed'>;
   /** `--service-cidrs`; when it names a range, nothing is read. */
   readonly configured: readonly string[];
@@ -21,10 +19,7 @@ type ServiceCidrsDeps = {
   readonly hasDirect: () => boolean;
   /** Tells whether the node has a podCIDR: it must not overlap the ranges. Other nodes need none. */
   readonly hasPodCidr: () => boolean;
-  readonly clock: Clock;
   readonly random: () => number;
-  readonly log: Logger;
-  readonly events: NodeEvents;
   readonly metrics: Pick<Metrics, 'serviceCidrsUnknown'>;
   /** Called after the ranges changed. */
   readonly changed: () => void;

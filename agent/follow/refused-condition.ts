@@ -3,10 +3,9 @@ import { type CallFailure, CONNECTION, describeRefusal } from '../../kube/call-f
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
 import { MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
-import type { Logger } from '../../runtime/log.ts';
+import type { AgentParts } from '../state/ports.ts';
 import { AGENT_ROLE, type AgentFailure } from '../supply/api-failures.ts';
 
 /** The condition `ENIAgentRefused` as the Node has it. */
@@ -56,11 +55,9 @@ function reasonOf({ call, kind }: CallFailure): string {
 }
 
 /** Dependencies of keeping the condition. */
-type RefusedConditionDeps = {
+type RefusedConditionDeps = Pick<AgentParts, 'clock' | 'log'> & {
   readonly kube: Pick<KubeClient, 'patch'>;
   readonly nodeName: string;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly failures: () => readonly AgentFailure[];
   /** Tells whether the Node could not be read when that was last tried. */
   readonly isNodeUnread: () => boolean;

@@ -1,18 +1,15 @@
 import type { Monitor } from '../../netlink/monitor.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
+import type { AgentParts } from '../state/ports.ts';
 import type { RepairLoop } from './repair-loop.ts';
 
 /** Dependencies of following the kernel. */
-type FollowKernelDeps = {
+type FollowKernelDeps = Pick<AgentParts, 'clock' | 'log'> & {
   /** Subscribes. @throws LibcError */
   readonly open: () => Monitor;
   readonly loop: Pick<RepairLoop, 'follow' | 'kick'>;
-  readonly clock: Clock;
   readonly random: () => number;
-  readonly log: Logger;
 };
 
 const RETRY: BackoffSettings = { firstMs: 100, maxMs: 10_000, factor: 2, jitter: 0.3 };

@@ -4,16 +4,14 @@ import { masqueradeExempt } from '../../dataplane/masquerade-exempt.ts';
 import type { BridgeNetwork, ConnectedNetwork, GrWiring, NodeNetwork, PodCidr } from '../../dataplane/network.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import { RT_SCOPE_LINK } from '../../netlink/uapi/rtnetlink.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { assumedVpc, connectedNetworks } from '../node/connected-networks.ts';
 import { findPrimary, type KnownPrimary, type PrimaryEvidence } from '../node/find-primary.ts';
 import { type HostView, type NodeNetworkSettings, nodeNetworkOf, type PrimaryInterface } from '../node/node-network.ts';
 import type { NodeState } from '../state/node-state.ts';
+import type { AgentParts } from '../state/ports.ts';
 
 /** Dependencies of finding the primary interface. */
-export type PrimaryFinderDeps = {
-  readonly state: NodeState;
-  readonly log: Logger;
+export type PrimaryFinderDeps = Pick<AgentParts, 'state' | 'log'> & {
   readonly readHostView: () => HostView;
   /** Its name; '' finds it. */
   readonly configuredName: string;

@@ -4,15 +4,11 @@ import { diffHost } from '../../dataplane/diff.ts';
 import type { EniNetwork, NodeNetwork } from '../../dataplane/network.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation, summarizeOperation } from '../../dataplane/operation.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import type { HostLink } from '../direct/locate-enis.ts';
-import type { Journal } from '../journal/journal-content.ts';
 import type { FoundStateRecorder } from '../node/found-state.ts';
 import type { PlannedListener } from '../node/node-record-writer.ts';
-import type { Metrics } from '../observability/metrics.ts';
-import type { OperationLog } from '../recorder/operation-log.ts';
-import { keyOf, type NodeState } from '../state/node-state.ts';
+import { keyOf } from '../state/node-state.ts';
+import type { AgentParts } from '../state/ports.ts';
 import { assignedIps } from './assigned-ips.ts';
 import { countEnis } from './count-enis.ts';
 import { countFastLinks } from './count-fast-links.ts';
@@ -52,12 +48,7 @@ export type HostKernel = NicKernel & {
 export type FailedOperation = { readonly operation: Operation; readonly error: unknown };
 
 /** Dependencies of reconciling. */
-export type ReconcileDeps = {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly state: NodeState;
-  readonly journal: Journal;
+export type ReconcileDeps = Pick<AgentParts, 'clock' | 'log' | 'metrics' | 'state' | 'journal' | 'operationLog'> & {
   readonly kernel: HostKernel;
   /** What we set on the node, and what was there before. */
   readonly found: Pick<FoundStateRecorder, 'current' | 'forget'>;
@@ -65,7 +56,6 @@ export type ReconcileDeps = {
   readonly foreignChanges: ForeignChanges;
   /** The node as planned now; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;
-  readonly operationLog: OperationLog;
   /** Called when another program keeps undoing an operation of ours. */
   readonly fightStarted?: (request: string) => void;
   /** Receives the plan of the node, after the pass. */

@@ -1,12 +1,11 @@
 import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import type { EniNetwork } from '../../dataplane/network.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { absentEni, type HostLink, locateEnis, withPodIps } from '../direct/locate-enis.ts';
-import type { Journal } from '../journal/journal-content.ts';
 import { ON_LINK_ENI_ID, type SupplyEni } from '../journal/supply.ts';
 import type { NodeState } from '../state/node-state.ts';
+import type { AgentParts } from '../state/ports.ts';
 
-type SyncDeps = { readonly state: NodeState; readonly journal: Journal; readonly log: Logger };
+type SyncDeps = Pick<AgentParts, 'state' | 'journal' | 'log'>;
 
 /**
  * Finds the supply's ENIs among the links and updates `state`. Journals the records of new ENIs before the kernel is

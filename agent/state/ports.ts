@@ -105,14 +105,22 @@ type UseCaseSettings = {
   readonly isCiliumPool: boolean;
 };
 
-/** Dependencies of the use cases. */
-export type UseCaseDeps = {
+/** What the parts of an agent share; each names the members that it uses. */
+export type AgentParts = {
   readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly state: NodeState;
   readonly journal: Journal;
+  /** Log of each operation on an attachment and its steps. */
+  readonly operationLog: OperationLog;
+  /** Records events for people. */
+  readonly events: NodeEvents;
+};
+
+/** Dependencies of the use cases. */
+export type UseCaseDeps = AgentParts & {
+  readonly randomBytes: RandomBytes;
   /** Serializes the work on one attachment; other attachments do not wait. */
   readonly mutex: KeyedMutex;
   readonly wiring: PodWiring;
@@ -120,8 +128,6 @@ export type UseCaseDeps = {
   readonly conntrack: Conntrack;
   /** Addresses that other programs have on this node. */
   readonly strangers: Strangers;
-  /** Log of each operation on an attachment and its steps. */
-  readonly operationLog: OperationLog;
   readonly settings: UseCaseSettings;
   /** Resolves after input was read that the kernel has by now. */
   readonly readPendingInput: () => Promise<void>;
@@ -134,8 +140,6 @@ export type UseCaseDeps = {
   readonly reservations: Reservations;
   /** Called when the link of a Pod on a shared ENI is made, before the ADD is answered. */
   readonly linkMade: (key: LeaseKey) => void;
-  /** Records events for people. */
-  readonly events: NodeEvents;
   /** Names what chains cilium-cni after our plugin, a flag or a file; undefined when nothing does. */
   readonly ciliumChain: () => string | undefined;
   /** Called when demand may have changed. */

@@ -1,13 +1,10 @@
 import { NetlinkError } from '../../netlink/netlink-error.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { foreignDirectOffers } from '../direct/decide-direct-publication.ts';
 import type { NodeEvents } from '../events/node-events.ts';
-import { type Journal, type Offer, splitWholeEnis } from '../journal/journal-content.ts';
+import { type Offer, splitWholeEnis } from '../journal/journal-content.ts';
 import type { Supply, SupplyRefusal } from '../journal/supply.ts';
-import type { Metrics } from '../observability/metrics.ts';
-import type { OperationLog } from '../recorder/operation-log.ts';
-import type { NodeState } from '../state/node-state.ts';
+import type { AgentParts } from '../state/ports.ts';
 import { foreignOffers } from './decide-publication.ts';
 import type { ObservedNec } from './publication.ts';
 import type { refuseSupply } from './refuse-supply.ts';
@@ -15,18 +12,13 @@ import { retainEnisInUse } from './retain-enis-in-use.ts';
 import type { SupplyEvent } from './supply-source.ts';
 
 /** Dependencies of accepting supply. */
-export type AcceptSupplyDeps = {
-  readonly state: NodeState;
-  readonly journal: Journal;
-  readonly metrics: Metrics;
-  readonly log: Logger;
+export type AcceptSupplyDeps = Pick<AgentParts, 'state' | 'journal' | 'metrics' | 'log' | 'operationLog'> & {
   /** '' accepts supply for any node. */
   readonly nodeName: string;
   /** Name of the journal; present where the agent publishes in the supply's object. */
   readonly life?: string;
   /** Records events for people. */
   readonly events?: NodeEvents;
-  readonly operationLog: OperationLog;
   /** Takes out what the node must not get. */
   readonly refuse: (supply: Supply) => ReturnType<typeof refuseSupply>;
   /** Called when the kernel may have to follow. */

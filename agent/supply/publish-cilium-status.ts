@@ -1,21 +1,14 @@
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { CILIUM_NODES } from '../../kube/resource-types.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import { recordOf } from '../../runtime/json.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { Journal } from '../journal/journal-content.ts';
-import type { NodeState } from '../state/node-state.ts';
+import type { AgentParts } from '../state/ports.ts';
 import type { CiliumNodeSource } from './cilium-node-source.ts';
 import { ciliumUsedOf, decideReleases, releasePatchOf, usedPatchOf } from './decide-cilium-status.ts';
 
 /** Dependencies of the writes into a CiliumNode. */
-type CiliumStatusDeps = {
+type CiliumStatusDeps = Pick<AgentParts, 'clock' | 'log' | 'state' | 'journal'> & {
   readonly client: KubeClient;
   readonly nodeName: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly state: NodeState;
-  readonly journal: Journal;
   readonly source: CiliumNodeSource;
   /** Least time between two writes of `status.ipam.used`, milliseconds. */
   readonly updateEveryMs: number;

@@ -1,12 +1,9 @@
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
+import type { AgentParts } from '../state/ports.ts';
 
 /** Dependencies of repeated publications. */
-type PublishLoopDeps = {
-  readonly clock: Clock;
-  readonly log: Logger;
+type PublishLoopDeps = Pick<AgentParts, 'clock' | 'log'> & {
   readonly random: () => number;
   /** Notified when what is published may have changed. */
   readonly demandChanged: ChangeSignal;

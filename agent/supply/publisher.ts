@@ -1,24 +1,20 @@
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { decideDirectPublication } from '../direct/decide-direct-publication.ts';
 import type { DirectEniPool } from '../direct/direct-eni-pool.ts';
-import { type Journal, type Offer, splitWholeEnis } from '../journal/journal-content.ts';
+import { type Offer, splitWholeEnis } from '../journal/journal-content.ts';
 import type { DirectWarmTargets, WarmTargets } from '../journal/supply.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import type { IpPool } from '../pool/ip-pool.ts';
+import type { AgentParts } from '../state/ports.ts';
 import { decidePublication, isInForce } from './decide-publication.ts';
 import type { NecSource } from './nec-source.ts';
 import type { AgentSpec, ObservedNec, Publication } from './publication.ts';
 import { POLL_MS, publishWhenChanged } from './publish-when-changed.ts';
 
 /** Dependencies of publishing demand and offers. */
-type PublisherDeps = {
-  readonly clock: Clock;
-  readonly log: Logger;
+type PublisherDeps = Pick<AgentParts, 'clock' | 'log' | 'journal'> & {
   readonly random: () => number;
-  readonly journal: Journal;
   readonly pool: IpPool;
   readonly nec: Pick<NecSource, 'publish'>;
   /** Whole ENIs; absent: nothing is published about them. */
