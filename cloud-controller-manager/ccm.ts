@@ -8,10 +8,10 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import { ReleaseBrake } from '../kube/release-brake.ts';
 import { NODES } from '../kube/resource-types.ts';
 import { trackRights } from '../kube/track-rights.ts';
-import type { Pacing } from '../observability/call-metrics.ts';
 import { evaluateLiveness, evaluateReadiness, type HealthFacts } from '../observability/health.ts';
+import { sampleInformers } from '../observability/informer-sample.ts';
+import type { Pacing } from '../observability/program-metrics.ts';
 import { createRefusalReporter, createRightsReporter } from '../observability/report-rights.ts';
-import { sampleInformers } from '../observability/work-metrics.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -115,12 +115,12 @@ class Ccm implements RunningCcm {
     this.#controllers = (runtime.controllers ?? CONTROLLERS).filter(isOn);
     const report = (controller: ControllerName, missing: readonly string[]) => this.#onRights(controller, missing);
     this.#rights = new ControllerRights({ kube: this.#kube, clock, log, report }, this.#controllers);
-    const state = {
+    Object.assign(this.metrics.sources, {
+      pacing: cloud.pacing,
       isLeading: () => this.#isLeading,
       informers: () => sampleInformers({ nodes: this.#nodes }),
       controllers: () => CONTROLLER_NAMES.map((name) => [name, this.stateOf(name)] as const),
-    };
-    this.metrics.show(state, cloud.pacing);
+    } satisfies Partial<CcmMetrics['sources']>);
   }
 
   get isLeading(): boolean {

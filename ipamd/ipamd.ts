@@ -6,10 +6,10 @@ import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.
 import type { KubeClient } from '../kube/kube-client.ts';
 import { ReleaseBrake } from '../kube/release-brake.ts';
 import { trackRights } from '../kube/track-rights.ts';
-import type { Pacing } from '../observability/call-metrics.ts';
 import { evaluateLiveness, evaluateReadiness, type HealthFacts } from '../observability/health.ts';
+import { sampleInformers } from '../observability/informer-sample.ts';
+import type { Pacing } from '../observability/program-metrics.ts';
 import { createRefusalReporter, createRightsReporter } from '../observability/report-rights.ts';
-import { sampleInformers } from '../observability/work-metrics.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -153,7 +153,7 @@ class Ipamd implements RunningIpamd {
         this.#term = view;
       },
     };
-    this.metrics.show(this.#stateSources(), runtime.cloud.pacing);
+    this.#showState();
   }
 
   /** Returns the object on which people look for problems of ipamd's setup. */
@@ -285,14 +285,15 @@ class Ipamd implements RunningIpamd {
     this.#events.record({ involved, type, reason: isLost ? 'DefinitionsLost' : 'DefinitionsRestored', message });
   }
 
-  #stateSources() {
-    return {
+  #showState(): void {
+    Object.assign(this.metrics.sources, {
+      pacing: this.#runtime.cloud.pacing,
       necs: () => this.#informers.necs.values(),
       informers: () => this.#informerSamples(),
       queues: () => (this.#term === undefined ? [] : sampleQueues(this.#term.queues)),
-      leaderEpoch: () => this.#term?.epoch,
+      isLeading: () => this.isLeading,
       openBreakers: () => this.#leaderDeps.breakers.openKeys(),
-    };
+    } satisfies Partial<IpamdMetrics['sources']>);
   }
 
   #informerSamples() {

@@ -1,7 +1,7 @@
 import { describeBlindness, findSilentWatches, SILENT_MS } from '../kube/find-silent-watches.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { KubeContact } from './call-metrics.ts';
-import type { InformerSample } from './work-metrics.ts';
+import type { InformerSample } from './informer-sample.ts';
+import type { KubeContact } from './program-metrics.ts';
 
 /** Facts that health depends on. */
 export type HealthFacts = {

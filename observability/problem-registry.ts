@@ -8,6 +8,8 @@ type ProblemSample = Problem & { readonly count: number };
 const MAX_SERIES = 200;
 /** The name for all combined problems. */
 const OTHERS = '(others)';
+/** Begins the reporters of a leader. */
+const TERM = 'term/';
 
 /** Present problems, by reporter. */
 export class ProblemRegistry {
@@ -19,9 +21,14 @@ export class ProblemRegistry {
     else this.#byReporter.set(reporter, problems);
   }
 
-  /** Forgets the problems of all reporters with a prefix: another replica leads now and reports them. */
-  removeAll(prefix: string): void {
-    for (const reporter of this.#byReporter.keys()) if (reporter.startsWith(prefix)) this.#byReporter.delete(reporter);
+  /** Reports problems that only a leader knows. */
+  reportOfTerm(reporter: string, problems: readonly Problem[]): void {
+    this.report(`${TERM}${reporter}`, problems);
+  }
+
+  /** Forgets the problems that only a leader knows: another replica leads now and reports them. */
+  clearTerm(): void {
+    for (const reporter of this.#byReporter.keys()) if (reporter.startsWith(TERM)) this.#byReporter.delete(reporter);
   }
 
   /** Lists each problem once; beyond the limit those of a kind are combined. */
@@ -36,4 +43,9 @@ export class ProblemRegistry {
     }
     return [...named.values(), ...others.values()];
   }
+}
+
+/** Names the reasons of problems of one subject as its problems. */
+export function namedProblems(name: string, problems: readonly { readonly reason: string }[]): readonly Problem[] {
+  return problems.map(({ reason }) => ({ kind: reason, name }));
 }

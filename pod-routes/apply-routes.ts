@@ -1,6 +1,7 @@
 import { batchesOf } from '../cloud/batches.ts';
 import type { CallContext, RoutePort, VpcRoute } from '../cloud/cloud.ts';
 import { type CloudError, isCloudError } from '../cloud/cloud-error.ts';
+import type { RouteMetrics } from '../observability/program-metrics.ts';
 import { type RoutePlan, type RouteRemoval, routeDescription } from './decide-routes.ts';
 import type { RouteCache } from './route-cache.ts';
 import { inHalves } from './split-refused.ts';
@@ -17,8 +18,7 @@ type ApplyDeps = {
   readonly limit: number;
   /** The cloud refused all creations a while ago: one is tried alone, and the others follow when it is done. */
   readonly isProbing: boolean;
-  /** Called for each route that was to change; `code` of its error, undefined when it was done. */
-  readonly onChange: (kind: RouteChangeKind, code: string | undefined) => void;
+  readonly metrics: Pick<RouteMetrics, 'clusterRouteChanges'>;
 };
 
 /** Kinds of changes, for metrics. */
@@ -83,17 +83,17 @@ class RouteChanges implements AppliedRoutes {
   }
 
   async create(kind: 'create' | 'move', wanted: readonly Creation[]): Promise<void> {
-    const { routes, cache, place, clusterId, context, onChange } = this.#deps;
+    const { routes, cache, place, clusterId, context } = this.#deps;
     const description = routeDescription(clusterId);
     await this.#attempt(kind, wanted, async (some) => {
       const specs = some.map(({ cidr, gatewayIp }) => ({ cidr, gatewayIp, description }));
       for (const route of await routes.create(place, specs, context)) cache.noteCreated(route);
-      for (const _ of some) onChange(kind, undefined);
+      this.#countDone(kind, some.length);
     });
   }
 
   async move(moves: readonly Move[]): Promise<void> {
-    const { routes, cache, place, clusterId, context, onChange } = this.#deps;
+    const { routes, cache, place, clusterId, context } = this.#deps;
     const { replace } = routes;
     if (replace === undefined) {
       const deleted: Move[] = [];
@@ -110,7 +110,7 @@ class RouteChanges implements AppliedRoutes {
       const moved = await replace(place, orders, context);
       for (const { route } of some) cache.noteDeleted(route.routeId);
       for (const route of moved) cache.noteCreated(route);
-      for (const _ of some) onChange('move', undefined);
+      this.#countDone('move', some.length);
     });
   }
 
@@ -119,7 +119,7 @@ class RouteChanges implements AppliedRoutes {
     await this.#attempt('remove', routes, async (some) => {
       await this.#delete(some);
       this.removed += some.length;
-      for (const _ of some) this.#deps.onChange('remove', undefined);
+      this.#countDone('remove', some.length);
     });
   }
 
@@ -155,12 +155,16 @@ class RouteChanges implements AppliedRoutes {
     );
   }
 
+  #countDone(kind: RouteChangeKind, count: number): void {
+    this.#deps.metrics.clusterRouteChanges.inc({ kind, code: 'OK' }, count);
+  }
+
   #noteFailure(kind: RouteChangeKind, cidr: string, error: CloudError): void {
-    const { cache, onChange } = this.#deps;
+    const { cache, metrics } = this.#deps;
     if (kind !== 'remove') this.failed.set(cidr, error);
     // No call was made.
     if (error === this.refusal) return;
-    onChange(kind, error.code);
+    metrics.clusterRouteChanges.inc({ kind, code: error.code });
     // A failed move may have removed the old route.
     if (kind === 'move' || mayHaveChanged(error)) cache.noteUnclear(cidr);
   }

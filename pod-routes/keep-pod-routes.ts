@@ -1,13 +1,13 @@
 import type { CallContext, RoutePort, SubnetPort } from '../cloud/cloud.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import type { RouteState, RoutesObserver } from '../observability/route-metrics.ts';
+import type { RouteMetrics } from '../observability/program-metrics.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { mergeNetworks, type NodeNetworks, withEniNodes } from './decide-node-networks.ts';
 import type { RouteOwnership } from './decide-routes.ts';
-import { PlaceRoutes } from './place-routes.ts';
+import { PlaceRoutes, type RouteState } from './place-routes.ts';
 import { RouteCache } from './route-cache.ts';
 import { type RouteEvents, RouteReports } from './route-reports.ts';
 import type { RoutedNode, RoutedNodes } from './routed-node.ts';
@@ -43,7 +43,9 @@ export type RouteKeeperDeps = {
   readonly log: Logger;
   readonly random: () => number;
   readonly events: RouteEvents;
-  readonly observe: RoutesObserver;
+  readonly metrics: RouteMetrics;
+  /** Called after each comparison. */
+  readonly onCompared?: () => void;
 };
 
 /** The routes are compared with the Nodes this often when nothing happens. */
@@ -113,7 +115,7 @@ class RouteKeeper {
 
   /** One comparison with all that follows from it. False: something failed, and is to be tried again. */
   async #pass(signal: AbortSignal): Promise<boolean> {
-    const { nodes, observe, tables } = this.#deps;
+    const { nodes, metrics, tables } = this.#deps;
     const vpcId = this.#deps.vpcId();
     const vpcFault = this.#deps.vpcFault?.();
     this.#reports.reportVpc(vpcId);
@@ -136,7 +138,8 @@ class RouteKeeper {
     }
     // Where one table cannot be read, nothing is said of any Node; the others are kept.
     if (!isRead || networks === undefined) return false;
-    observe.onRoutes(counts);
+    metrics.clusterRoutes.replace(Object.entries(counts).map(([state, count]) => [{ state }, count]));
+    this.#deps.onCompared?.();
     const said = withEniNodes(networks, entries);
     return (await this.#reports.writeNodes(entries, said, MAX_AT_ONCE, signal)) && isDone;
   }

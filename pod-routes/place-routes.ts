@@ -1,7 +1,7 @@
 import type { CallContext, RoutePort } from '../cloud/cloud.ts';
 import { isCloudError } from '../cloud/cloud-error.ts';
 import { isKubeError } from '../kube/kube-error.ts';
-import type { RouteState } from '../observability/route-metrics.ts';
+import type { RouteMetrics } from '../observability/program-metrics.ts';
 import type { Logger } from '../runtime/log.ts';
 import { applyRoutes } from './apply-routes.ts';
 import { type RemovalCheckDeps, RouteRemovalCheck } from './check-route-removals.ts';
@@ -31,13 +31,13 @@ type PlaceDeps = RemovalCheckDeps & {
   readonly quota: number | undefined;
   readonly log: Logger;
   readonly random: () => number;
-  readonly observe: {
-    onChange(kind: 'create' | 'move' | 'remove', code: string | undefined): void;
-    onListFailed(): void;
-  };
+  readonly metrics: Pick<RouteMetrics, 'clusterRouteChanges' | 'clusterRouteListFailures'>;
   readonly reports: Pick<RouteReports, 'reportList' | 'reportHeld'>;
   readonly elsewhere: RoutesElsewhere;
 };
+
+/** `held`: a route that nothing needs, and that stays until it is certain that its node is gone. */
+export type RouteState = 'right' | 'missing' | 'wrong' | 'unneeded' | 'held' | 'faulty';
 
 /** The VPC of the cluster. */
 type VpcFacts = { readonly vpcId: string; readonly vpcFault: VpcFault | undefined };
@@ -81,12 +81,12 @@ export class PlaceRoutes {
     limit: number,
     context: CallContext,
   ): Promise<PlacePass | undefined> {
-    const { clusterCidrs, clusterId, ownership, cache, observe, reports, place } = this.#deps;
+    const { clusterCidrs, clusterId, ownership, cache, metrics, reports, place } = this.#deps;
     try {
       if (cache.isDue(MAX_LIST_AGE_MS)) await cache.refresh(this.#deps.routes, place, context);
     } catch (error) {
       if (!isCloudError(error)) throw error;
-      observe.onListFailed();
+      metrics.clusterRouteListFailures.inc();
       reports.reportList(place, error);
       return undefined;
     }
@@ -107,7 +107,7 @@ export class PlaceRoutes {
     limit: number,
     context: CallContext,
   ): Promise<PlacePass> {
-    const { routes, cache, clusterId, observe, reports, place } = this.#deps;
+    const { routes, cache, clusterId, metrics, reports, place } = this.#deps;
     const verdict = await this.#checkRemovals(plan, entries, vpc, context);
     reports.reportHeld(place, verdict.held);
     const due = this.#retries.select(plan);
@@ -120,7 +120,7 @@ export class PlaceRoutes {
         context,
         limit,
         isProbing: this.#retries.isProbing,
-        onChange: observe.onChange,
+        metrics,
       },
       due,
       verdict.allowed,

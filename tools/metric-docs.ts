@@ -1,8 +1,6 @@
-import type { Registry } from 'prom-client';
 import { AGENT_METRICS } from '../agent/observability/metrics.ts';
-import { createCcmMetrics } from '../cloud-controller-manager/observability/metrics.ts';
-import { createIpamdMetrics } from '../ipamd/observability/metrics.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { CCM_METRICS } from '../cloud-controller-manager/observability/metrics.ts';
+import { IPAMD_METRICS } from '../ipamd/observability/metrics.ts';
 import { type MetricTable, nameOf } from '../runtime/metrics/metric-table.ts';
 import { SCHEDULER_METRICS } from '../scheduler/observability/metrics.ts';
 import { WEBHOOK_METRICS } from '../webhook/metrics.ts';
@@ -25,13 +23,12 @@ type Program =
 
 /** Lists the metrics that each executable registers, in the order of their names; those of Node.js itself are left out. */
 export function metricRows(): Readonly<Record<Program, readonly MetricDoc[]>> {
-  const about = { release: '', usage: () => ({ residentBytes: 0, heapBytes: 0, cpuSeconds: 0 }) };
   return {
     'tke-eni-agent': rowsOf(AGENT_METRICS),
-    'tke-eni-ipamd': rowsOfRegistry(createIpamdMetrics(systemClock, about).registry),
+    'tke-eni-ipamd': rowsOf(IPAMD_METRICS),
     'tke-eni-ip-scheduler': rowsOf(SCHEDULER_METRICS),
     'tke-eni-ip-webhook': rowsOf(WEBHOOK_METRICS),
-    'tke-cloud-controller-manager': rowsOfRegistry(createCcmMetrics(systemClock, about).registry),
+    'tke-cloud-controller-manager': rowsOf(CCM_METRICS),
   };
 }
 
@@ -92,22 +89,4 @@ function rowsOf({ prefix, rows }: MetricTable): readonly MetricDoc[] {
     ...{ type, labels, help },
   }));
   return all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-function rowsOfRegistry(registry: Registry): readonly MetricDoc[] {
-  return registry
-    .getMetricsAsArray()
-    .map((metric) => ({ name: metric.name, type: kindOf(metric), labels: labelsOf(metric), help: metric.help }))
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-/** The library has them on each metric and not in its types. */
-function labelsOf(metric: object): readonly string[] {
-  const names = 'labelNames' in metric ? metric.labelNames : [];
-  return Array.isArray(names) ? names.map(String) : [];
-}
-
-/** Counter, Gauge or Histogram: the class that the metric was made of. */
-function kindOf(metric: object): string {
-  return metric.constructor.name.toLowerCase();
 }

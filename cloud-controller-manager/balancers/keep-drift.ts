@@ -54,7 +54,7 @@ export class DriftKeeper {
     const drifts = desired.keepsNames === true ? all.filter(({ field }) => field !== 'name') : all;
     const fields = drifts.map(({ field }) => field);
     const isLeft = config.loadBalancerDrift === 'report';
-    metrics.loadBalancers.onDriftLeft(ownerIdOf(head), isLeft ? fields : []);
+    metrics.driftsLeft.set(ownerIdOf(head), isLeft ? fields : []);
     if (drifts.length === 0 || observed === undefined) return { desired, drifts, left: [], notices: [] };
     const what = textOf(observed, drifts);
     if (isLeft) {
@@ -95,7 +95,7 @@ export class DriftKeeper {
     const now = driftOf(baseline, observed).filter((one) => !isDraining(one));
     const isLeft = (drift: Drift): boolean => now.some(({ field, of }) => field === drift.field && of === drift.of);
     const left = drifts.filter(isLeft);
-    this.#deps.metrics.loadBalancers.onDriftRepaired(drifts.filter((one) => !isLeft(one)).map(({ field }) => field));
+    for (const { field } of drifts.filter((one) => !isLeft(one))) this.#deps.metrics.driftsRepaired.inc({ field });
     const outcome =
       left.length === 0
         ? 'It is set again'
@@ -116,10 +116,10 @@ export class DriftKeeper {
     const { config, metrics } = this.#deps;
     const what = `somebody else deleted the load balancer ${loadBalancerId}`;
     if (config.loadBalancerDrift === 'report') {
-      metrics.loadBalancers.onDriftLeft(ownerIdOf(head), ['loadBalancer']);
+      metrics.driftsLeft.set(ownerIdOf(head), ['loadBalancer']);
       return remark('DriftFound', `${what}. No other one is made, as --load-balancer-drift=report says`);
     }
-    metrics.loadBalancers.onDriftRepaired(['loadBalancer']);
+    metrics.driftsRepaired.inc({ field: 'loadBalancer' });
     this.#reports.drift(head, `${what}. Another one is made, with another address`);
     return undefined;
   }
@@ -127,7 +127,7 @@ export class DriftKeeper {
   /** Forgets an owner. */
   forget(key: string): void {
     this.#repairs.delete(key);
-    this.#deps.metrics.loadBalancers.onDriftLeft(ownerIdOf({ kind: this.#kind, key }), []);
+    this.#deps.metrics.driftsLeft.set(ownerIdOf({ kind: this.#kind, key }), []);
   }
 }
 

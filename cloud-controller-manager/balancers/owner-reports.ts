@@ -2,6 +2,7 @@ import { contestText } from '../../kube/contest.ts';
 import { Reporter } from '../../kube/reporter.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { CcmEvents } from '../events/event-reasons.ts';
+import type { CcmMetrics } from '../observability/metrics.ts';
 import type { BalancerOwner, OwnerProblem, OwnerProgress, OwnerReports } from './balancer-owner.ts';
 
 type Reported = Pick<BalancerOwner, 'kind' | 'key' | 'namespace' | 'name' | 'uid'>;
@@ -15,30 +16,28 @@ const OBJECTS = {
   ingress: { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', what: 'an Ingress' },
 } as const;
 
+type ProblemsMetric = CcmMetrics['ingressProblems'];
+
 /** Reports about owners, as events and in the log: a problem once, until it is over. */
 export class OwnerEvents implements OwnerReports {
   readonly #events: CcmEvents;
   readonly #log: Logger;
-  readonly #onProblems: (key: string, reasons: readonly string[]) => void;
+  readonly #known: ProblemsMetric | undefined;
   readonly #reporter: Reporter<OwnerProblem['reason']>;
 
-  /** @param onProblems called with the reasons of all problems that an owner has now */
-  constructor(
-    events: CcmEvents,
-    log: Logger,
-    onProblems: (key: string, reasons: readonly string[]) => void = () => {},
-  ) {
+  /** @param known shows the reasons of all problems that an owner has now */
+  constructor(events: CcmEvents, log: Logger, known?: ProblemsMetric) {
     this.#reporter = new Reporter('a load balancer', { events, log });
     this.#events = events;
     this.#log = log;
-    this.#onProblems = onProblems;
+    this.#known = known;
   }
 
   /** Reports all problems of an owner; those that it had before are not repeated. */
   problems(owner: Reported, problems: readonly OwnerProblem[]): void {
     const shown = limited(problems);
     this.#reporter.report(involvedOf(owner), shown);
-    this.#onProblems(
+    this.#known?.set(
       owner.key,
       shown.map(({ reason }) => reason),
     );
@@ -64,7 +63,7 @@ export class OwnerEvents implements OwnerReports {
 
   forget(key: string): void {
     this.#reporter.forget(key);
-    this.#onProblems(key, []);
+    this.#known?.set(key, []);
   }
 
   /** Forgets all owners: others report about them from now on. */

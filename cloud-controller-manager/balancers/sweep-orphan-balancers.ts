@@ -54,14 +54,14 @@ export async function sweepOrphanBalancers(
       if (!mayAct() || !services.isSynced) continue;
       const swept = await balancers.sweep(context);
       if (swept.kind === 'skipped') continue;
-      metrics.loadBalancers.onOrphans(swept.orphans.length);
+      metrics.orphanLoadBalancers.set(swept.orphans.length);
       const isApart = hasCandidate(swept) || (!swept.areTooMany && hasCandidate(await groups.sweep(context)));
       waitMs = Math.min(config.orphanBalancerPeriodMs, isApart ? APART_MS : Number.POSITIVE_INFINITY);
     }
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    metrics.loadBalancers.onOrphans(0);
+    metrics.orphanLoadBalancers.set(0);
     owners.close();
   }
 }
@@ -111,7 +111,7 @@ function sweptBalancers(parts: SweepParts): OrphanKind<LoadBalancer> {
     lookAgain: async (balancer) => balancer,
     remove: (balancer, context) => deleteBalancer(parts, balancer, context),
     report: (balancer, outcome) => {
-      metrics.loadBalancers.onOrphanOutcome(COUNTED[outcome.kind]);
+      metrics.orphanOutcomes.inc({ outcome: COUNTED[outcome.kind] });
       const { loadBalancerId, name, vips, domain } = balancer;
       const { kind, uid } = owners.ownerOf(balancer) ?? {};
       const address = [...vips, domain].filter((one) => one !== '').join(', ');

@@ -61,7 +61,7 @@ export class IngressSync {
     const { nodes, gates, published, memory } = parts;
     this.#deps = deps;
     this.#parts = parts;
-    const reports = new OwnerEvents(deps.events, deps.log, deps.metrics.ingresses.onProblems);
+    const reports = new OwnerEvents(deps.events, deps.log, deps.metrics.ingressProblems);
     const onContest = (owner: BalancerOwner, what: string): void => reports.contested(owner, what);
     const objects = new OwnerObjects({ ...deps, onContest }, INGRESS_OWNER);
     this.#reports = reports;

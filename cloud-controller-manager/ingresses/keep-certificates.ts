@@ -92,7 +92,7 @@ export class CertificateKeeper {
 
   constructor(deps: CertificateDeps) {
     this.#deps = deps;
-    deps.metrics.certificates.showExpiry(() => this.#expiriesMs());
+    deps.metrics.sources.expiriesMs = () => this.#expiriesMs();
   }
 
   /**
@@ -335,7 +335,7 @@ export class CertificateKeeper {
     const untilMs = this.#deps.clock.monotonicMs() + Math.max(waitMs, error.afterMs);
     const failure = { untilMs, text: error.message, isRefused };
     this.#failures.set(key, failure);
-    this.#deps.metrics.certificates.onOutcome(isRefused ? 'refused' : 'failed');
+    this.#deps.metrics.certificateOutcomes.inc({ outcome: isRefused ? 'refused' : 'failed' });
     return failure;
   }
 
@@ -371,7 +371,7 @@ export class CertificateKeeper {
       });
     log.info('a certificate of a Secret is uploaded', { certId, hash });
     this.#uploads += 1;
-    metrics.certificates.onOutcome('uploaded');
+    metrics.certificateOutcomes.inc({ outcome: 'uploaded' });
     return certId;
   }
 

@@ -6,11 +6,12 @@ import { TokenBucket } from '../../kube/token-bucket.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import { recordOf } from '../../runtime/json.ts';
+import { countsOf } from '../../runtime/metrics/metric-table.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { parseSecret, type SecretFacts } from './plan-certificates.ts';
 
 type ReaderDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random'> & {
-  readonly metrics: Pick<ControllerDeps['metrics'], 'certificates'>;
+  readonly metrics: { readonly sources: Pick<ControllerDeps['metrics']['sources'], 'secrets'> };
 };
 
 /** An Ingress, as far as its Secrets are concerned. */
@@ -78,7 +79,7 @@ export class SecretReader {
     this.#onChange = onChange;
     this.#queue = new WorkQueue({ clock: deps.clock, random: deps.random, backoff: BACKOFF });
     this.#pace = new TokenBucket(deps.clock, AGAIN_PER_SECOND, 1);
-    deps.metrics.certificates.showSecrets(() => this.#countKinds());
+    deps.metrics.sources.secrets = () => countsOf([...this.#secrets.values()].map(({ facts }) => facts.kind));
   }
 
   /**
@@ -184,11 +185,6 @@ export class SecretReader {
     const its = (this.#charsOf.get(namespace) ?? 0) + more;
     if (its > 0) this.#charsOf.set(namespace, its);
     else this.#charsOf.delete(namespace);
-  }
-
-  #countKinds(): ReadonlyMap<SecretFacts['kind'], number> {
-    const kinds = Map.groupBy(this.#secrets.values(), ({ facts }) => facts.kind);
-    return new Map([...kinds].map(([kind, its]) => [kind, its.length]));
   }
 
   #leave(key: string, ingress: string): void {

@@ -43,14 +43,14 @@ export async function sweepCertificates(
       const swept = mayAct() ? await sweep.sweep(context) : undefined;
       if (swept?.kind !== 'done') continue;
       const { length: unused } = swept.orphans;
-      metrics.certificates.onSwept({ used: swept.own.length - unused, unused });
+      showCertificates(metrics, swept.own.length - unused, unused);
       const tried = [...swept.outcomes.values()].filter((one) => one.kind !== 'kept' && one.kind !== 'waiting').length;
       uploaded -= Math.max(0, tried - MAX_DELETIONS);
     }
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    metrics.certificates.onSwept({ used: 0, unused: 0 });
+    showCertificates(metrics, 0, 0);
   }
 }
 
@@ -95,14 +95,19 @@ function sweptCertificates(
     report: ({ certId }, outcome) => {
       if (outcome.kind === 'removed') {
         log.info('a certificate that no Ingress uses any more is deleted', { certId });
-        metrics.certificates.onOutcome('deleted');
+        metrics.certificateOutcomes.inc({ outcome: 'deleted' });
       }
       if (outcome.kind !== 'failed') return;
       const { error } = outcome;
       const isKept = isCloudError(error, 'never');
       if (isKept) refusedUntilMs.set(certId, clock.monotonicMs() + REFUSED_MS);
       log.warn('a certificate that no Ingress uses any more stays', { certId, error });
-      metrics.certificates.onOutcome(isKept ? 'kept' : 'failed');
+      metrics.certificateOutcomes.inc({ outcome: isKept ? 'kept' : 'failed' });
     },
   };
+}
+
+function showCertificates({ certificates }: CertificateDeps['metrics'], used: number, unused: number): void {
+  certificates.set({ state: 'used' }, used);
+  certificates.set({ state: 'unused' }, unused);
 }

@@ -19,7 +19,6 @@ const RETRY_MS = 5_000;
 /** After a problem that a person or the cloud has to resolve. */
 const PROBLEM_RETRY_MS = 30_000;
 const WORKERS = 10;
-const MS_PER_S = 1_000;
 const CONTEXT = { priority: 'warm', owner: 'nodes' } as const;
 
 /**
@@ -136,7 +135,9 @@ class NodePasses {
     this.#reports.report(involvedNode(node), []);
     if (done.kind !== 'initialized') return;
     this.#contests.note(node.uid, '', node, clock.monotonicMs());
-    metrics.nodeInitialized(new StampAges(clock).ageMs(node.name, node.createdAt) / MS_PER_S);
+    const ageMs = new StampAges(clock).ageMs(node.name, node.createdAt);
+    metrics.taintRemovalDelay.observeMs(ageMs);
+    metrics.initialSyncDelay.observeMs(ageMs);
     log.info('a Node was initialised', { node: node.name, instanceId: instance.instanceId, zone: instance.zone });
     const involved = involvedNode(node);
     events.record({ involved, type: 'Normal', reason: 'Synced', message: 'Node synced successfully' });

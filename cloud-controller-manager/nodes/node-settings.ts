@@ -7,7 +7,7 @@ export type NodeControllersDeps = Pick<
   ControllerDeps,
   'kube' | 'nodes' | 'instances' | 'events' | 'brake' | 'clock' | 'log'
 > & {
-  readonly metrics: Pick<ControllerDeps['metrics'], 'nodeInitialized'>;
+  readonly metrics: Pick<ControllerDeps['metrics'], 'taintRemovalDelay' | 'initialSyncDelay'>;
   readonly cloud: Pick<Cloud, 'instances'>;
   readonly config: Pick<
     CcmConfig,

@@ -35,7 +35,7 @@ export async function runRouteController(
       await keepPodRoutes(keeperOf(deps), held);
     } finally {
       reportWaiting(true);
-      metrics.routes.clear();
+      metrics.clusterRoutes.replace([]);
     }
   };
   const program = 'tke-cloud-controller-manager';
@@ -64,7 +64,8 @@ function keeperOf(deps: ControllerDeps): RouteKeeperDeps {
     log,
     random,
     events,
-    observe: metrics.routes,
+    metrics,
+    onCompared: () => metrics.routeSyncs.inc(),
   };
 }
 

@@ -4,6 +4,7 @@ import { Contests } from '../../kube/contest.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
+import { countsOf } from '../../runtime/metrics/metric-table.ts';
 import { Slices } from '../../runtime/slices.ts';
 import type { BackendPod } from '../backends/backend-pod.ts';
 import type { PodFollower } from '../backends/follow-pods.ts';
@@ -109,7 +110,7 @@ export class GateKeeper {
       }
       await clock.sleep(APART_MS, signal).catch(() => {});
     }
-    metrics.loadBalancers.onGates(new Map());
+    metrics.gatesPending.replace([]);
   }
 
   /** Decides and writes all pending gates; returns when to look again. */
@@ -120,7 +121,7 @@ export class GateKeeper {
     const ready = pending.filter(({ areContainersReady }) => areContainersReady);
     if (ready.length === 0) {
       this.#states.clear();
-      metrics.loadBalancers.onGates(new Map());
+      metrics.gatesPending.replace([]);
       return IDLE_MS;
     }
     const direct = this.#sources().map((source) => source.owners());
@@ -143,8 +144,8 @@ export class GateKeeper {
       decided.push({ pod, decision: decideGate(views, clock.monotonicMs() - sinceMs) });
     }
     const waiting = decided.filter(({ decision }) => decision.status === 'False');
-    const byReason = Map.groupBy(waiting, ({ decision }) => decision.reason);
-    metrics.loadBalancers.onGates(new Map([...byReason].map(([reason, all]) => [reason, all.length])));
+    const byReason = countsOf(waiting.map(({ decision }) => decision.reason));
+    metrics.gatesPending.replace([...byReason].map(([reason, count]) => [{ reason }, count]));
     const isWritten = await this.#write(decided, signal);
     if (!isWritten) return RETRY_MS;
     if (waiting.length === 0) return IDLE_MS;

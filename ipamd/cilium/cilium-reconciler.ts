@@ -4,6 +4,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { involvedNode } from '../../kube/involved-node.ts';
 import { Reporter } from '../../kube/reporter.ts';
 import { CILIUM_NODES } from '../../kube/resource-types.ts';
+import { namedProblems } from '../../observability/problem-registry.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { PODS_BY_NODE, podKeyOf } from '../cache/pod-facts.ts';
@@ -33,35 +34,15 @@ import { findSuppliedIps } from './find-supplied-ips.ts';
 import { NOTHING_SEEN, type ReleaseMemory, rememberReleases } from './release-memory.ts';
 
 /** Dependencies of the reconciler of CiliumNodes; one for each term of leadership. */
-type CiliumDeps = Pick<Term, 'kube' | 'nodes' | 'necs' | 'pods' | 'clock' | 'log' | 'events'> & {
+type CiliumDeps = Pick<Term, 'kube' | 'nodes' | 'necs' | 'pods' | 'clock' | 'log' | 'events' | 'metrics'> & {
   readonly config: Pick<IpamdConfig, 'ipMinWarmTarget' | 'ipMaxWarmTarget'>;
   /** `none`: the cluster has no CiliumNodes. `unknown`: that is not known yet. */
   readonly ciliumNodes: { readonly state: CiliumNodes | 'none' | 'unknown' };
   readonly facts: Pick<KnownNodeFacts, 'viewOf' | 'settingsOf'>;
-  readonly observe: CiliumObserver;
 };
 
 /** The cache of CiliumNodes, with {@link BY_POOL_IP} as an index. */
 type CiliumNodes = Pick<Informer<CiliumNodeEntry>, 'get' | 'keys' | 'byIndex' | 'isSynced' | 'progress'>;
-
-/** What a CiliumNode has, for metrics. */
-export type CiliumNodeState = {
-  readonly pool: number;
-  readonly used: number;
-  readonly free: number;
-  /** Monotonic milliseconds at which the node's agent last was seen to write; undefined: not yet. */
-  readonly aliveMs: number | undefined;
-  /** Since when the oldest entry of `release-ips` has its state, in monotonic milliseconds. */
-  readonly oldestReleaseMs: number | undefined;
-};
-
-/** Callbacks for CiliumNodes; the metrics use them. */
-export type CiliumObserver = {
-  /** The state of a node; undefined: it is not served any more. */
-  readonly onNode?: (node: string, state: CiliumNodeState | undefined) => void;
-  readonly onWrite?: (part: 'pool' | 'releases' | 'demand', result: 'written' | 'conflict') => void;
-  readonly onProblems?: (node: string, problems: readonly NodeProblem[]) => void;
-};
 
 /** Two updates of Cilium's agent in a row show that an address is free; a connection of its last Pod may live longer. */
 const RELEASE: CiliumReleaseSettings = { unusedMs: 120_000, settleMs: 15_000, answerMs: 300_000 };
@@ -130,8 +111,8 @@ export class CiliumReconciler {
   #forget(name: string): ReconcileResult {
     this.#reporter.forget(name);
     if (this.#memories.delete(name)) {
-      this.#deps.observe.onNode?.(name, undefined);
-      this.#deps.observe.onProblems?.(name, []);
+      this.#deps.metrics.sources.ciliumNodes.delete(name);
+      this.#showProblems(name, []);
     }
     return { kind: 'done' };
   }
@@ -167,7 +148,7 @@ export class CiliumReconciler {
     memory: Memory,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { clock, observe } = this.#deps;
+    const { clock, metrics } = this.#deps;
     const nowMs = clock.monotonicMs();
     memory.missingSinceMs ??= nowMs;
     memory.releases = NOTHING_SEEN;
@@ -178,8 +159,8 @@ export class CiliumReconciler {
       ...memory.demand.problems(nowMs),
     ];
     this.#reporter.report(involvedNode({ name, uid }), problems);
-    observe.onProblems?.(name, problems);
-    observe.onNode?.(name, undefined);
+    this.#showProblems(name, problems);
+    metrics.sources.ciliumNodes.delete(name);
     // An object that was deleted comes back with the Pods of the node.
     const desired = Math.max(nec.decoded?.spec?.desiredRouteENIIP ?? 0, this.#warmOf(nec).min + OWN_ADDRESSES);
     const demand = demandOf(nec, desired, []);
@@ -194,7 +175,7 @@ export class CiliumReconciler {
     { memory, entry }: { readonly memory: Memory; readonly entry: CiliumNodeEntry },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { clock, observe } = this.#deps;
+    const { clock } = this.#deps;
     const nowMs = clock.monotonicMs();
     if (memory.uid !== entry.uid) {
       memory.releases = NOTHING_SEEN;
@@ -220,7 +201,7 @@ export class CiliumReconciler {
     }
     const isDemandDue = isOtherDemand && memory.demand.mayWrite(nec, plan.demand, nowMs);
     this.#reporter.report(involvedNode(node), [...releaseProblems(plan.release.reports), ...plan.problems]);
-    observe.onProblems?.(node.name, plan.problems);
+    this.#showProblems(node.name, plan.problems);
     let current: CiliumNodeEntry | undefined = entry;
     if (isPoolDue)
       current = await this.#take('pool', entry, writePool(this.#deps.kube, entry, plan.pool, signal), signal);
@@ -307,7 +288,7 @@ export class CiliumReconciler {
     signal: AbortSignal,
   ): Promise<CiliumNodeEntry | undefined> {
     const result = await write;
-    this.#deps.observe.onWrite?.(part, result.kind === 'written' ? 'written' : 'conflict');
+    this.#countWrite(part, result.kind === 'written');
     if (result.kind === 'written') {
       this.#fresh?.note(name, result.entry);
       return result.entry;
@@ -321,14 +302,22 @@ export class CiliumReconciler {
 
   async #writeDemand(nec: NecEntry, memory: Memory, demand: NecDemand, signal: AbortSignal): Promise<boolean> {
     const written = await writeDemand(this.#deps.kube, nec, demand, signal);
-    this.#deps.observe.onWrite?.('demand', written === undefined ? 'conflict' : 'written');
+    this.#countWrite('demand', written !== undefined);
     if (written !== undefined) memory.demand.noteWritten(written, demand, this.#deps.clock.monotonicMs());
     return written !== undefined;
   }
 
+  #countWrite(part: 'pool' | 'releases' | 'demand', isWritten: boolean): void {
+    this.#deps.metrics.ciliumWrites.inc({ part, result: isWritten ? 'written' : 'conflict' });
+  }
+
+  #showProblems(name: string, problems: readonly NodeProblem[]): void {
+    this.#deps.metrics.problems.reportOfTerm(`cilium/${name}`, namedProblems(name, problems));
+  }
+
   #show(name: string, { ipam }: CiliumNodeEntry, { releases }: Memory, { decision }: Plan): void {
     const sinceMs = [...releases.entries.values()].map((one) => one.sinceMs);
-    this.#deps.observe.onNode?.(name, {
+    this.#deps.metrics.sources.ciliumNodes.set(name, {
       pool: ipam.pool.size,
       used: ipam.used.size,
       free: decision.free,

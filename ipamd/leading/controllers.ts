@@ -54,7 +54,6 @@ export const CONTROLLERS: readonly Controller[] = [
           ...term,
           enqueue: (key) => term.queues.claims.add(key),
           intervalMs: term.config.claimAuditIntervalMs,
-          observe: term.metrics.claims,
         },
         signal,
       ),
@@ -63,18 +62,18 @@ export const CONTROLLERS: readonly Controller[] = [
   { run: (term, signal) => readFormerWrites({ ...term, necs: term.freshNecs }, signal) },
   {
     isWanted: ({ recordPods }) => recordPods,
-    run: (term, signal) => runRecords({ ...term, observe: term.metrics.records }, signal),
+    run: (term, signal) => runRecords(term, signal),
   },
 ];
 
 async function runPodCidrs(term: LeaderTerm, signal: AbortSignal): Promise<void> {
-  const { config, secondAllocator, podRoutes, subnets, metrics } = term;
+  const { config, secondAllocator, podRoutes, subnets } = term;
   const settings = blockSettingsOf(config);
   if (settings === undefined || secondAllocator === undefined) return;
   const routes = podRoutes === undefined ? {} : { routes: () => podRoutes.view() };
   const vpcCidrs = () => subnets.all().map(({ cidr }) => cidr);
   const blocks = numberBlocks(settings);
-  await keepPodCidrs({ ...term, ...routes, secondAllocator, blocks, vpcCidrs, observe: metrics.podCidrs }, signal);
+  await keepPodCidrs({ ...term, ...routes, secondAllocator, blocks, vpcCidrs }, signal);
 }
 
 async function runPodEips(term: LeaderTerm, signal: AbortSignal): Promise<void> {
@@ -91,7 +90,7 @@ async function runMasqConfig(term: LeaderTerm, signal: AbortSignal): Promise<voi
 async function runPodClaims(term: LeaderTerm, signal: AbortSignal): Promise<void> {
   const stop = reportUnservedRequests(term);
   try {
-    await runClaims({ ...term, observe: term.metrics.claims }, signal);
+    await runClaims(term, signal);
   } finally {
     stop();
   }
@@ -108,7 +107,7 @@ async function runReservationSweep(term: LeaderTerm, signal: AbortSignal): Promi
     isWanted: () =>
       config.reserveKeptAddresses || [...nodes.values()].some(isServing) || [...claims.values()].some(isNamed),
     onSwept: (swept) => {
-      if (swept.kind === 'done') metrics.claims.onOrphanReservations(swept.orphans.length);
+      if (swept.kind === 'done') metrics.orphanReservations.set(swept.orphans.length);
     },
   });
 }

@@ -10,7 +10,6 @@ import { AddressLookup } from '../node-lifecycle/address-lookup.ts';
 import { openInstanceCache } from '../node-lifecycle/instance-cache.ts';
 import { createNodeFacts } from '../node-lifecycle/node-facts.ts';
 import { Renewals } from '../node-lifecycle/renewals.ts';
-import type { IpamdMetrics } from '../observability/metrics.ts';
 import type { SecondAllocator } from '../pod-cidrs/second-allocator.ts';
 import { AddressConflicts, createLookUpHolder } from '../static/address-conflicts.ts';
 import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
@@ -27,7 +26,6 @@ import { makeQueues, type Queues } from './queues.ts';
 
 /** What all terms of the process share. */
 export type LeaderDeps = Omit<Term, keyof Informers | 'leader' | 'enqueueNode' | 'observer'> & {
-  readonly metrics: IpamdMetrics;
   readonly informers: Informers;
   readonly informerDeps: InformerDeps;
   /** Undefined if the cluster has no Machines. */
@@ -66,7 +64,7 @@ export function openTerm(deps: LeaderDeps, leadership: Leadership, signal: Abort
 
   const machines: MachineView = { byIndex: (name, value) => deps.machines()?.byIndex(name, value) ?? [] };
   const lookup = new AddressLookup(cloud.instances, log);
-  const instances = openInstanceCache({ ...term, onRefresh: metrics.onInstancesRefresh });
+  const instances = openInstanceCache(term);
   const instanceIds = (): ReadonlySet<string> => {
     const ofNecs = [...necs.values()].map(({ decoded }) => decoded?.status?.instanceID);
     const ofNodes = [...nodes.values()].map((node) => findInstanceId(node, machines) ?? lookup.find(node));
@@ -75,7 +73,7 @@ export function openTerm(deps: LeaderDeps, leadership: Leadership, signal: Abort
   const vpcIds = (): ReadonlySet<string> =>
     new Set([...instanceIds()].flatMap((id) => instances.find(id)?.instance?.vpcId ?? []));
   const onFreeIps = (subnetId: string): void => deps.breakers.allowProbe(subnetKey(subnetId));
-  const subnets = openSubnets({ ...term, vpcIds, onFreeIps, observe: metrics.subnets });
+  const subnets = openSubnets({ ...term, vpcIds, onFreeIps });
   /** The VPC of the cluster: that of the ConfigMap, else the one of all instances, else the one of the subnets. */
   const vpcId = (): string | undefined => {
     const configured = subnets.config()?.vpcId;

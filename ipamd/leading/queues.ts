@@ -1,6 +1,6 @@
 import { WorkQueue } from '../../kube/work-queue.ts';
-import type { QueueSample } from '../../observability/work-metrics.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { QueueSample } from '../observability/metrics.ts';
 
 /** Work queues of the leader. */
 export type Queues = {

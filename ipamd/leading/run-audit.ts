@@ -1,5 +1,6 @@
 import type { CallContext, Eni, Tags } from '../../cloud/cloud.ts';
 import { ENI_TAG } from '../../crd/cloud-tags.ts';
+import { countSweep } from '../audit/count-sweep.ts';
 import { runSweep } from '../audit/run-sweep.ts';
 import { sweptEnis } from '../audit/sweep-enis.ts';
 import type { ObservedEni } from '../decide/decision.ts';
@@ -30,7 +31,7 @@ export async function runAudit(term: LeaderTerm, signal: AbortSignal): Promise<n
     isWanted: () =>
       !config.allocateNodeCidrs || hasEniSubnets(config, subnets) || informers.necs.size + informers.vpcEnis.size > 0,
     onSwept: (swept, tookMs) => {
-      metrics.audit.onAudit(swept, drifted, tookMs);
+      countSweep(metrics, swept, drifted, tookMs);
       drifted = 0;
     },
   });

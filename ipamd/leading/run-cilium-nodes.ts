@@ -15,8 +15,8 @@ const PODS_MS = 1_000;
  * the cluster has CiliumNodes. Rejects only with a fault of ipamd.
  */
 export async function runCiliumNodes(term: LeaderTerm, signal: AbortSignal): Promise<void> {
-  const { nodes, queues, ciliumNodes: follower, metrics } = term;
-  const reconciler = new CiliumReconciler({ ...term, observe: metrics.cilium });
+  const { nodes, queues, ciliumNodes: follower } = term;
+  const reconciler = new CiliumReconciler(term);
   const labelled = new ChangeSignal(term.clock);
   const enqueue = ({ key, before, after }: ObjectChange<CiliumNodeEntry>): void => {
     if (nodes.get(key)?.isCiliumCrd !== true) return;

@@ -23,7 +23,6 @@ export async function runClusterRoutes(term: LeaderTerm, signal: AbortSignal): P
         clusterCidrs: config.clusterCidrs,
         clusterId: config.clusterId,
         percent: config.nodeReleasePercent,
-        observe: metrics.routes,
       },
       held,
     );

@@ -67,12 +67,11 @@ async function areSynced(informers: Informers, signal: AbortSignal): Promise<boo
 }
 
 async function runSupply(term: LeaderTerm, signal: AbortSignal): Promise<void> {
-  const { kube, queues, renewals, metrics, config } = term;
+  const { kube, queues, renewals, config } = term;
   const node: Parameters<typeof reconcileNode>[0] = {
     ...term,
     necs: term.freshNecs,
     listings: () => term.necs.listings,
-    observe: metrics.node,
     lostEpochOf: (name) => renewals.epochOf(name) ?? (term.definitions.isRebuilding ? 0 : undefined),
     beginRenewal: (name, epoch, by) => renewals.begin(kube, name, epoch, by),
     claimsWait: (name, waits) => noteWaits(term, name, waits),
@@ -131,7 +130,7 @@ const NODE_WORKERS = 50;
 
 async function runNodes(term: LeaderTerm, signal: AbortSignal): Promise<void> {
   const rivalOf = (name: string, instanceId: string) => findRival(name, claimantsOf(term, instanceId));
-  const controller = createNodeController({ ...term, rivalOf, observe: term.metrics.nodes });
+  const controller = createNodeController({ ...term, rivalOf });
   const reconcile = (name: string, by: AbortSignal) => controller.reconcile(name, by);
   await runController({ ...term, name: 'nodes', queue: term.queues.nodes, workers: NODE_WORKERS, reconcile }, signal);
 }

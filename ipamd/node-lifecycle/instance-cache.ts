@@ -22,10 +22,9 @@ export type InstanceCache = {
 };
 
 /** Dependencies of the instance cache. */
-type InstanceCacheDeps = Pick<Term, 'clock' | 'log'> & {
+type InstanceCacheDeps = Pick<Term, 'clock' | 'log' | 'metrics'> & {
   readonly config: Pick<IpamdConfig, 'stoppedInstanceGraceMs'>;
   readonly cloud: { readonly instances: Pick<Cloud['instances'], 'describe' | 'eniLimits'> };
-  readonly onRefresh?: (refresh: { readonly instances: number; readonly isFailed: boolean }) => void;
 };
 
 const REFRESH_MS = 180_000;
@@ -108,7 +107,7 @@ class DescribedInstances implements InstanceCache {
       const counts = { instances: ids.length, failed: failed.length };
       this.#deps.log.warn('instances could not be described, will try again', { ...counts, error: first.reason });
     }
-    this.#deps.onRefresh?.({ instances: ids.length, isFailed: first !== undefined });
+    this.#deps.metrics.instanceRefreshes.inc({ outcome: first === undefined ? 'done' : 'failed' });
   }
 
   async #describe(ids: readonly string[], context: CallContext): Promise<void> {

@@ -15,6 +15,7 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import { involvedNode } from '../../kube/involved-node.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { LastReports } from '../../kube/reporter.ts';
+import { namedProblems } from '../../observability/problem-registry.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { readTaintSelector, type TaintSelector } from '../config/taint-selector.ts';
@@ -39,17 +40,6 @@ import type { Renewals } from './renewals.ts';
 import { ensureServingMarks } from './serving-marks.ts';
 import { canServePods } from './startup-taints.ts';
 
-/** Callbacks for what the node controller does; the metrics use them. */
-export type NodesObserver = {
-  /** A NodeENIConfig was created, or its deletion requested. */
-  readonly onConfig?: (step: { readonly node: string; readonly kind: 'created' | 'removed' }) => void;
-  readonly onTaint?: (change: { readonly node: string; readonly kind: 'put-on' | 'taken-off' }) => void;
-  /** Problems of a node without NodeENIConfig; an empty list when there are none any more. */
-  readonly onProblems?: (node: string, problems: readonly NodeProblem[]) => void;
-  /** What a node has stays although the node seems to be gone; undefined: not, or not any more. */
-  readonly onReleaseHeld?: (node: string, reason: string | undefined) => void;
-};
-
 /** Dependencies of the node controller. */
 type NodeControllerDeps = NodeTermDeps & {
   readonly config: NodeSettingsFlags;
@@ -63,12 +53,11 @@ type NodeControllerDeps = NodeTermDeps & {
   /** Objects that were let go although their nodes stay. */
   readonly renewals: Renewals;
   readonly subnets: Pick<Subnets, 'config'>;
-  readonly observe: NodesObserver;
 };
 
 type NodeTermDeps = Pick<
   Term,
-  'kube' | 'nodes' | 'necs' | 'brake' | 'definitions' | 'clock' | 'log' | 'events' | 'enqueueNode'
+  'kube' | 'nodes' | 'necs' | 'brake' | 'definitions' | 'clock' | 'log' | 'events' | 'metrics' | 'enqueueNode'
 >;
 
 /** Keeps NodeENIConfigs in step with Nodes, and taints and conditions of Nodes in step with their agents. */
@@ -143,10 +132,10 @@ function reportHeld(
   entry: NecEntry | undefined,
   departure: DepartureResult | undefined,
 ) {
-  const { last, events, observe, log } = context;
+  const { last, events, metrics, log } = context;
   const reason = departure?.held?.reason;
   if (last.note(`held/${name}`, reason === undefined ? [] : [reason]) === undefined) return;
-  observe.onReleaseHeld?.(name, reason);
+  metrics.heldReleases.set(name, reason === undefined ? [] : [reason]);
   if (departure?.held === undefined || entry === undefined) return;
   const message = `the node seems to be gone, and nothing of it is released: ${departure.held.why}`;
   log.warn('the release of a missing node is held', { node: name, why: departure.held.why });
@@ -265,9 +254,9 @@ const SHOWN_CHARS = 80;
 
 /** Reports the problems once for each change. */
 function reportProblems(context: Context, name: string, node: NodeEntry | undefined, problems: readonly NodeProblem[]) {
-  const { last, events, observe } = context;
+  const { last, events, metrics } = context;
   if (last.note(`problems/${name}`, problems, problemKey) === undefined) return;
-  observe.onProblems?.(name, problems);
+  metrics.problems.reportOfTerm(`join/${name}`, namedProblems(name, problems));
   if (node === undefined) return;
   for (const problem of problems) {
     const { reason } = problem;
@@ -299,7 +288,7 @@ async function runStep(
 }
 
 async function createConfig(context: Context, { name, node, instanceId }: Subject, signal: AbortSignal): Promise<void> {
-  const { kube, instances, config, definitions, renewals, log, observe } = context;
+  const { kube, instances, config, definitions, renewals, log, metrics } = context;
   const { instance, limits } = (instanceId === undefined ? undefined : instances.find(instanceId)) ?? {};
   if (instance === undefined || limits === undefined || node === undefined) return;
   // With a lost definition the term ends, and the node is looked at again.
@@ -319,7 +308,7 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   }
   renewals.noteCreated(name);
   log.info('a node joined', { node: name, instanceId, instanceType: instance.instanceType, zone: instance.zone });
-  observe.onConfig?.({ node: name, kind: 'created' });
+  metrics.nodeConfigs.inc({ kind: 'created' });
 }
 
 function isInUse({ decoded }: NecEntry): boolean {
@@ -334,12 +323,12 @@ async function removeConfig(
   why: 'NodeGone' | 'InstanceReplaced',
   signal: AbortSignal,
 ): Promise<void> {
-  const { kube, log, observe } = context;
+  const { kube, log, metrics } = context;
   const { uid } = entry?.object.metadata ?? {};
   if (uid === undefined) return;
   await kube.delete(NODE_ENI_CONFIGS, { name }, { uid }, signal);
   log.info('a node left', { node: name, why });
-  observe.onConfig?.({ node: name, kind: 'removed' });
+  metrics.nodeConfigs.inc({ kind: 'removed' });
 }
 
 async function updateConfig(context: Context, subject: Subject, signal: AbortSignal): Promise<ReconcileResult> {
@@ -407,7 +396,7 @@ async function markNode(
   entry: NecEntry | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const { kube, config, clock, observe, log } = context;
+  const { kube, config, clock, metrics, log } = context;
   const { readyResources = [], maxDirectENI = 0 } = entry?.decoded?.spec ?? {};
   const isServing = readyResources.includes(ENI_IP_RESOURCE);
   const isDirectServed = maxDirectENI > 0;
@@ -424,7 +413,7 @@ async function markNode(
   try {
     for (const { kind, taint } of await ensureServingMarks(kube, node, marks, signal)) {
       log.info('taint of a node changed', { node: node.name, change: kind, taint });
-      observe.onTaint?.({ node: node.name, kind });
+      metrics.nodeTaints.inc({ kind });
     }
   } catch (error) {
     // The Node was deleted in between: its event enqueues it again.

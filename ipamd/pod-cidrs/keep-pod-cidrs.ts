@@ -12,7 +12,6 @@ import { countBlocks, decidePodCidrs } from './decide-pod-cidr.ts';
 import {
   conflictProblem,
   failedProblem,
-  type PodCidrObserver,
   PodCidrReports,
   renderStopped,
   stoppedProblem,
@@ -23,7 +22,7 @@ import type { SecondAllocator } from './second-allocator.ts';
 import { type WriteOutcome, writePodCidr } from './write-pod-cidr.ts';
 
 /** What podCIDRs are given with. */
-type PodCidrDeps = Pick<Term, 'kube' | 'nodes' | 'clock' | 'log' | 'random' | 'events'> & {
+type PodCidrDeps = Pick<Term, 'kube' | 'nodes' | 'clock' | 'log' | 'random' | 'events' | 'metrics'> & {
   readonly config: Pick<IpamdConfig, 'namespace' | 'configMap' | 'podCidrHoldMs'>;
   readonly blocks: CidrBlocks;
   /** Of the process. */
@@ -32,7 +31,6 @@ type PodCidrDeps = Pick<Term, 'kube' | 'nodes' | 'clock' | 'log' | 'random' | 'e
   readonly routes?: () => PodRoutes | undefined;
   /** Networks of the VPC, as far as they are known: no node gets a block that overlaps one. */
   readonly vpcCidrs: () => readonly string[];
-  readonly observe: PodCidrObserver;
 };
 
 /** Most podCIDRs that are written at once; the rate limit of the client is common to all. */
@@ -118,7 +116,7 @@ class PodCidrTerm {
 
   /** Reads, decides, records and reports once; returns what is to be written. @throws KubeError, OutdatedTerm */
   async #round(signal: AbortSignal) {
-    const { config, blocks, routes, vpcCidrs, observe } = this.#deps;
+    const { config, blocks, routes, vpcCidrs, metrics } = this.#deps;
     const holdMs = config.podCidrHoldMs;
     const nodes = this.#readNodes();
     const now = this.#now();
@@ -143,7 +141,8 @@ class PodCidrTerm {
       this.#recordedMs = nowMs;
     }
     const counts = countBlocks(state, facts);
-    observe.onBlocks?.(counts);
+    const { total: _, ...states } = counts;
+    metrics.podCidrBlocks.replace(Object.entries(states).map(([its, count]) => [{ state: its }, count]));
     this.#reports.report([
       ...(found === undefined ? [] : [stoppedProblem(found)]),
       ...conflicts.map(conflictProblem),
@@ -163,13 +162,13 @@ class PodCidrTerm {
   }
 
   async #write(name: string, uid: string, cidr: string, signal: AbortSignal): Promise<void> {
-    const { kube, nodes, observe, log } = this.#deps;
+    const { kube, nodes, metrics, log } = this.#deps;
     const node = nodes.get(name);
     // The Node went after the decision: the next round holds the block.
     if (node?.uid !== uid || signal.aborted) return;
     try {
       const outcome = await writePodCidr(kube, node, cidr, signal);
-      observe.onWrite?.(outcome.kind);
+      metrics.podCidrWrites.inc({ outcome: outcome.kind });
       this.#note(name, uid, cidr, outcome);
       if (outcome.kind === 'written') log.info('a node got its podCIDR', { node: name, cidr });
     } catch (error) {

@@ -9,19 +9,9 @@ import type { Term } from '../supply/term.ts';
 import type { CidrConflict, CidrNode } from './block-state.ts';
 import type { ForeignCidr } from './second-allocator.ts';
 
-/** Callbacks for podCIDRs; the metrics use them. */
-export type PodCidrObserver = {
-  readonly onBlocks?: (counts: BlockCounts) => void;
-  /** A write of a podCIDR has ended. */
-  readonly onWrite?: (outcome: string) => void;
-  /** Every present problem; an empty list when there are none. */
-  readonly onProblems?: (problems: readonly { readonly kind: string; readonly name: string }[]) => void;
-};
-
 /** Where it is reported what people are to know about podCIDRs. */
-type ReportDeps = Pick<Term, 'events' | 'log'> & {
+type ReportDeps = Pick<Term, 'events' | 'log' | 'metrics'> & {
   readonly config: Pick<IpamdConfig, 'namespace' | 'configMap'>;
-  readonly observe: PodCidrObserver;
 };
 
 type Problem = {
@@ -45,12 +35,13 @@ export class PodCidrReports {
 
   /** Reports all present problems. */
   report(problems: readonly Problem[]): void {
-    const { events, log, observe } = this.#deps;
+    const { events, log, metrics } = this.#deps;
     for (const { reason, node, uid, message } of this.#last.note('', problems) ?? []) {
       events.record({ involved: involvedNode({ name: node, uid }), type: 'Warning', reason, message });
       log.warn('a podCIDR has a problem', { node, reason, message });
     }
-    observe.onProblems?.(problems.map(({ reason, node }) => ({ kind: reason, name: node })));
+    const shown = problems.map(({ reason, node }) => ({ kind: reason, name: node }));
+    metrics.problems.reportOfTerm('pod-cidrs', shown);
   }
 
   /** Reports what concerns the whole cluster: another allocator, for which ours has stopped; subnets of the VPC that overlap. */

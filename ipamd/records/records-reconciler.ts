@@ -11,14 +11,10 @@ import type { Term } from '../supply/term.ts';
 import { decideRecords, type RecordWrite } from './decide-records.ts';
 import { renderClaim, renderPatch, renderVip } from './render-record.ts';
 
-/** Result of a write. `behind`: the object had a newer state than the cache. */
-type RecordResult = 'written' | 'behind' | 'failed';
-
 /** What the records of Pods are kept with. */
-export type RecordsTerm = Pick<Term, 'kube' | 'pods' | 'necs' | 'clock' | 'log'> & {
+export type RecordsTerm = Pick<Term, 'kube' | 'pods' | 'necs' | 'clock' | 'log' | 'metrics'> & {
   readonly vips: Informer<VipFacts>;
   readonly claims: Informer<ClaimFacts>;
-  readonly observe?: { onWrite(kind: RecordWrite['kind'], result: RecordResult): void };
 };
 
 /** When a node's records are to be reconciled again; the same shape as the controllers' own type. */
@@ -114,16 +110,17 @@ export class RecordsReconciler {
       await this.#acquireWrite(signal);
       try {
         await this.#write(write, signal);
-        this.#term.observe?.onWrite(write.kind, 'written');
+        this.#term.metrics.recordWrites.inc({ kind: write.kind, result: 'written' });
       } catch (error) {
         signal.throwIfAborted();
         if (!isKubeError(error)) throw error;
         if (RACE_CODES.includes(error.code)) {
           isBehind = true;
-          this.#term.observe?.onWrite(write.kind, 'behind');
+          // The object had a newer state than the cache.
+          this.#term.metrics.recordWrites.inc({ kind: write.kind, result: 'behind' });
           continue;
         }
-        this.#term.observe?.onWrite(write.kind, 'failed');
+        this.#term.metrics.recordWrites.inc({ kind: write.kind, result: 'failed' });
         this.#term.log.warn('record not written', { write: write.kind, object: targetOf(write), error: error.message });
         failures.push(error);
         // The server itself has a problem: the other writes would fail too.

@@ -5,10 +5,11 @@ import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { countsOf } from '../../runtime/metrics/metric-table.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { networkRequestOf, type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
 import type { ClaimFacts, StaticObject, VipFacts } from '../cache/record-facts.ts';
-import type { NodeEvents } from '../supply/term.ts';
+import type { NodeEvents, Term } from '../supply/term.ts';
 import type { AddressConflicts } from './address-conflicts.ts';
 import { type ClaimDifference, compareClaims, listUnreadable } from './compare-claims.ts';
 import { readClaimKeys } from './read-claim-locations.ts';
@@ -29,13 +30,7 @@ export type ClaimAuditDeps = {
   readonly log: Logger;
   readonly events: NodeEvents;
   readonly intervalMs: number;
-  readonly observe?: ClaimAuditObserver;
-};
-
-/** Callbacks for audits; the metrics use them. */
-export type ClaimAuditObserver = {
-  /** `unasked`: the cloud did not answer, and its view is unknown. */
-  onClaimAudit?(outcome: 'done' | 'unasked', differences: readonly ClaimDifference[], conflicts: number): void;
+  readonly metrics: Term['metrics'];
 };
 
 const IPS_PER_CALL = 100;
@@ -58,7 +53,9 @@ export async function runClaimAudit(deps: ClaimAuditDeps, signal: AbortSignal): 
       deps.log.warn('static addresses could not be checked in the cloud, will try again', { error });
       return false;
     });
-    deps.observe?.onClaimAudit?.(isAnswered ? 'done' : 'unasked', found, deps.conflicts.size);
+    deps.metrics.claimAudits.inc({ outcome: isAnswered ? 'done' : 'unasked' });
+    const kinds = countsOf(found.map((one) => one.kind));
+    deps.metrics.claimDifferences.replace([...kinds].map(([kind, count]) => [{ kind }, count]));
     for (const one of found) {
       // An unreadable object does not repair itself: it is reported once at the first audit, other differences when
       // they persist.

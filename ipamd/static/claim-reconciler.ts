@@ -17,7 +17,7 @@ import { publishAllocation } from './pod-allocation.ts';
 import { renderInvalid } from './render-claim.ts';
 import type { ReservationRunner } from './reservation-runner.ts';
 import { selectReservedIps } from './select-reserved-ips.ts';
-import { CLAIMS, type ClaimWriteKind, deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
+import { CLAIMS, deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
 import type { ZoneNames } from './zone-names.ts';
 
 /** Dependencies of the claim reconciler. */
@@ -25,14 +25,6 @@ type ClaimReconcilerDeps = ClaimsTerm & {
   readonly views: ClaimViewBuilder;
   readonly reservations: Pick<ReservationRunner, 'run'>;
   readonly zoneNames: Pick<ZoneNames, 'resolve'>;
-  readonly observe?: ClaimsObserver;
-};
-
-/** Callbacks for claims; the metrics use them. */
-export type ClaimsObserver = {
-  onWrite?(kind: ClaimWriteKind): void;
-  /** State of a claim; undefined when it is deleted. */
-  onClaim?(key: string, reason: ClaimReason | undefined): void;
 };
 
 /** When a claim is to be reconciled again; the same shape as the controllers' own type. */
@@ -79,7 +71,7 @@ export class ClaimReconciler {
     }
     try {
       await this.#deleteBlockingRecords(view, decision, signal);
-      await writeDecision({ kube: this.#deps.kube, ...this.#writeObserver() }, view, decision, signal);
+      await writeDecision(this.#deps, view, decision, signal);
     } catch (error) {
       if (!isKubeError(error, 'CONFLICT', 'ALREADY_EXISTS', 'NOT_FOUND')) throw error;
       return { kind: 'again', afterMs: CACHE_LAG_MS };
@@ -105,11 +97,6 @@ export class ClaimReconciler {
       if (!isKubeError(error, 'CONFLICT', 'NOT_FOUND')) throw error;
       return CACHE_LAG_MS;
     }
-  }
-
-  #writeObserver() {
-    const { observe } = this.#deps;
-    return { onWrite: (kind: ClaimWriteKind) => observe?.onWrite?.(kind) };
   }
 
   /**
@@ -150,7 +137,7 @@ export class ClaimReconciler {
     if (this.#last.note(`faults/${key}`, [text]) === undefined) return DONE;
     this.#deps.log.warn('a claim cannot be read, nothing is done to it', { claim: key, faults: text });
     this.#record(key, facts?.uid, 'ClaimInvalid', text);
-    this.#deps.observe?.onClaim?.(key, 'ClaimInvalid');
+    this.#deps.metrics.claims.set(key, ['ClaimInvalid']);
     const body = renderInvalid(text, facts?.resourceVersion, new Date(this.#deps.clock.nowMs()).toISOString());
     await this.#deps.kube.patch(CLAIMS, refOf(key), { kind: 'merge', body }, signal).catch((error: unknown) => {
       // The API server refuses every write of an object that its schema does not accept; then only the event reports
@@ -161,19 +148,19 @@ export class ClaimReconciler {
   }
 
   #report(view: ClaimView, { claim, notices }: ClaimDecision): void {
-    const { observe } = this.#deps;
+    const { metrics } = this.#deps;
     const uid = view.claim?.metadata.uid;
     const before = view.claim?.status?.conditions?.find(({ type }) => type === 'Ready');
     if (claim?.kind === 'create' || claim?.kind === 'put') {
       const { reason, status } = claim.desired;
-      observe?.onClaim?.(view.key, reason);
+      metrics.claims.set(view.key, [reason]);
       const event = eventOf(reason);
       if (event !== undefined && before?.reason !== reason) this.#recordOnPod(view, event, status.message ?? '');
       this.#reportNotices(view, notices);
     } else if (claim?.kind === 'delete') {
       this.#record(view.key, uid, 'ClaimEnded', `the address is released: ${claim.why}`);
     } else if (claim?.kind === 'finish' || view.claim === undefined) {
-      observe?.onClaim?.(view.key, undefined);
+      metrics.claims.set(view.key, []);
     }
   }
 

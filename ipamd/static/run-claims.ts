@@ -2,7 +2,7 @@ import { runController } from '../../kube/controller.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { PODS_BY_NODE, podKeyOf } from '../cache/pod-facts.ts';
 import { ClaimViewBuilder, NECS_BY_MARKED_IP } from './build-claim-view.ts';
-import { ClaimReconciler, type ClaimsObserver } from './claim-reconciler.ts';
+import { ClaimReconciler } from './claim-reconciler.ts';
 import type { ClaimsTerm } from './claims-term.ts';
 import { followRules } from './follow-rules.ts';
 import { readClaimKeys, readMarkOf } from './read-claim-locations.ts';
@@ -18,10 +18,7 @@ const STARTING_MS = 500;
  * Reconciles the claims of all Pods until aborted, once every informer has its first list. For the leader only. The
  * requests are complete when each claim that existed at the start was reconciled once.
  */
-export async function runClaims(
-  leaderTerm: ClaimsTerm & { readonly observe?: ClaimsObserver },
-  signal: AbortSignal,
-): Promise<void> {
+export async function runClaims(leaderTerm: ClaimsTerm, signal: AbortSignal): Promise<void> {
   const { nodes, queues } = leaderTerm;
   const enqueueNode = (name: string): void => {
     leaderTerm.enqueueNode(name);

@@ -27,9 +27,6 @@ type ReservationSweepDeps = SweepDeps & {
   readonly ids: Ids;
 };
 
-/** Callback for each sweep of reserved addresses; the metrics use it. */
-export type ReservationSweepObserver = { onOrphanReservations(count: number): void };
-
 /**
  * Compares the reserved addresses of the cluster with its claims. One that belongs to no claim any more (the finalizer was
  * taken off by hand, for example) is released as orphaned ENIs are; one of a living claim that lost the record of it, in two

@@ -6,6 +6,7 @@ import { hasFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
+import type { Term } from '../supply/term.ts';
 import type { ClaimDecision, ClaimWrite, VipWrite } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
 import { renderClaim, renderVip } from './render-claim.ts';
@@ -15,14 +16,8 @@ export const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 /** The resource type of VpcIPs. */
 export const VIPS = resourceTypeOf(VPC_IP_KIND);
 
-/** Kinds of writes, for metrics. */
-export type ClaimWriteKind = 'create-claim' | 'update-claim' | 'delete-claim' | 'put-vip' | 'end-vip';
-
 /** Dependencies of the writes. */
-type ClaimWriterDeps = {
-  readonly kube: KubeClient;
-  readonly onWrite?: (kind: ClaimWriteKind) => void;
-};
+type ClaimWriterDeps = Pick<Term, 'kube' | 'metrics'>;
 
 /**
  * Makes the writes of a decision, in an order in which the next decision can continue after a kill between any two: a
@@ -42,7 +37,7 @@ export async function writeDecision(
 }
 
 async function writeClaim(deps: ClaimWriterDeps, view: ClaimView, write: ClaimWrite, signal: AbortSignal) {
-  const { kube, onWrite } = deps;
+  const { kube, metrics } = deps;
   const current = objectOf(view.claim?.object);
   const ref = refOf(view.key);
   if (write.kind === 'create' || write.kind === 'put') {
@@ -50,10 +45,10 @@ async function writeClaim(deps: ClaimWriterDeps, view: ClaimView, write: ClaimWr
     const object = renderClaim({ ...ref, owner }, write.desired, current, view.nowText);
     if (current === undefined) {
       await kube.create(CLAIMS, object, signal);
-      onWrite?.('create-claim');
+      metrics.claimWrites.inc({ kind: 'create-claim' });
     } else if (!isDeepStrictEqual(object, current)) {
       await kube.update(CLAIMS, object, signal);
-      onWrite?.('update-claim');
+      metrics.claimWrites.inc({ kind: 'update-claim' });
     }
     return;
   }
@@ -65,26 +60,26 @@ async function writeClaim(deps: ClaimWriterDeps, view: ClaimView, write: ClaimWr
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     };
     await kube.delete(CLAIMS, ref, guards, signal);
-    onWrite?.('delete-claim');
+    metrics.claimWrites.inc({ kind: 'delete-claim' });
   } else if (hasFinalizer(current, CLOUD_FINALIZER)) {
     await kube.update(CLAIMS, withoutFinalizer(current, CLOUD_FINALIZER), signal);
-    onWrite?.('update-claim');
+    metrics.claimWrites.inc({ kind: 'update-claim' });
   }
 }
 
 async function writeVip(deps: ClaimWriterDeps, view: ClaimView, write: VipWrite, signal: AbortSignal) {
-  const { kube, onWrite } = deps;
+  const { kube, metrics } = deps;
   const current = objectOf(write.vip?.object);
   if (write.kind === 'end') {
     if (write.vip !== undefined) await endVip(kube, write.vip, signal);
-    onWrite?.('end-vip');
+    metrics.claimWrites.inc({ kind: 'end-vip' });
     return;
   }
   const object = renderVip(view.key, write.desired, current, view.nowText);
   if (current === undefined) await kube.create(VIPS, object, signal);
   else if (isDeepStrictEqual(object, current)) return;
   else await kube.update(VIPS, object, signal);
-  onWrite?.('put-vip');
+  metrics.claimWrites.inc({ kind: 'put-vip' });
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Cloud } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { renderSubnetSource } from '../../crd/subnet-source.ts';
 import { LastReports } from '../../kube/reporter.ts';
+import { namedProblems } from '../../observability/problem-registry.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Fault } from '../../runtime/decode.ts';
 import { messageOf } from '../../runtime/error-text.ts';
@@ -74,22 +75,12 @@ const UNCHANGED: SubnetsChange = {
   isConfigRead: false,
 };
 
-/** Callbacks for subnets; the metrics use them. */
-export type SubnetsObserver = {
-  /** `open` are those in which new ENIs of nodes that name no subnets may be; undefined without a configuration. */
-  readonly onSubnets?: (subnets: readonly SubnetState[], open: readonly SubnetState[] | undefined) => void;
-  readonly onDescribeFailed?: (error: unknown) => void;
-  /** All present problems of the ConfigMap; empty when there are none. */
-  readonly onConfigProblems?: (name: string, problems: readonly NodeProblem[]) => void;
-};
-
 /** Dependencies of the subnets. */
-type SubnetsDeps = Pick<Term, 'configMaps' | 'clock' | 'log' | 'events'> & {
+type SubnetsDeps = Pick<Term, 'configMaps' | 'clock' | 'log' | 'events' | 'metrics'> & {
   readonly config: Pick<IpamdConfig, 'namespace' | 'configMap' | 'onlyNominatedEniSubnets' | 'allocateNodeCidrs'>;
   readonly cloud: Pick<Cloud, 'subnets'>;
   /** VPCs of the instances, if the ConfigMap names none. */
   readonly vpcIds: () => Iterable<string>;
-  readonly observe: SubnetsObserver;
   /** Called for each subnet that is described with free addresses and was not found full since. */
   readonly onFreeIps?: (subnetId: string) => void;
 };
@@ -212,7 +203,7 @@ class ConfiguredSubnets implements Subnets {
     } catch (error) {
       if (signal.aborted) return false;
       // The configuration in force stays; a new one waits until its subnets can be described.
-      this.#deps.observe.onDescribeFailed?.(error);
+      this.#deps.metrics.subnetFailures.inc();
       this.#deps.log.warn('subnets could not be described, will try again', { error });
       this.#reportRefusal(map, error);
       this.#notifyListeners(problemsBefore);
@@ -224,7 +215,7 @@ class ConfiguredSubnets implements Subnets {
     const sourceBefore = this.#source;
     this.#source = this.#sourceOf(map);
     this.#isReady ||= isDescribed || read.faults.length > 0;
-    this.#deps.observe.onSubnets?.(this.#cache.all(), this.#findOpen());
+    this.#showSubnets();
     const isChanged = before !== JSON.stringify([this.#isReady, this.#config]);
     const scarce = scarceOf(this.#cache.all());
     const isScarcityChanged = isChanged || !isDeepStrictEqual(scarce, this.#scarce);
@@ -333,8 +324,16 @@ class ConfiguredSubnets implements Subnets {
     return { ...involvedConfigMap(this.#deps.config), ...uid };
   }
 
+  #showSubnets(): void {
+    const { subnetFreeIps, sources } = this.#deps.metrics;
+    const all = this.#cache.all();
+    subnetFreeIps.replace(all.map(({ subnetId, zone, freeIps }) => [{ subnet: subnetId, zone }, freeIps]));
+    sources.openSubnets = this.#findOpen();
+  }
+
   #show(): void {
-    this.#deps.observe.onConfigProblems?.(this.#deps.config.configMap, this.problems());
+    const { metrics, config } = this.#deps;
+    metrics.problems.reportOfTerm('configmap', namedProblems(config.configMap, this.problems()));
   }
 
   /** Records events on the ConfigMap, also when it does not exist: that is where people look for them. */

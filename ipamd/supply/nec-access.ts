@@ -50,7 +50,6 @@ type WriteResult = 'written' | 'conflict' | 'gone';
  */
 export async function writeNec(
   deps: NodeDeps,
-  name: string,
   memory: NodeMemory,
   object: KubeObject,
   signal: AbortSignal,
@@ -58,13 +57,13 @@ export async function writeNec(
   signal.throwIfAborted();
   try {
     noteNec(deps, await deps.kube.update(NECS, object, signal));
-    deps.observe.onWrite?.({ node: name, result: 'written' });
+    deps.metrics.nodeWrites.inc({ result: 'written' });
     return 'written';
   } catch (error) {
     if (isKubeError(error, 'NOT_FOUND')) return 'gone';
     memory.mustRead = true;
     const isConflict = isKubeError(error, 'CONFLICT');
-    if (!signal.aborted) deps.observe.onWrite?.({ node: name, result: isConflict ? 'conflict' : 'failed' });
+    if (!signal.aborted) deps.metrics.nodeWrites.inc({ result: isConflict ? 'conflict' : 'failed' });
     if (isConflict) return 'conflict';
     throw error;
   }

@@ -2,7 +2,7 @@ import type { Cloud } from '../../cloud/cloud.ts';
 import type { Mutation } from '../../crd/intent.ts';
 import type { FreshStore } from '../../kube/fresh-store.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
-import type { ClaimWait, IntentOutcome } from '../decide/decision.ts';
+import type { ClaimWait } from '../decide/decision.ts';
 import type { NodeFactValues, NodeProblem } from '../decide/node-view.ts';
 import type { StaticEni } from '../decide/static-eni.ts';
 import type { NodeMemories } from './node-memory.ts';
@@ -31,28 +31,6 @@ export type NodeFacts = {
 /** The NodeENIConfigs as a watch and the own writes have them. */
 type NecStore = Pick<FreshStore<NecEntry>, 'get' | 'note' | 'forget'>;
 
-/** Callbacks for what happens to nodes; the metrics use them. */
-export type NodeObserver = {
-  /** A call ended. `code` is the cloud's, for a refused or unclear call. */
-  onCall?(call: {
-    readonly node: string;
-    readonly action: Mutation;
-    readonly outcome: IntentOutcome['kind'];
-    readonly tookMs: number;
-    readonly code?: string;
-  }): void;
-  /** A guarded write of a NodeENIConfig. */
-  onWrite?(write: { readonly node: string; readonly result: 'written' | 'conflict' | 'failed' }): void;
-  /** The cloud is described for a node. */
-  onDescribe?(describe: { readonly node: string; readonly why: string }): void;
-  /** The cloud differs from the object. */
-  onDrift?(drift: { readonly node: string; readonly kinds: readonly string[] }): void;
-  /** An object that other clients than ipamd and the agent had changed was repaired. */
-  onRepaired?(repair: { readonly node: string; readonly kind: string }): void;
-  /** All present problems of a node; an empty list when there are none. */
-  onProblems?(node: string, problems: readonly NodeProblem[]): void;
-};
-
 /** The answer of the cloud that refused a call for a static address. */
 export type ClaimRefusal = {
   readonly node: string;
@@ -66,14 +44,13 @@ export type ClaimRefusal = {
 /** Dependencies of {@link reconcileNode}; one for each term of leadership, because `memory` belongs to one term. */
 export type NodeDeps = Pick<
   Term,
-  'kube' | 'leader' | 'ids' | 'clock' | 'log' | 'events' | 'breakers' | 'cloudObserver' | 'enqueueNode'
+  'kube' | 'leader' | 'ids' | 'clock' | 'log' | 'events' | 'metrics' | 'breakers' | 'cloudObserver' | 'enqueueNode'
 > & {
   readonly cloud: Cloud;
   readonly necs: NecStore;
   /** How often the NodeENIConfigs were listed. */
   readonly listings: () => number;
   readonly facts: NodeFacts;
-  readonly observe: NodeObserver;
   readonly memory: NodeMemories;
   /** Finds the static ENI of an id; undefined for other ENIs. Default: none is static. */
   readonly staticEnis?: { find(eniId: string): StaticEni | undefined };

@@ -203,7 +203,7 @@ class NodeReconciler {
     if (check.kind === 'wait') return retryAfter(check.ms);
     const object =
       check.kind === 'found' ? withStatus(entry.object, check.status) : withoutCloudFinalizer(entry.object);
-    const result = await writeNec(this.#deps, this.#name, this.#memory, object, this.#stop);
+    const result = await writeNec(this.#deps, this.#memory, object, this.#stop);
     if (check.kind === 'found' && result === 'written')
       noteOwn(this.#memory, entry.object.metadata.uid ?? '', check.status);
     if (result === 'conflict') return this.#conflict();
@@ -220,7 +220,7 @@ class NodeReconciler {
     // The watch of Nodes is behind: it shows what became of the node in a moment.
     if (!isStaying) return retryAfter(RENEWAL_RECHECK_MS);
     const object = withoutCloudFinalizer(entry.object);
-    const result = await writeNec(this.#deps, this.#name, this.#memory, object, this.#stop);
+    const result = await writeNec(this.#deps, this.#memory, object, this.#stop);
     return result === 'conflict' ? this.#conflict() : this.#handleDeleted();
   }
 
@@ -263,7 +263,7 @@ class NodeReconciler {
   async #writeStatus(entry: NecEntry, status: NodeEniConfigStatus) {
     const { uid = '' } = entry.object.metadata;
     noteAttempt(this.#memory, uid, status);
-    const result = await writeNec(this.#deps, this.#name, this.#memory, withStatus(entry.object, status), this.#stop);
+    const result = await writeNec(this.#deps, this.#memory, withStatus(entry.object, status), this.#stop);
     if (result === 'written') noteOwn(this.#memory, uid, status);
     return result;
   }
@@ -275,7 +275,7 @@ class NodeReconciler {
 
   #handleDeleted(): NodeReconcileResult {
     this.#deps.memory.remove(this.#name);
-    this.#deps.observe.onProblems?.(this.#name, []);
+    this.#deps.metrics.problems.reportOfTerm(`supply/${this.#name}`, []);
     return DONE;
   }
 

@@ -74,7 +74,7 @@ export async function repairDrift(
   const youngKeys = [...keys].filter(isYoung);
   const young = new Set(youngKeys.map(driftEniOf));
   const old = new Set(drifts.map((drift) => drift.eniID).filter((eniID) => !young.has(eniID)));
-  deps.observe.onDrift?.({ node: input.name, kinds: drifts.map((drift) => drift.kind) });
+  for (const { kind } of drifts) deps.metrics.nodeDrift.inc({ kind });
   deps.log.warn('cloud and object of a node differ', {
     node: input.name,
     drifts: [...keys],
@@ -130,7 +130,7 @@ export async function rebuildRestored(
   const waitMs = Math.max(calmMs, nextMs) - nowMs;
   if (waitMs > 0) return { kind: 'wait', ms: waitMs };
   deps.log.warn('the status is rebuilt from the cloud', { node: input.name, why });
-  const snapshot = await observeNode(deps, input, why, signal);
+  const snapshot = await observeNode(deps, input, signal);
   if (!isSettled(snapshot)) return { kind: 'wait', ms: UNSETTLED_MS };
   memory.rebuiltMs = nowMs;
   // A description that came too early is corrected by the next one.
@@ -151,7 +151,7 @@ export async function checkBeforeRelease(
   input: ReconcileInput,
   signal: AbortSignal,
 ): Promise<FinalCheck> {
-  const snapshot = await observeNode(deps, input, 'the node is being released', signal);
+  const snapshot = await observeNode(deps, input, signal);
   if (!isSettled(snapshot)) return { kind: 'wait', ms: UNSETTLED_MS };
   const status = rebuildStatus(input.status, {}, snapshot, deps.ids, undefined, input.reservedIps());
   return status === input.status || (status.eniInfos ?? []).length === 0
@@ -168,7 +168,7 @@ async function observeOrPostpone(
   signal: AbortSignal,
 ): Promise<CloudSnapshot | undefined> {
   try {
-    return await observeNode(deps, input, why, signal);
+    return await observeNode(deps, input, signal);
   } catch (error) {
     signal.throwIfAborted();
     if (!isCloudError(error)) throw error;
@@ -178,14 +178,9 @@ async function observeOrPostpone(
   }
 }
 
-async function observeNode(
-  deps: NodeDeps,
-  input: ReconcileInput,
-  why: string,
-  signal: AbortSignal,
-): Promise<CloudSnapshot> {
+async function observeNode(deps: NodeDeps, input: ReconcileInput, signal: AbortSignal): Promise<CloudSnapshot> {
   const { name, uid, status } = input;
-  deps.observe.onDescribe?.({ node: name, why });
+  deps.metrics.nodeDescribes.inc();
   const request: ObserveRequest = {
     uid,
     instanceId: status.instanceID,

@@ -1,5 +1,6 @@
 import { API_VERSION } from '../../crd/names.ts';
 import { involvedNode } from '../../kube/involved-node.ts';
+import { namedProblems } from '../../observability/problem-registry.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
 import { problemKey, problemText } from '../decide/problem-text.ts';
@@ -9,14 +10,14 @@ import type { Plan } from './plan-reconcile.ts';
 
 /** Reports that an object was repaired: it was not as ipamd and the agent had left it. */
 export function reportRepair(
-  { events, log, observe }: NodeDeps,
+  { events, log, metrics }: NodeDeps,
   { object }: NecEntry,
   kind: string,
   detail: string,
 ): void {
   const { name, uid } = object.metadata;
   const involved = { apiVersion: API_VERSION, kind: 'NodeENIConfig', name, ...(uid === undefined ? {} : { uid }) };
-  observe.onRepaired?.({ node: name, kind });
+  metrics.nodesRepaired.inc({ kind });
   log.warn('an object that another client changed is repaired', { node: name, kind, detail });
   events.record({ involved, type: 'Warning', reason: 'ObjectMended', message: detail });
 }
@@ -42,9 +43,9 @@ export function reportProblems(
   { object }: NecEntry,
   { problems, ending }: Pick<Plan, 'problems' | 'ending'>,
 ): void {
-  const { observe, events, log } = deps;
+  const { metrics, events, log } = deps;
   const { name, uid } = object.metadata;
-  observe.onProblems?.(name, problems);
+  metrics.problems.reportOfTerm(`supply/${name}`, namedProblems(name, problems));
   // A call in flight shows nothing about the state of the node.
   if (problems.length === 0 && ending.kind !== 'idle') return;
   if (memory.reports.note('object', problems, problemKey) === undefined) return;

@@ -291,7 +291,7 @@ async function observeCloud(
     eniIds: [intent.eniID, intent.targetENIID].filter((id) => id !== undefined),
     scope: isNew ? ('own' as const) : ('known' as const),
   };
-  deps.observe.onDescribe?.({ node, why: intent.action });
+  deps.metrics.nodeDescribes.inc();
   return await trackDescribe(deps, node, () =>
     deps.cloudObserver.observe(request, { priority: 'warm', owner: node, signal }),
   );

@@ -63,7 +63,7 @@ const RUN: Readonly<
 };
 
 function reportCall(
-  { observe, log }: NodeDeps,
+  { metrics, log }: NodeDeps,
   { node, intent }: IntentCase,
   outcome: IntentEvaluation,
   tookMs: number,
@@ -72,7 +72,8 @@ function reportCall(
   const { action, eniID, id } = intent;
   const error = 'error' in outcome ? outcome.error : undefined;
   const code = error === undefined ? {} : { code: error.code };
-  observe.onCall?.({ node, action, outcome: outcome.kind, tookMs, ...code });
+  metrics.nodeCalls.inc({ action, outcome: outcome.kind, code: error?.code ?? '' });
+  metrics.nodeCallTime.observeMs({ action }, tookMs);
   const fields = { node, intent: id, action, eniID, outcome: outcome.kind, tookMs, ...code, cloudSays: error?.message };
   if (error === undefined) log.info('cloud call ended', fields);
   else log.warn('cloud call ended', fields);

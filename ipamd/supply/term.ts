@@ -15,6 +15,7 @@ import type { IpamdConfig } from '../config/options.ts';
 import type { DefinitionGuard } from '../crds/definition-guard.ts';
 import type { Ids, Leader } from '../decide/decision.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
+import type { IpamdMetrics } from '../observability/metrics.ts';
 import type { CircuitBreakers } from './circuit-breakers.ts';
 import type { CloudObserver } from './cloud-observer.ts';
 
@@ -28,6 +29,7 @@ export type Term = {
   readonly random: () => number;
   readonly ids: Ids;
   readonly events: NodeEvents;
+  readonly metrics: IpamdMetrics;
   /** Receives every reconcile, for metrics. */
   readonly observer: ControllerObserver;
   /** Whether objects are deleted, or were lost a short time ago, with the definition of their kind. */

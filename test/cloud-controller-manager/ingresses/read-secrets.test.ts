@@ -1,7 +1,6 @@
 import { inspect } from 'node:util';
 import test from 'ava';
 import { SecretReader } from '../../../cloud-controller-manager/ingresses/read-secrets.ts';
-import { createCcmMetrics } from '../../../cloud-controller-manager/observability/metrics.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { KubeError } from '../../../kube/kube-error.ts';
 import { SECRETS } from '../../../kube/resource-types.ts';
@@ -38,7 +37,7 @@ class SecretWorld {
   latencyMs = 0;
   reads = 0;
   /** Secrets by what is known of them, as the metric has them. */
-  states: () => ReadonlyMap<string, number> = () => new Map();
+  readonly sources: { secrets?: () => ReadonlyMap<string, number> } = {};
   readonly #ended = new AbortController();
 
   constructor() {
@@ -61,16 +60,12 @@ class SecretWorld {
         return found === undefined || this.data === undefined ? found : { ...found, data: this.data };
       },
     };
-    const { certificates } = createCcmMetrics(clock, { release: 'test' });
-    const showSecrets = (count: () => ReadonlyMap<string, number>): void => {
-      this.states = count;
-    };
     const deps = {
       kube,
       clock,
       log: keepingLog(this.lines),
       random: seededRandom(2),
-      metrics: { certificates: { ...certificates, showSecrets } },
+      metrics: { sources: this.sources },
     };
     this.reader = new SecretReader(deps, (ingress) => this.changed.push(ingress));
   }
@@ -297,7 +292,7 @@ test('a renewal that finds no room is an event, and never silence; another names
   t.true(kept.length > 100);
   t.true(kept.every((name) => evil(name).kind !== 'found' || isRenewed(evil(name))));
   t.true(world.changed.length > changed);
-  t.true(world.states().get('unkept') !== undefined);
+  t.true(world.sources.secrets?.().get('unkept') !== undefined);
   world.stop();
 });
 

@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { Cloud, Instance } from '../../../cloud/cloud.ts';
 import { openInstanceCache } from '../../../ipamd/node-lifecycle/instance-cache.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -32,6 +33,7 @@ function openScene(answer: (ids: readonly string[]) => readonly Instance[]) {
     cloud: { instances },
     clock,
     log: silentLogger,
+    metrics: createIpamdMetrics(clock, { release: 'test' }),
     config: { stoppedInstanceGraceMs: 600_000 },
   });
   return { clock, book, asked };

@@ -4,6 +4,7 @@ import { createNodeController } from '../../../ipamd/node-lifecycle/node-control
 import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs.ts';
 import type { NodeSettingsFlags } from '../../../ipamd/node-lifecycle/node-flags.ts';
 import { Renewals } from '../../../ipamd/node-lifecycle/renewals.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { ReleaseBrake } from '../../../kube/release-brake.ts';
 import { NODES, PODS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -248,7 +249,7 @@ test('reconcile: does not believe the watch alone that a node is gone', async (t
       clock,
       log: silentLogger,
       events,
-      observe: {},
+      metrics: createIpamdMetrics(clock, { release: 'test' }),
       enqueueNode: () => undefined,
     };
     await createNodeController(own).reconcile('node-1', scene.ending.signal);

@@ -12,6 +12,7 @@ import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs
 import { createNodeFacts } from '../../../ipamd/node-lifecycle/node-facts.ts';
 import type { NodeSettingsFlags } from '../../../ipamd/node-lifecycle/node-flags.ts';
 import { Renewals } from '../../../ipamd/node-lifecycle/renewals.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { openSubnets } from '../../../ipamd/subnets/open-subnets.ts';
 import type { NodeFactsAnswer } from '../../../ipamd/supply/node-deps.ts';
 import { runController } from '../../../kube/controller.ts';
@@ -104,10 +105,11 @@ export class NodesScene {
     this.configMaps = this.#inform<ConfigMapEntry>(CONFIG_MAPS, { decode: decodeConfigMap });
     const { namespace, name: configMap } = CONFIG_MAP;
     const config = { ...FLAGS, ...flags, namespace, configMap, stoppedInstanceGraceMs: STOPPED_GRACE_MS };
-    this.instances = openInstanceCache({ cloud, clock, log, config });
+    const metrics = createIpamdMetrics(clock, { release: 'test' });
+    this.instances = openInstanceCache({ cloud, clock, log, metrics, config });
     const vpcIds = () => [];
     const { configMaps, nodes, necs, pods, instances } = this;
-    this.subnets = openSubnets({ cloud, config, configMaps, vpcIds, clock, log, events, observe: {} });
+    this.subnets = openSubnets({ cloud, config, configMaps, vpcIds, clock, log, events, metrics });
     const vpcId = (): string | undefined => this.subnets.config()?.vpcId;
     const lookup = new AddressLookup(cloud.instances, log);
     this.facts = createNodeFacts({ nodes, pods, instances, lookup, subnets: this.subnets, clock, config });
@@ -127,7 +129,7 @@ export class NodesScene {
       clock,
       log,
       events,
-      observe: {},
+      metrics,
       enqueueNode: (name: string) => void this.woken.push(name),
     };
     this.controller = createNodeController(own);

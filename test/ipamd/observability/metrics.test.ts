@@ -1,8 +1,6 @@
 import test from 'ava';
-import type { OrphanOutcome } from '../../../cloud/orphan-sweep.ts';
 import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
-import { NO_STATE } from '../../../ipamd/observability/state-metrics.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { ProblemRegistry } from '../../../observability/problem-registry.ts';
 import { RateMeter } from '../../../observability/rate-meter.ts';
@@ -67,7 +65,7 @@ test('createIpamdMetrics: counts addresses, ENIs, nodes and intents of all nodes
     decodeNec(nec('n3', 'nonsense')),
     decodeNec(nec('n4', {})),
   ];
-  metrics.show({ ...NO_STATE, necs: () => necs }, undefined);
+  metrics.sources.necs = () => necs;
   t.deepEqual(await valuesOf('addresses'), {
     '{subnet="subnet-a",state="Assigned"}': 4,
     '{subnet="subnet-a",state="Releasing"}': 2,
@@ -85,7 +83,7 @@ test('createIpamdMetrics: counts addresses, ENIs, nodes and intents of all nodes
   t.deepEqual(await valuesOf('intents'), { '{action="AttachNetworkInterface",phase="Accepted"}': 1 });
   t.deepEqual(await valuesOf('intent_oldest_seconds'), { '{action="AttachNetworkInterface"}': 30 });
   await clock.advance(1_000);
-  metrics.show({ ...NO_STATE, necs: () => [] }, undefined);
+  metrics.sources.necs = () => [];
   t.deepEqual(await valuesOf('addresses'), {});
 });
 
@@ -98,7 +96,7 @@ test('createIpamdMetrics: counts attempts, repetitions and what is left of the a
     { product: 'vpc', perSecond: 50, waiting: 7 },
     { product: 'vpc', action: attempt.action, perSecond: 10, waiting: 7 },
   ];
-  metrics.show(NO_STATE, { rates });
+  metrics.sources.pacing = { rates };
   t.deepEqual(await valuesOf('cloud_calls_total'), {
     '{action="CreateNetworkInterface",code="RequestLimitExceeded"}': 1,
     '{action="CreateNetworkInterface",code="ok"}': 19,
@@ -129,31 +127,32 @@ test('createIpamdMetrics: measures the time to warm once for each object', async
 
 test('createIpamdMetrics: shows problems of nodes until they are over', async (t) => {
   const { metrics, valuesOf } = make();
-  metrics.node.onProblems?.('n1', [{ reason: 'InstanceTypeUnknown', message: 'x' }]);
+  metrics.problems.report('supply/n1', [{ kind: 'InstanceTypeUnknown', name: 'n1' }]);
   t.deepEqual(await valuesOf('problem'), { '{kind="InstanceTypeUnknown",name="n1"}': 1 });
-  metrics.node.onProblems?.('n1', []);
+  metrics.problems.report('supply/n1', []);
   t.deepEqual(await valuesOf('problem'), {});
 });
 
-test('createIpamdMetrics: leads with an epoch, and not without', async (t) => {
+test('createIpamdMetrics: tells whether it leads, and its release', async (t) => {
   const { metrics, valuesOf } = make();
   t.deepEqual(await valuesOf('leader'), { '': 0 });
-  metrics.show({ ...NO_STATE, leaderEpoch: () => 0 }, undefined);
+  metrics.sources.isLeading = () => true;
   t.deepEqual(await valuesOf('leader'), { '': 1 });
   t.deepEqual(await valuesOf('info'), { '{release="1.2.3"}': 1 });
 });
 
 test('ProblemRegistry: names some and counts the rest, however many nodes have one problem', (t) => {
   const book = new ProblemRegistry();
-  for (let node = 0; node < 1_000; node++) book.report(`node/n${node}`, [{ kind: 'ENILimit', name: `n${node}` }]);
+  for (let node = 0; node < 1_000; node++) book.reportOfTerm(`n${node}`, [{ kind: 'ENILimit', name: `n${node}` }]);
   const samples = book.samples();
   t.true(samples.length < 300);
   t.is(
     samples.reduce((sum, { count }) => sum + count, 0),
     1_000,
   );
-  book.removeAll('node/');
-  t.deepEqual(book.samples(), []);
+  book.report('definitions', [{ kind: 'DefinitionsMissing', name: 'all' }]);
+  book.clearTerm();
+  t.deepEqual(book.samples(), [{ kind: 'DefinitionsMissing', name: 'all', count: 1 }]);
 });
 
 test('RateMeter: forgets what is longer ago than its window', (t) => {
@@ -165,18 +164,26 @@ test('RateMeter: forgets what is longer ago than its window', (t) => {
   t.is(meter.perSecond('b', 0), 0);
 });
 
-test('createIpamdMetrics: shows what the last audit found only while it leads', async (t) => {
+test('createIpamdMetrics: shows what only a leader knows while it leads', async (t) => {
   const { metrics, valuesOf } = make();
-  const outcomes = new Map<string, OrphanOutcome>([
-    ['eni-1', { kind: 'removed' }],
-    ['eni-2', { kind: 'later', why: 'dry run' }],
-    ['eni-3', { kind: 'spared' }],
-    ['eni-4', { kind: 'waiting' }],
-  ]);
-  metrics.audit.onAudit({ kind: 'done', own: [], orphans: ['eni-1'], areTooMany: false, outcomes }, 1, 10);
-  t.deepEqual(await valuesOf('orphan_outcomes_total'), { '{outcome="deleted"}': 1, '{outcome="later"}': 1 });
-  const values = async () => ({ ...(await valuesOf('orphan_enis')), drifted: (await valuesOf('drifted_nodes'))[''] });
-  t.deepEqual(await values(), { '': 1, drifted: 1 });
+  metrics.orphanEnis.set(1);
+  metrics.subnetFreeIps.replace([[{ subnet: 'subnet-a', zone: '100003' }, 9]]);
+  metrics.heldReleases.set('n1', ['NodesMissing']);
+  metrics.sources.openSubnets = [{ zone: '100003', freeIps: 12, isBlocked: false }];
+  metrics.sources.ciliumNodes.set('n1', { pool: 5, used: 2, free: 3, aliveMs: undefined, oldestReleaseMs: undefined });
+  metrics.problems.reportOfTerm('supply/n1', [{ kind: 'ENILimit', name: 'n1' }]);
+  const values = async () =>
+    await Promise.all(
+      [
+        'orphan_enis',
+        'subnet_free_addresses',
+        'release_held_nodes',
+        'zone_nodes_left',
+        'cilium_addresses',
+        'problem',
+      ].map(async (name) => Object.values(await valuesOf(name))),
+    );
+  t.deepEqual(await values(), [[1], [9], [1], [2], [5, 2, 3], [1]]);
   metrics.clearTerm();
-  t.deepEqual(await values(), { '': 0, drifted: 0 });
+  t.deepEqual(await values(), [[0], [], [], [], [], []]);
 });

@@ -1,12 +1,14 @@
 import { type BlockCounts, POD_CIDRS_CONFIG_MAP } from '../../../crd/pod-cidr-record.ts';
 import { decodeNode, type NodeEntry } from '../../../ipamd/cache/node-entry.ts';
 import { type CidrBlocks, numberBlocks } from '../../../ipamd/config/cidr-blocks.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { keepPodCidrs } from '../../../ipamd/pod-cidrs/keep-pod-cidrs.ts';
 import { SecondAllocator } from '../../../ipamd/pod-cidrs/second-allocator.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { KubeError } from '../../../kube/kube-error.ts';
 import { CONFIG_MAPS, NODES } from '../../../kube/resource-types.ts';
+import { ProblemRegistry } from '../../../observability/problem-registry.ts';
 import type { PodRoutes } from '../../../pod-routes/route-cache.ts';
 import { runInBackground } from '../../../runtime/background.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -46,8 +48,8 @@ export class CidrScene {
   readonly kube: KubeClient;
   readonly blocks: CidrBlocks;
   readonly events: string[] = [];
-  counts: BlockCounts | undefined;
-  problems: readonly { readonly kind: string; readonly name: string }[] = [];
+  counts: Partial<BlockCounts> | undefined;
+  #problems: Pick<ProblemRegistry, 'samples'> = new ProblemRegistry();
   readonly #options: CidrSceneOptions;
   #serial = 0;
 
@@ -77,6 +79,11 @@ export class CidrScene {
     });
     const ending = new AbortController();
     const allocator = new SecondAllocator(nodes, clock);
+    const metrics = createIpamdMetrics(clock, { release: 'test' });
+    metrics.podCidrBlocks.replace = (samples) => {
+      this.counts = Object.fromEntries([...samples].map(([{ state }, count]) => [state, count]));
+    };
+    this.#problems = metrics.problems;
     const deps = {
       kube: client,
       nodes,
@@ -99,14 +106,7 @@ export class CidrScene {
           message: string;
         }) => void this.events.push(`${reason} ${involved.kind}/${involved.name}: ${message}`),
       },
-      observe: {
-        onBlocks: (counts: BlockCounts) => {
-          this.counts = counts;
-        },
-        onProblems: (problems: readonly { readonly kind: string; readonly name: string }[]) => {
-          this.problems = problems;
-        },
-      },
+      metrics,
     };
     void nodes.start(ending.signal);
     const work = async (): Promise<void> => {
@@ -114,6 +114,10 @@ export class CidrScene {
       await keepPodCidrs(deps, ending.signal);
     };
     return { allocator, ended: work(), stop: () => ending.abort(new Error('the term is over')) };
+  }
+
+  get problems(): readonly { readonly kind: string; readonly name: string }[] {
+    return this.#problems.samples().map(({ kind, name }) => ({ kind, name }));
   }
 
   #withLateWrites(client: KubeClient, leader: number): KubeClient {

@@ -7,6 +7,7 @@ import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
 import { createPodDecoder, POD_INDEXES } from '../../../ipamd/cache/pod-facts.ts';
 import { CLAIM_INDEXES, decodeClaim, decodeVip, VIP_INDEXES } from '../../../ipamd/cache/record-facts.ts';
 import { installDefinitions } from '../../../ipamd/crds/install-definitions.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { runRecords } from '../../../ipamd/records/run-records.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
@@ -66,7 +67,8 @@ async function scene(collectsGarbage = true) {
       vips: openInformer({ ...deps, type: VIPS, decode: decodeVip, indexes: VIP_INDEXES }),
       claims: openInformer({ ...deps, type: CLAIMS, decode: decodeClaim, indexes: CLAIM_INDEXES }),
     };
-    const observe = { onWrite: (kind: string, result: string) => writes.push(`${kind} ${result}`) };
+    const metrics = createIpamdMetrics(clock, { release: 'test' });
+    metrics.recordWrites.inc = ({ kind, result }) => writes.push(`${kind} ${result}`);
     const runs = [
       ...Object.values(informers).map((informer) => informer.start(controller.signal)),
       runRecords(
@@ -76,7 +78,7 @@ async function scene(collectsGarbage = true) {
           kube: client,
           config: { kubeClientQps: 200, recordDelayMs: 500 },
           observer: {},
-          observe,
+          metrics,
         },
         controller.signal,
       ),

@@ -3,6 +3,7 @@ import { CloudError } from '../../../cloud/cloud-error.ts';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import { createPodDecoder } from '../../../ipamd/cache/pod-facts.ts';
 import { decodeVip } from '../../../ipamd/cache/record-facts.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { AddressConflicts } from '../../../ipamd/static/address-conflicts.ts';
 import { type ClaimAuditDeps, runClaimAudit } from '../../../ipamd/static/audit-claims.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -38,12 +39,14 @@ const POD = createPodDecoder()({
 
 test('runClaimAudit: tells what lasts and what cannot be read, has it looked at, and asks the cloud who has what is on no ENI', async (t) => {
   const clock = new VirtualClock();
-  const [events, woken, outcomes]: [string[], string[], string[]] = [[], [], []];
+  const [events, woken, outcomes]: [string[], string[], unknown[]] = [[], [], []];
   const taken = new AddressConflicts(
     clock,
     () => 0,
     async () => undefined,
   );
+  const metrics = createIpamdMetrics(clock, { release: 'test' });
+  metrics.claimAudits.inc = ({ outcome }) => outcomes.push(outcome);
   let isAway = false;
   const usersOf = async () => {
     if (isAway) throw new CloudError(AWAY);
@@ -80,7 +83,7 @@ test('runClaimAudit: tells what lasts and what cannot be read, has it looked at,
       }) => events.push(`${reason} ${involved.kind}/${involved.name}: ${message}`),
     },
     intervalMs: INTERVAL_MS,
-    observe: { onClaimAudit: (outcome: string) => outcomes.push(outcome) },
+    metrics,
   };
   const stop = new AbortController();
   const running = runClaimAudit(deps as unknown as ClaimAuditDeps, stop.signal);

@@ -6,6 +6,7 @@ import { type VpcIpClaim, vpcIpClaim } from '../../../crd/vpc-ip-claim.ts';
 import { createPodDecoder, type PodFacts } from '../../../ipamd/cache/pod-facts.ts';
 import { decodeClaim } from '../../../ipamd/cache/record-facts.ts';
 import type { ClaimRequest } from '../../../ipamd/decide/claim-request.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { AddressConflicts } from '../../../ipamd/static/address-conflicts.ts';
 import { ClaimReconciler } from '../../../ipamd/static/claim-reconciler.ts';
 import { ClaimRequests } from '../../../ipamd/static/claim-requests.ts';
@@ -306,6 +307,7 @@ test('ClaimReconciler: says of a claim that cannot be read what is wrong, and do
     claims: { get: () => facts },
     definitions: { isOwnDeletion: refuse, isRebuilding: false },
     vips: { get: () => undefined },
+    metrics: createIpamdMetrics(clock, { release: 'test' }),
     views: { build: refuse, podOf: () => undefined, unclaimedFaultsOf: () => undefined } as never,
     requests,
     conflicts: new AddressConflicts(

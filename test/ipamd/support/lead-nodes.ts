@@ -3,6 +3,7 @@ import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
 import type { NodeFactValues } from '../../../ipamd/decide/node-view.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { CircuitBreakers } from '../../../ipamd/supply/circuit-breakers.ts';
 import { CloudObserver } from '../../../ipamd/supply/cloud-observer.ts';
 import { NECS } from '../../../ipamd/supply/nec-access.ts';
@@ -71,7 +72,7 @@ export function leadNodes(office: Office): { readonly memory: NodeMemories; wake
     clock,
     log,
     events: { record: () => undefined },
-    observe: {},
+    metrics: createIpamdMetrics(clock, { release: 'test' }),
     breakers: new CircuitBreakers(clock),
     cloudObserver: new CloudObserver(cloud, clock, CLUSTER),
     memory,

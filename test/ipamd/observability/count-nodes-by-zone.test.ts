@@ -1,5 +1,5 @@
 import test from 'ava';
-import { countNodesByZone } from '../../../ipamd/subnets/count-nodes-by-zone.ts';
+import { countNodesByZone } from '../../../ipamd/observability/count-nodes-by-zone.ts';
 
 const [Z3, Z4, Z6] = ['ap-guangzhou-3', 'ap-guangzhou-4', 'ap-guangzhou-6'] as const;
 

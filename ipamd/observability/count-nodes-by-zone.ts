@@ -1,12 +1,14 @@
 import { countNodeAddresses, countNodesLeft } from '../../crd/new-node.ts';
-import type { SubnetState } from './subnet-cache.ts';
+
+/** A subnet in which new ENIs may be; one that the cloud reported as full is blocked. */
+export type OpenSubnet = { readonly zone: string; readonly freeIps: number; readonly isBlocked: boolean };
 
 /**
  * Counts the new nodes that subnets of each zone have addresses for, a node with one ENI and its warm addresses. A subnet
  * that the cloud reported as full has none. A zone of `zones` without a subnet has 0.
  */
 export function countNodesByZone(
-  open: readonly Pick<SubnetState, 'zone' | 'freeIps' | 'isBlocked'>[],
+  open: readonly OpenSubnet[],
   zones: Iterable<string>,
   minWarmIps: number,
 ): ReadonlyMap<string, number> {
