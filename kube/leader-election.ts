@@ -6,9 +6,9 @@ import { type Lock, openLock } from './election/lock.ts';
 import { LOCK_TYPES, type LockRef } from './election/lock-record.ts';
 import { type LeaderObserver, runTerm, type Term, type WonLock } from './election/term.ts';
 import type { EventInput } from './events/event-object.ts';
+import { involvedObject } from './involved-object.ts';
 import type { KubeClient } from './kube-client.ts';
 import { isKubeError } from './kube-error.ts';
-import { apiVersionOf } from './resource-types.ts';
 
 /** Options of the election. */
 export type LeaderElectionOptions = {
@@ -115,8 +115,7 @@ type Candidate = {
 function recordTerm({ options, holder }: Candidate, { stored }: WonLock, what: string): void {
   const { kind, namespace, name } = options.lock;
   const type = LOCK_TYPES[kind];
-  const { uid } = stored.object.metadata;
-  const involved = { apiVersion: apiVersionOf(type), kind: type.kind, namespace, name, ...(uid && { uid }) };
+  const involved = involvedObject(type, { namespace, name, uid: stored.object.metadata.uid });
   options.events?.record({ involved, type: 'Normal', reason: 'LeaderElection', message: `${holder} ${what}` });
 }
 

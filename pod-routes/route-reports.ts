@@ -1,7 +1,7 @@
 import type { CloudError } from '../cloud/cloud-error.ts';
 import { Contests, contestText } from '../kube/contest.ts';
 import type { EventInput } from '../kube/events/event-object.ts';
-import { involvedNode } from '../kube/involved-node.ts';
+import { involvedObject } from '../kube/involved-object.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { isKubeError } from '../kube/kube-error.ts';
 import { LastReports } from '../kube/reporter.ts';
@@ -90,7 +90,7 @@ export class RouteReports {
 
   #recordEvent(node: RoutedNode, said: SaidOfNode | undefined): void {
     for (const event of this.#last.note(`node ${node.name} ${node.uid}`, said === undefined ? [] : [said]) ?? [])
-      this.#deps.events.record({ involved: involvedNode(node), type: 'Warning', ...event });
+      this.#deps.events.record({ involved: involvedObject(NODES, node), type: 'Warning', ...event });
   }
 
   async #writeCondition(node: RoutedNode, isRouted: boolean, signal: AbortSignal): Promise<boolean> {
@@ -103,7 +103,7 @@ export class RouteReports {
     const { waitMs, isNew } = this.#contests.ask(uid, isUndone, { uid, resourceVersion }, clock.monotonicMs());
     if (isNew) {
       const message = contestText('the condition NetworkUnavailable');
-      events.record({ involved: involvedNode(node), type: 'Warning', reason: 'FieldContested', message });
+      events.record({ involved: involvedObject(NODES, node), type: 'Warning', reason: 'FieldContested', message });
     }
     // The next pass looks again.
     if (waitMs > 0) return true;

@@ -1,5 +1,8 @@
 import { contestText } from '../../kube/contest.ts';
+import type { InvolvedObject } from '../../kube/events/event-object.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import { Reporter } from '../../kube/reporter.ts';
+import { INGRESSES, SERVICES } from '../../kube/resource-types.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { CcmEvents } from '../events/event-reasons.ts';
 import type { CcmMetrics } from '../observability/metrics.ts';
@@ -12,8 +15,8 @@ const MAX_OF_REASON = 20;
 
 /** What events are about, by kind. */
 const OBJECTS = {
-  service: { apiVersion: 'v1', kind: 'Service', what: 'a Service' },
-  ingress: { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', what: 'an Ingress' },
+  service: { type: SERVICES, what: 'a Service' },
+  ingress: { type: INGRESSES, what: 'an Ingress' },
 } as const;
 
 type ProblemsMetric = CcmMetrics['ingressProblems'];
@@ -81,7 +84,6 @@ function limited(problems: readonly OwnerProblem[]): readonly OwnerProblem[] {
   });
 }
 
-function involvedOf({ kind: its, namespace, name, uid }: Reported) {
-  const { apiVersion, kind } = OBJECTS[its];
-  return { apiVersion, kind, namespace, name, ...(uid === '' ? {} : { uid }) };
+function involvedOf(owner: Reported): InvolvedObject {
+  return involvedObject(OBJECTS[owner.kind].type, owner);
 }

@@ -1,5 +1,5 @@
 import { LOCK_TYPES, type LockRef } from '../../kube/election/lock-record.ts';
-import { apiVersionOf } from '../../kube/resource-types.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import type { CcmConfig } from '../config/options.ts';
 
 /** The object on which people look for problems of the setup: the lock of the leader election. */
@@ -9,7 +9,7 @@ export function lockObjectOf({
   namespace,
 }: Pick<CcmConfig, 'leaderElectLock' | 'leaderElectName' | 'namespace'>) {
   const type = LOCK_TYPES[LOCK_KINDS[leaderElectLock]];
-  return { apiVersion: apiVersionOf(type), kind: type.kind, namespace, name };
+  return involvedObject(type, { namespace, name });
 }
 
 /** Kinds of locks by their names in flags. */

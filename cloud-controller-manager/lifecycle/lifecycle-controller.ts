@@ -1,5 +1,5 @@
 import type { CallContext } from '../../cloud/cloud.ts';
-import { involvedNode } from '../../kube/involved-node.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { Reporter } from '../../kube/reporter.ts';
 import { NODES } from '../../kube/resource-types.ts';
@@ -136,7 +136,7 @@ class LifecycleSweeps {
   }
 
   async #carryOut(node: CloudNode, action: NodeAction, signal: AbortSignal): Promise<void> {
-    if (action.kind !== 'kept' && action.kind !== 'delete') this.#reports.report(involvedNode(node), []);
+    if (action.kind !== 'kept' && action.kind !== 'delete') this.#reports.report(involvedObject(NODES, node), []);
     switch (action.kind) {
       case 'none':
         return;
@@ -191,14 +191,13 @@ class LifecycleSweeps {
       throw error;
     }
     log.info('a Node was deleted: its instance is gone', { node: name, providerID: node.providerIdText });
-    const involved = { apiVersion: 'v1', kind: 'Node', name, uid };
-    events.record({ involved, type: 'Normal', reason: 'DeletingNode', message });
+    events.record({ involved: involvedObject(NODES, node), type: 'Normal', reason: 'DeletingNode', message });
     this.#reports.forget(name);
   }
 
   #hold(node: CloudNode, why: string): void {
     const message = `the cloud does not list its instance, and the Node is not deleted: ${why}`;
-    this.#reports.report(involvedNode(node), [{ reason: 'NodeDeletionHeld', message }]);
+    this.#reports.report(involvedObject(NODES, node), [{ reason: 'NodeDeletionHeld', message }]);
   }
 }
 

@@ -1,8 +1,9 @@
 import type { CallContext, Instance, Zone } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { Contests, contestText } from '../../kube/contest.ts';
-import { involvedNode } from '../../kube/involved-node.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import { Reporter } from '../../kube/reporter.ts';
+import { NODES } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
 import { chooseNode } from './choose-node.ts';
@@ -132,14 +133,14 @@ class NodePasses {
     const forms = { ...config, expectsRoutes: config.expectsRoutes || config.routes !== 'none' };
     const done = await writeNode(kube, object, (current) => planNode(current, instance, zone, forms), nowText, signal);
     if (done.kind === 'problem') return this.#report(node, 'AddressInvalid', done.message);
-    this.#reports.report(involvedNode(node), []);
+    this.#reports.report(involvedObject(NODES, node), []);
     if (done.kind !== 'initialized') return;
     this.#contests.note(node.uid, '', node, clock.monotonicMs());
     const ageMs = new StampAges(clock).ageMs(node.name, node.createdAt);
     metrics.taintRemovalDelay.observeMs(ageMs);
     metrics.initialSyncDelay.observeMs(ageMs);
     log.info('a Node was initialised', { node: node.name, instanceId: instance.instanceId, zone: instance.zone });
-    const involved = involvedNode(node);
+    const involved = involvedObject(NODES, node);
     events.record({ involved, type: 'Normal', reason: 'Synced', message: 'Node synced successfully' });
   }
 
@@ -149,7 +150,7 @@ class NodePasses {
     const { clock, events } = this.#deps;
     const { waitMs, isNew } = this.#contests.ask(node.uid, true, node, clock.monotonicMs());
     if (isNew) {
-      const involved = { apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid };
+      const involved = involvedObject(NODES, node);
       const message = contestText('the taint node.cloudprovider.kubernetes.io/uninitialized');
       events.record({ involved, type: 'Warning', reason: 'FieldContested', message });
     }
@@ -171,7 +172,7 @@ class NodePasses {
   }
 
   #report(node: CloudNode, reason: NodeProblem, message: string) {
-    this.#reports.report(involvedNode(node), [{ reason, message }]);
+    this.#reports.report(involvedObject(NODES, node), [{ reason, message }]);
     this.#retryAfter(node.name, PROBLEM_RETRY_MS);
   }
 

@@ -1,5 +1,6 @@
 import { BACKEND_READY_GATE } from '../../crd/names.ts';
 import { type Contests, contestText } from '../../kube/contest.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { PODS } from '../../kube/resource-types.ts';
@@ -37,7 +38,7 @@ export async function writeGate(
   const isUndone = contests.valueOf(uid) !== textOf(gate ?? {});
   const { waitMs, isNew } = contests.ask(uid, isUndone, { uid, resourceVersion }, clock.monotonicMs());
   if (isNew) {
-    const involved = { apiVersion: 'v1', kind: 'Pod', namespace, name, uid };
+    const involved = involvedObject(PODS, { namespace, name, uid });
     events.record({ involved, type: 'Warning', reason: 'FieldContested', message: contestText(FIELD) });
   }
   if (waitMs > 0) return false;

@@ -1,9 +1,9 @@
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { involvedNode } from '../../kube/involved-node.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import { Reporter } from '../../kube/reporter.ts';
-import { CILIUM_NODES } from '../../kube/resource-types.ts';
+import { CILIUM_NODES, NODES } from '../../kube/resource-types.ts';
 import { namedProblems } from '../../observability/problem-registry.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
@@ -158,7 +158,7 @@ export class CiliumReconciler {
       ...(missingMs < MISSING_MS ? [] : [{ reason: 'CiliumNodeMissing', message } as const]),
       ...memory.demand.problems(nowMs),
     ];
-    this.#reporter.report(involvedNode({ name, uid }), problems);
+    this.#reporter.report(involvedObject(NODES, { name, uid }), problems);
     this.#showProblems(name, problems);
     metrics.sources.ciliumNodes.delete(name);
     // An object that was deleted comes back with the Pods of the node.
@@ -200,7 +200,7 @@ export class CiliumReconciler {
       memory.roundMs = nowMs;
     }
     const isDemandDue = isOtherDemand && memory.demand.mayWrite(nec, plan.demand, nowMs);
-    this.#reporter.report(involvedNode(node), [...releaseProblems(plan.release.reports), ...plan.problems]);
+    this.#reporter.report(involvedObject(NODES, node), [...releaseProblems(plan.release.reports), ...plan.problems]);
     this.#showProblems(node.name, plan.problems);
     let current: CiliumNodeEntry | undefined = entry;
     if (isPoolDue)

@@ -1,11 +1,11 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { isOwnEni } from '../../crd/cloud-tags.ts';
-import { API_VERSION } from '../../crd/names.ts';
 import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
@@ -203,7 +203,7 @@ export class VpcEniReconciler {
     };
     if (change(vpcEni.object) === undefined) return;
     await updateGuarded(kube, VPC_ENIS, { name: vpcEni.name }, change, { signal });
-    const involved = { apiVersion: API_VERSION, kind: VPC_ENI_KIND.kind, name: vpcEni.name, uid: vpcEni.uid };
+    const involved = involvedObject(VPC_ENIS, vpcEni);
     events.record({ involved, type: 'Warning', reason: 'DirectENIStuck', message: text });
   }
 

@@ -4,6 +4,7 @@ import { CLOUD_FINALIZER, POD_ANNOTATION } from '../../crd/names.ts';
 import { hasPodEnded } from '../../crd/pod-fields.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { withFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { LastReports } from '../../kube/reporter.ts';
@@ -172,7 +173,7 @@ export class EipController {
     const message = `another client changed ${fields.join(', ')}, which ipamd alone writes: undone`;
     this.#deps.log.warn('an object that another client changed is repaired', { pod: pass.key, fields });
     this.#deps.events.record({
-      involved: claimRefOf(pass.key, written),
+      involved: involvedObject(EIP_CLAIMS, written.metadata),
       type: 'Warning',
       reason: 'ObjectMended',
       message,
@@ -362,7 +363,9 @@ export class EipController {
 
   #report(key: string, { pod, claim }: EipView, { type, reason, message }: EipNote): void {
     const involved =
-      pod === undefined ? claimRefOf(key, claim) : { apiVersion: 'v1', kind: PODS.kind, ...refOf(key), uid: pod.uid };
+      pod === undefined
+        ? involvedObject(EIP_CLAIMS, { ...refOf(key), uid: claim?.metadata.uid })
+        : involvedObject(PODS, { ...refOf(key), uid: pod.uid });
     this.#deps.events.record({ involved, type, reason, message });
   }
 }
@@ -395,16 +398,6 @@ function decodeClaim(object: KubeObject): EipClaim | undefined {
 function refOf(key: string): { readonly namespace: string; readonly name: string } {
   const slash = key.indexOf('/');
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
-}
-
-function claimRefOf(key: string, claim: { readonly metadata: { readonly uid?: string } } | undefined) {
-  const { uid } = claim?.metadata ?? {};
-  return {
-    apiVersion: apiVersionOf(EIP_CLAIMS),
-    kind: EIP_CLAIMS.kind,
-    ...refOf(key),
-    ...(uid === undefined ? {} : { uid }),
-  };
 }
 
 function versionOf({ metadata: { resourceVersion } }: KubeObject): { readonly resourceVersion?: string } {

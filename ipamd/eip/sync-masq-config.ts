@@ -1,7 +1,7 @@
 import { EIP_SRC_CIDRS_ANNOTATION } from '../../crd/names.ts';
-import type { InvolvedObject } from '../../kube/events/event-object.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { Reporter } from '../../kube/reporter.ts';
@@ -65,9 +65,9 @@ async function writeConfig(
     const ours = (object.metadata.annotations?.[OURS] ?? '').split(',').filter((one) => one !== '');
     const step = decideMasqConfig(typeof text === 'string' ? text : '', ours, desired);
     if (step.kind === 'unreadable')
-      reporter.report(involvedOf(object), desired.length > 0 ? [faultOf(step.message)] : []);
+      reporter.report(involvedObject(CONFIG_MAPS, object.metadata), desired.length > 0 ? [faultOf(step.message)] : []);
     if (step.kind !== 'write') return undefined;
-    reporter.report(involvedOf(object), []);
+    reporter.report(involvedObject(CONFIG_MAPS, object.metadata), []);
     const { [OURS]: _ours, ...others } = object.metadata.annotations ?? {};
     const annotations = step.ours.length === 0 ? others : { ...others, [OURS]: step.ours.join(',') };
     return { ...object, metadata: { ...object.metadata, annotations }, data: { ...data, [KEY]: step.text } };
@@ -87,10 +87,6 @@ async function writeConfig(
 function desiredEntriesOf(claims: Iterable<EipClaimEntry>): readonly string[] {
   const ips = [...claims].flatMap(({ claim }) => claim?.status?.privateIP ?? []);
   return [...new Set(ips)].sort().map((ip) => `${ip}/32`);
-}
-
-function involvedOf({ metadata: { uid } }: KubeObject): InvolvedObject {
-  return { apiVersion: 'v1', kind: 'ConfigMap', ...MASQ_CONFIG_MAP, ...(uid === undefined ? {} : { uid }) };
 }
 
 function faultOf(fault: string): { readonly reason: 'ConfigInvalid'; readonly message: string } {

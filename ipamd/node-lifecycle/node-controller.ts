@@ -2,19 +2,13 @@ import type { Instance } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { EniLimits } from '../../cloud/eni-limits.ts';
 import { PROVIDER_ID_FORMS } from '../../cloud/provider-id.ts';
-import {
-  API_VERSION,
-  DIRECT_ENI_RESOURCE,
-  ENI_IP_RESOURCE,
-  NODE_ANNOTATION,
-  NODE_INSTANCE_LABEL,
-} from '../../crd/names.ts';
+import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE, NODE_ANNOTATION, NODE_INSTANCE_LABEL } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import { involvedNode } from '../../kube/involved-node.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { LastReports } from '../../kube/reporter.ts';
+import { NODES } from '../../kube/resource-types.ts';
 import { namedProblems } from '../../observability/problem-registry.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
@@ -139,13 +133,7 @@ function reportHeld(
   if (departure?.held === undefined || entry === undefined) return;
   const message = `the node seems to be gone, and nothing of it is released: ${departure.held.why}`;
   log.warn('the release of a missing node is held', { node: name, why: departure.held.why });
-  const { uid } = entry.object.metadata;
-  const involved = {
-    apiVersion: API_VERSION,
-    kind: NODE_ENI_CONFIG_KIND.kind,
-    name,
-    ...(uid === undefined ? {} : { uid }),
-  };
+  const involved = involvedObject(NODE_ENI_CONFIGS, entry.object.metadata);
   events.record({ involved, type: 'Warning', reason: 'NodeReleaseHeld', message });
 }
 
@@ -260,7 +248,7 @@ function reportProblems(context: Context, name: string, node: NodeEntry | undefi
   if (node === undefined) return;
   for (const problem of problems) {
     const { reason } = problem;
-    events.record({ involved: involvedNode(node), type: 'Warning', reason, message: problemText(problem) });
+    events.record({ involved: involvedObject(NODES, node), type: 'Warning', reason, message: problemText(problem) });
   }
 }
 
@@ -378,7 +366,7 @@ function reportWarmTarget({ events }: Context, node: NodeEntry, warm: string): v
   const message = warm === '' ? 'back to the spec of the NodeENIConfig' : `minimum/maximum ${warm}`;
   const reason = 'SucceedSetRouteENIWarmTarget';
   events.record({
-    involved: involvedNode(node),
+    involved: involvedObject(NODES, node),
     type: 'Normal',
     reason,
     message: `warm target of shared ENIs: ${message}`,

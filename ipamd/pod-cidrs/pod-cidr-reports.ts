@@ -1,6 +1,7 @@
 import type { BlockCounts } from '../../crd/pod-cidr-record.ts';
-import { involvedNode } from '../../kube/involved-node.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import { LastReports, Reporter } from '../../kube/reporter.ts';
+import { NODES } from '../../kube/resource-types.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
 import { involvedConfigMap } from '../config/involved-config-map.ts';
 import type { IpamdConfig } from '../config/options.ts';
@@ -37,7 +38,7 @@ export class PodCidrReports {
   report(problems: readonly Problem[]): void {
     const { events, log, metrics } = this.#deps;
     for (const { reason, node, uid, message } of this.#last.note('', problems) ?? []) {
-      events.record({ involved: involvedNode({ name: node, uid }), type: 'Warning', reason, message });
+      events.record({ involved: involvedObject(NODES, { name: node, uid }), type: 'Warning', reason, message });
       log.warn('a podCIDR has a problem', { node, reason, message });
     }
     const shown = problems.map(({ reason, node }) => ({ kind: reason, name: node }));

@@ -1,8 +1,9 @@
-import { API_VERSION } from '../../crd/names.ts';
-import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
+import { vpcIpName } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { LastReports } from '../../kube/reporter.ts';
+import { PODS } from '../../kube/resource-types.ts';
 import type { Fault } from '../../runtime/decode.ts';
 import type { ClaimFacts, StaticObject } from '../cache/record-facts.ts';
 import { IPAMD_EVENTS, type IpamdEventReason } from '../events/event-reasons.ts';
@@ -17,7 +18,7 @@ import { publishAllocation } from './pod-allocation.ts';
 import { renderInvalid } from './render-claim.ts';
 import type { ReservationRunner } from './reservation-runner.ts';
 import { selectReservedIps } from './select-reserved-ips.ts';
-import { CLAIMS, deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
+import { CLAIMS, deleteRecord, involvedClaim, refOf, VIPS, writeDecision } from './write-claim.ts';
 import type { ZoneNames } from './zone-names.ts';
 
 /** Dependencies of the claim reconciler. */
@@ -172,7 +173,7 @@ export class ClaimReconciler {
     for (const { reason, message, vip } of notices) {
       if (vip === undefined) this.#recordOnPod(view, reason, message);
       else {
-        const involved = { apiVersion: API_VERSION, kind: VPC_IP_KIND.kind, ...vip };
+        const involved = involvedObject(VIPS, vip);
         this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
       }
     }
@@ -185,7 +186,7 @@ export class ClaimReconciler {
     for (const { uid, faults } of this.#last.note(`annotations/${key}`, unclaimed === undefined ? [] : [unclaimed]) ??
       [])
       for (const message of faults) {
-        const involved = { apiVersion: 'v1', kind: 'Pod', ...refOf(key), uid };
+        const involved = involvedObject(PODS, { ...refOf(key), uid });
         this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
       }
   }
@@ -197,7 +198,7 @@ export class ClaimReconciler {
       this.#record(key, claim?.metadata.uid, reason, message);
       return;
     }
-    const involved = { apiVersion: 'v1', kind: 'Pod', ...refOf(key), uid: pod.uid };
+    const involved = involvedObject(PODS, { ...refOf(key), uid: pod.uid });
     this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
   }
 

@@ -1,4 +1,6 @@
 import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION, SUB_ENI_RESOURCE } from '../../crd/names.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
+import { PODS } from '../../kube/resource-types.ts';
 import { networkRequestOf, type PodFacts } from '../cache/pod-facts.ts';
 import { IPAMD_EVENTS, type IpamdEventReason } from '../events/event-reasons.ts';
 import type { Term } from '../supply/term.ts';
@@ -44,8 +46,7 @@ export function reportUnservedRequests({ pods, nodes, events }: Pick<Term, 'pods
     const unserved = findUnservedRequests(pod, nodes.get(pod.nodeName)?.isInstance === false);
     if (unserved.length === 0) return;
     reported.add(pod.uid);
-    const { namespace, name, uid } = pod;
-    const involved = { apiVersion: 'v1', kind: 'Pod', namespace, name, uid };
+    const involved = involvedObject(PODS, pod);
     for (const { reason, message } of unserved)
       events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
   };

@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { API_VERSION, CLOUD_FINALIZER } from '../../crd/names.ts';
+import { CLOUD_FINALIZER } from '../../crd/names.ts';
 import { VPC_IP_KIND, type VpcIp, vpcIpName } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import type { InvolvedObject } from '../../kube/events/event-object.ts';
 import { hasFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import type { Term } from '../supply/term.ts';
@@ -119,9 +121,8 @@ export function refOf(key: string): ObjectRef & { readonly namespace: string } {
 }
 
 /** Builds the reference of a claim for events. */
-export function involvedClaim(key: string, uid: string | undefined) {
-  const about = { apiVersion: API_VERSION, kind: VPC_IP_CLAIM_KIND.kind, ...refOf(key) };
-  return uid === undefined ? about : { ...about, uid };
+export function involvedClaim(key: string, uid: string | undefined): InvolvedObject {
+  return involvedObject(CLAIMS, { ...refOf(key), uid });
 }
 
 function objectOf(object: Readonly<Record<string, unknown>> | undefined): KubeObject | undefined {

@@ -320,8 +320,7 @@ class ConfiguredSubnets implements Subnets {
   }
 
   #involved(map: ConfigMapEntry | undefined) {
-    const uid = map === undefined || map.uid === '' ? {} : { uid: map.uid };
-    return { ...involvedConfigMap(this.#deps.config), ...uid };
+    return involvedConfigMap(this.#deps.config, map?.uid);
   }
 
   #showSubnets(): void {

@@ -1,6 +1,7 @@
-import { API_VERSION } from '../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
+import { NECS } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 
@@ -17,7 +18,7 @@ export function reportDeletion(
   { object }: NecEntry,
   { conditions = [] }: NodeEniConfigStatus,
 ): void {
-  const { name, uid, deletionTimestamp } = object.metadata;
+  const { name, deletionTimestamp } = object.metadata;
   if (deletionTimestamp === undefined) return;
   const ready = conditions.find(({ type }) => type === 'Ready');
   const isDrained = ready?.reason === 'Draining';
@@ -26,7 +27,7 @@ export function reportDeletion(
   const nowMs = clock.monotonicMs();
   if (before !== undefined && (before.text === text || nowMs - before.atMs < MIN_INTERVAL_MS)) return;
   memory.reportedDeletion = { text, atMs: nowMs };
-  const involved = { apiVersion: API_VERSION, kind: 'NodeENIConfig', name, ...(uid === undefined ? {} : { uid }) };
+  const involved = involvedObject(NECS, object.metadata);
   log.info('the deletion of a NodeENIConfig was requested', { node: name, text });
   events.record({ involved, type: 'Normal', reason: 'DeletionRequested', message: text });
 }

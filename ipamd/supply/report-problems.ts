@@ -1,9 +1,10 @@
-import { API_VERSION } from '../../crd/names.ts';
-import { involvedNode } from '../../kube/involved-node.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
+import { NODES } from '../../kube/resource-types.ts';
 import { namedProblems } from '../../observability/problem-registry.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
 import { problemKey, problemText } from '../decide/problem-text.ts';
+import { NECS } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 import type { Plan } from './plan-reconcile.ts';
@@ -15,8 +16,8 @@ export function reportRepair(
   kind: string,
   detail: string,
 ): void {
-  const { name, uid } = object.metadata;
-  const involved = { apiVersion: API_VERSION, kind: 'NodeENIConfig', name, ...(uid === undefined ? {} : { uid }) };
+  const { name } = object.metadata;
+  const involved = involvedObject(NECS, object.metadata);
   metrics.nodesRepaired.inc({ kind });
   log.warn('an object that another client changed is repaired', { node: name, kind, detail });
   events.record({ involved, type: 'Warning', reason: 'ObjectMended', message: detail });
@@ -44,12 +45,12 @@ export function reportProblems(
   { problems, ending }: Pick<Plan, 'problems' | 'ending'>,
 ): void {
   const { metrics, events, log } = deps;
-  const { name, uid } = object.metadata;
+  const { name } = object.metadata;
   metrics.problems.reportOfTerm(`supply/${name}`, namedProblems(name, problems));
   // A call in flight shows nothing about the state of the node.
   if (problems.length === 0 && ending.kind !== 'idle') return;
   if (memory.reports.note('object', problems, problemKey) === undefined) return;
-  const involved = { apiVersion: API_VERSION, kind: 'NodeENIConfig', name, ...(uid === undefined ? {} : { uid }) };
+  const involved = involvedObject(NECS, object.metadata);
   for (const problem of problems)
     events.record({ involved, type: 'Warning', reason: problem.reason, message: problemText(problem) });
   reportOnNode(deps, memory, name, problems);
@@ -70,7 +71,7 @@ function reportOnNode(
   const uid = nodes?.get(name)?.uid;
   const lacks = problems.filter(({ reason }) => SUPPLY_PROBLEMS.has(reason));
   if (uid === undefined || memory.reports.note('node', lacks, problemKey) === undefined) return;
-  const involved = involvedNode({ name, uid });
+  const involved = involvedObject(NODES, { name, uid });
   for (const lack of lacks)
     events.record({ involved, type: 'Warning', reason: lack.reason, message: problemText(lack) });
   if (lacks.length === 0) events.record({ involved, type: 'Normal', reason: 'SupplyMet', message: SUPPLY_MET });
