@@ -397,8 +397,8 @@ export const IPAMD_EVENTS = {
     type: 'Warning',
     objects: ['Node'],
     cause:
-      'another client keeps changing back the condition NetworkUnavailable of a Node; it is written at most once a minute until that ends',
-    cure: 'find the other client by `metadata.managedFields`, and stop it or let it leave the condition alone',
+      'another client keeps changing back a taint or a condition of a Node that ipamd writes; it is written at most once a minute until that ends',
+    cure: 'find the other client by `metadata.managedFields`, and stop it or let it leave the taint or condition alone',
   },
   FailedToCreateRoute: {
     type: 'Warning',

@@ -4,6 +4,7 @@ import type { EniLimits } from '../../cloud/eni-limits.ts';
 import { PROVIDER_ID_FORMS } from '../../cloud/provider-id.ts';
 import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE, NODE_ANNOTATION, NODE_INSTANCE_LABEL } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
+import { Contests, contestText } from '../../kube/contest.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { involvedObject } from '../../kube/involved-object.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
@@ -72,10 +73,10 @@ const ABSENT_RECHECK_MS = 60_000;
 /** An instance that one description lacked is described again after this. */
 const PENDING_RECHECK_MS = 15_000;
 
-/** Makes the node controller. It remembers only which problems and held releases it has reported. */
+/** Makes the node controller. It remembers only which problems and held releases it has reported, and contested marks. */
 export function createNodeController(deps: NodeControllerDeps): NodeController {
   const startupTaints = deps.config.startupTaints.flatMap((text) => readTaintSelector(text) ?? []);
-  const context: Context = { ...deps, startupTaints, last: new LastReports() };
+  const context: Context = { ...deps, startupTaints, last: new LastReports(), contests: new Contests() };
   return { reconcile: (name, signal) => reconcileOne(context, name, signal) };
 }
 
@@ -83,6 +84,8 @@ type Context = NodeControllerDeps & {
   readonly startupTaints: readonly TaintSelector[];
   /** Problems and held releases, by node. */
   readonly last: LastReports;
+  /** Of marks of Nodes. */
+  readonly contests: Contests;
 };
 
 async function reconcileOne(context: Context, name: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -91,7 +94,8 @@ async function reconcileOne(context: Context, name: string, signal: AbortSignal)
   const node = nodes.get(name);
   const entry = necs.get(name);
   // Pods without an address of an ENI must not wait for anything here, the cloud least of all.
-  if (node?.isInstance === true && isBridged(context)) await markNode(context, node, entry, signal);
+  const isMarked = node?.isInstance === true && isBridged(context);
+  const marksMs = isMarked ? await markNode(context, node, entry, signal) : undefined;
   const lookedUp = await lookUp(context, name, node, signal);
   const instanceId = facts.instanceIdOf(node);
   const ids = [instanceId, entry?.decoded?.status?.instanceID].filter((id) => id !== undefined);
@@ -107,7 +111,7 @@ async function reconcileOne(context: Context, name: string, signal: AbortSignal)
       ? [...lookedUp.refused, ...described.refused, ...problemsOf(step, instanceId, node, rival, lookedUp.why)]
       : [];
   reportProblems(context, name, node, problems);
-  const result = await runStep(context, step, { name, node, entry, instanceId }, signal);
+  const result = within(await runStep(context, step, { name, node, entry, instanceId }, signal), marksMs);
   // Everything that needs no cloud is done by now: taints are removed also while the cloud does not answer.
   const error = lookedUp.error ?? described.error;
   if (error !== undefined) throw error;
@@ -115,8 +119,13 @@ async function reconcileOne(context: Context, name: string, signal: AbortSignal)
   if (departure === undefined || departure.evidence === 'none') return result;
   // The read that allowed a release may have been answered only now.
   context.enqueueNode(name);
-  const recheckMs = departure.evidence === 'pending' ? PENDING_RECHECK_MS : ABSENT_RECHECK_MS;
-  return { kind: 'again', afterMs: result.kind === 'again' ? Math.min(result.afterMs, recheckMs) : recheckMs };
+  return within(result, departure.evidence === 'pending' ? PENDING_RECHECK_MS : ABSENT_RECHECK_MS);
+}
+
+/** Returns when a node is looked at again, which is after `ms` at the latest. */
+function within(result: ReconcileResult, ms: number | undefined): ReconcileResult {
+  if (ms === undefined) return result;
+  return { kind: 'again', afterMs: result.kind === 'again' ? Math.min(result.afterMs, ms) : ms };
 }
 
 /** Reports a held release once for each reason. */
@@ -323,9 +332,9 @@ async function updateConfig(context: Context, subject: Subject, signal: AbortSig
   const { name, node, entry, instanceId } = subject;
   const config = entry?.decoded;
   if (node === undefined || entry === undefined) return { kind: 'done' };
-  if (!isBridged(context)) await markNode(context, node, entry, signal);
+  const marksMs = isBridged(context) ? undefined : await markNode(context, node, entry, signal);
   // An unreadable object is not written: a person has to repair it.
-  if (config === undefined || instanceId === undefined) return { kind: 'done' };
+  if (config === undefined || instanceId === undefined) return within({ kind: 'done' }, marksMs);
   const { instance, limits } = context.instances.find(instanceId) ?? {};
   if (instance !== undefined && limits !== undefined && context.instances.presence(instanceId) !== 'gone') {
     const policyOf = (current: NodeEniConfig, applied: AppliedPolicy): Policy =>
@@ -348,7 +357,7 @@ async function updateConfig(context: Context, subject: Subject, signal: AbortSig
     if (change.warm !== undefined) reportWarmTarget(context, node, change.warm);
   }
   await continueGroupSync(context, { name, node, entry, config }, signal);
-  return requeueForGrace(context, subject);
+  return within(requeueForGrace(context, subject), marksMs);
 }
 
 /** Tells whether the node serves exclusive ENIs, and how many its instance may have. */
@@ -378,13 +387,14 @@ function isBridged({ config }: Context): boolean {
   return config.defaultNetwork === 'tke-bridge';
 }
 
+/** @returns after how many milliseconds marks are looked at again; undefined: they have not to be */
 async function markNode(
   context: Context,
   node: NodeEntry,
   entry: NecEntry | undefined,
   signal: AbortSignal,
-): Promise<void> {
-  const { kube, config, clock, metrics, log } = context;
+): Promise<number | undefined> {
+  const { config, clock, metrics, log, events } = context;
   const { readyResources = [], maxDirectENI = 0 } = entry?.decoded?.spec ?? {};
   const isServing = readyResources.includes(ENI_IP_RESOURCE);
   const isDirectServed = maxDirectENI > 0;
@@ -398,14 +408,21 @@ async function markNode(
     writesCondition: config.enableNodeCondition,
     nowText: new Date(clock.nowMs()).toISOString(),
   };
+  const onContest = (what: string): void => {
+    const message = contestText(what);
+    events.record({ involved: involvedObject(NODES, node), type: 'Warning', reason: 'FieldContested', message });
+  };
   try {
-    for (const { kind, taint } of await ensureServingMarks(kube, node, marks, signal)) {
+    const { changes, againMs } = await ensureServingMarks({ ...context, onContest }, node, marks, signal);
+    for (const { kind, taint } of changes) {
       log.info('taint of a node changed', { node: node.name, change: kind, taint });
       metrics.nodeTaints.inc({ kind });
     }
+    return againMs;
   } catch (error) {
     // The Node was deleted in between: its event enqueues it again.
     if (!isKubeError(error, 'NOT_FOUND')) throw error;
+    return undefined;
   }
 }
 

@@ -1,7 +1,10 @@
 import { DIRECT_ENI_CONDITION, DIRECT_ENI_TAINT, ENI_IP_CONDITION, ENI_IP_TAINT } from '../../crd/names.ts';
+import type { ObjectVersion } from '../../kube/compare-versions.ts';
+import type { Contests } from '../../kube/contest.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES } from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { decodeNode, type NodeEntry, type NodeTaint } from '../cache/node-entry.ts';
 import type { TaintSelector } from '../config/taint-selector.ts';
 import { type ConditionPatch, decideNodeCondition } from './decide-node-condition.ts';
@@ -29,6 +32,15 @@ type RequiredMarks = {
   readonly nowText: string;
 };
 
+/** What writes marks. */
+type MarkWriter = {
+  readonly kube: KubeClient;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly contests: Contests;
+  /** Called once for marks that another client keeps changing back. @param what the marks, for people */
+  readonly onContest: (what: string) => void;
+};
+
 /** A taint that was put on or taken off. */
 type TaintChange = { readonly kind: 'put-on' | 'taken-off'; readonly taint: string };
 
@@ -37,22 +49,56 @@ const ATTEMPTS = 4;
 
 /**
  * Brings the taints and the conditions of a VPC-CNI node up to date. All taints change in one write. Idempotent; writes
- * nothing when they are up to date. Returns what was done to taints.
+ * nothing when they are up to date. Returns what was done to taints, and after how long marks are to be looked at again
+ * that another client keeps changing back, in milliseconds.
  * @throws KubeError when others keep changing the taints, and whatever the client throws
  */
 export async function ensureServingMarks(
-  kube: KubeClient,
+  writer: MarkWriter,
   node: NodeEntry,
   required: RequiredMarks,
   signal: AbortSignal,
-): Promise<readonly TaintChange[]> {
-  const changes = await ensureTaints(kube, node, required, signal);
+): Promise<{ readonly changes: readonly TaintChange[]; readonly againMs: number | undefined }> {
+  const { kube } = writer;
+  let changes: readonly TaintChange[] = [];
+  const due = changesOf(node.taints, requiredTaints(node.taints, required));
+  const what = `the taint ${due.map(({ taint }) => taint).join(', ')}`;
+  const taintsMs = await writeUncontested(writer, node, { what, value: JSON.stringify(due) }, async () => {
+    const written = await ensureTaints(kube, node, required, signal);
+    changes = written.changes;
+    return written.version;
+  });
   const conditions = conditionPatches(node, required);
-  if (conditions.length > 0) {
+  const types = `the condition ${conditions.map(({ type }) => type).join(', ')}`;
+  const value = JSON.stringify(conditions.map(({ type, status }) => [type, status]));
+  const conditionsMs = await writeUncontested(writer, node, { what: types, value }, async () => {
     const patch = { kind: 'strategic', body: { status: { conditions } }, subresource: 'status' } as const;
-    await kube.patch(NODES, { name: node.name }, patch, signal);
-  }
-  return changes;
+    return (await kube.patch(NODES, { name: node.name }, patch, signal)).metadata;
+  });
+  const waits = [taintsMs, conditionsMs].filter((ms) => ms > 0);
+  return { changes, againMs: waits.length === 0 ? undefined : Math.min(...waits) };
+}
+
+/**
+ * Writes marks, unless there is nothing to write, or another client keeps changing them back.
+ * @param value what is done to them: it was undone where the same is to be done again
+ * @returns after how many milliseconds it may be written; 0: it is
+ */
+async function writeUncontested(
+  { clock, contests, onContest }: MarkWriter,
+  node: NodeEntry,
+  { what, value }: { readonly what: string; readonly value: string },
+  write: () => Promise<ObjectVersion | undefined>,
+): Promise<number> {
+  if (value === '[]') return 0;
+  const field = `${node.uid} ${what}`;
+  const isUndone = contests.valueOf(field) === value;
+  const { waitMs, isNew } = contests.ask(field, isUndone, node, clock.monotonicMs());
+  if (isNew) onContest(what);
+  if (waitMs > 0) return waitMs;
+  const written = await write();
+  if (written !== undefined) contests.note(field, value, written, clock.monotonicMs());
+  return 0;
 }
 
 function conditionPatches(node: NodeEntry, required: RequiredMarks): readonly ConditionPatch[] {
@@ -86,20 +132,21 @@ async function ensureTaints(
   node: NodeEntry,
   required: RequiredMarks,
   signal: AbortSignal,
-): Promise<readonly TaintChange[]> {
+): Promise<{ readonly changes: readonly TaintChange[]; readonly version?: ObjectVersion }> {
   let current = node;
   for (let attempt = 1; ; attempt++) {
     const taints = requiredTaints(current.taints, required);
-    if (taints === current.taints) return [];
+    if (taints === current.taints) return { changes: [] };
     try {
-      await kube.patch(NODES, { name: node.name }, { kind: 'json', body: taintPatch(current, taints) }, signal);
-      return changesOf(current.taints, taints);
+      const patch = { kind: 'json', body: taintPatch(current, taints) } as const;
+      const { metadata: version } = await kube.patch(NODES, { name: node.name }, patch, signal);
+      return { changes: changesOf(current.taints, taints), version };
     } catch (error) {
       // The server answers INVALID to a patch whose test fails.
       if (!isKubeError(error, 'CONFLICT', 'INVALID') || attempt >= ATTEMPTS) throw error;
     }
     const read = await kube.get(NODES, { name: node.name }, signal);
-    if (read === undefined || read.metadata.uid !== node.uid) return [];
+    if (read === undefined || read.metadata.uid !== node.uid) return { changes: [] };
     current = decodeNode(read);
   }
 }

@@ -1,6 +1,8 @@
 import test from 'ava';
 import { decodeNode } from '../../../ipamd/cache/node-entry.ts';
 import { ensureServingMarks } from '../../../ipamd/node-lifecycle/serving-marks.ts';
+import { Contests } from '../../../kube/contest.ts';
+import type { KubeClient } from '../../../kube/kube-client.ts';
 import { NODES } from '../../../kube/resource-types.ts';
 import { createInProcessKube } from '../../../sim/kube-api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -10,6 +12,10 @@ const LATER = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown',
 const FIRST = { key: 'example.com/held', effect: 'NoSchedule' };
 const SIGNAL = new AbortController().signal;
 const SERVING = { isServing: true, putsTaintOn: true, writesCondition: false, nowText: '2026-01-01T00:00:00Z' };
+
+function writerOf(kube: KubeClient) {
+  return { kube, clock: new VirtualClock(), contests: new Contests(), onContest: () => undefined };
+}
 
 /** Makes a Node, reads it, lets somebody write other taints, and brings the marks in line by what was read before. */
 async function taintsAfter(
@@ -21,7 +27,7 @@ async function taintsAfter(
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, spec: { taints: before } };
   const read = decodeNode(await kube.create(NODES, node));
   await kube.patch(NODES, { name: 'n' }, { kind: 'merge', body: { spec: { taints: meanwhile } } });
-  await ensureServingMarks(kube, read, { ...SERVING, isServing }, SIGNAL);
+  await ensureServingMarks(writerOf(kube), read, { ...SERVING, isServing }, SIGNAL);
   const spec = (await kube.get(NODES, { name: 'n' }))?.['spec'];
   return (spec as { readonly taints?: unknown }).taints ?? [];
 }
@@ -44,5 +50,5 @@ test('ensureServingMarks: leaves a Node alone that registered again', async (t) 
   const read = decodeNode(await kube.create(NODES, node));
   await kube.delete(NODES, { name: 'n' });
   await kube.create(NODES, { ...node, spec: { taints: [OURS, LATER] } });
-  t.deepEqual(await ensureServingMarks(kube, read, SERVING, SIGNAL), []);
+  t.deepEqual((await ensureServingMarks(writerOf(kube), read, SERVING, SIGNAL)).changes, []);
 });
