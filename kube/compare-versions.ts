@@ -8,19 +8,8 @@ export function compareVersions(one: ObjectVersion, other: ObjectVersion): numbe
 }
 
 /**
- * Tells whether an object was written before `known`. The two may be different objects: all writes of a server share one series
- * of revisions. False where that cannot be determined. @see KEP-5504
- */
-export function isEarlier(
-  { metadata }: { readonly metadata: ObjectVersion },
-  known: { readonly metadata: ObjectVersion } | undefined,
-): boolean {
-  return (compareRevisions(metadata.resourceVersion ?? '', known?.metadata.resourceVersion ?? '') ?? 0) < 0;
-}
-
-/**
- * Compares two revisions of a server: below 0 when the first is older. Versions are opaque by contract and numbers in practice;
- * undefined where they are not numbers: then the API server is asked.
+ * Compares two revisions of a server, also of different objects: below 0 when the first is older; undefined where one is no
+ * number. @see KEP-5504
  */
 export function compareRevisions(one: string, other: string): number | undefined {
   if (one === other) return 0;

@@ -1,4 +1,4 @@
-import { isEarlier } from '../../kube/compare-versions.ts';
+import { compareVersions } from '../../kube/compare-versions.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { listPages } from '../../kube/list-pages.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
@@ -51,7 +51,8 @@ async function hasRead(deps: FormerWriteDeps, signal: AbortSignal): Promise<bool
 function noteRead({ necs, memory }: FormerWriteDeps, object: KubeObject): void {
   const { name } = object.metadata;
   const cached = necs.get(name);
-  const isBehind = cached === undefined || isEarlier(cached.object, object);
+  const order = cached === undefined ? undefined : compareVersions(cached.object.metadata, object.metadata);
+  const isBehind = order === undefined || order < 0;
   const known = memory.find(name);
   if (known?.own?.isWritten === true || (known === undefined && !isBehind)) return;
   const node = memory.of(name);

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { compareRevisions, compareVersions, isEarlier } from '../../kube/compare-versions.ts';
+import { compareRevisions, compareVersions } from '../../kube/compare-versions.ts';
 
 const compares = test.macro((t, one: string, other: string, order: number | undefined) => {
   t.is(compareRevisions(one, other), order);
@@ -17,12 +17,4 @@ test('compareRevisions: nor has nothing', compares, '', '1', undefined);
 test('compareVersions: two objects of a name have no order', (t) => {
   t.is(compareVersions({ uid: 'a', resourceVersion: '1' }, { uid: 'b', resourceVersion: '2' }), undefined);
   t.is(compareVersions({ uid: 'a', resourceVersion: '1' }, { uid: 'a', resourceVersion: '2' }), -1);
-});
-
-test('isEarlier: across objects of a name; never where nothing is known', (t) => {
-  const of = (uid: string, resourceVersion?: string) => ({ metadata: { uid, resourceVersion } });
-  t.true(isEarlier(of('a', '9'), of('b', '10')));
-  t.false(isEarlier(of('a', '10'), of('b', '9')));
-  t.false(isEarlier(of('a', '9'), undefined));
-  t.false(isEarlier(of('a'), of('b', '10')));
 });
