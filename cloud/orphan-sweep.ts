@@ -32,7 +32,7 @@ export type OrphanKind<T> = {
   /** Reports what became of an orphan. */
   readonly report: (one: T, outcome: OrphanOutcome) => void;
   /** Reports orphans of which none is removed, because they are too many to be plausible. Absent: any number is plausible. */
-  readonly reportTooMany?: (orphans: readonly T[], ownCount: number) => void;
+  readonly reportTooMany?: ((orphans: readonly T[], ownCount: number) => void) | undefined;
 };
 
 /** Why a sweep came to nothing. */
