@@ -1,10 +1,10 @@
 import type { Eni } from '../../cloud/cloud.ts';
+import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { ObservedEni } from '../decide/decision.ts';
 import { evaluateDrift } from '../decide/evaluate-drift.ts';
-import { groupEnisByNode } from './group-enis-by-node.ts';
 
 /** A NodeENIConfig as the cache contains it. */
 export type AuditedNec = { readonly object: KubeObject; readonly decoded: NodeEniConfig | undefined };
@@ -15,8 +15,8 @@ export type ComparisonDeps = {
   readonly necs: { values(): Iterable<AuditedNec> };
   /** Returns the node of a static ENI, whatever its tags. */
   readonly staticNodeOf: (eniId: string) => string | undefined;
-  /** Converts an ENI to the terms of the NodeENIConfig, as the reconcile of its node does. */
-  readonly convertEni: (eni: Eni) => ObservedEni;
+  /** Converts an ENI of a node to the terms of the NodeENIConfig, as the reconcile of the node does. */
+  readonly convertEni: (eni: Eni, nodeName: string) => ObservedEni;
   /** Makes a node describe the cloud and repair its object. */
   readonly requestRepair: (name: string) => void;
   readonly log: Logger;
@@ -36,20 +36,40 @@ export function beginComparison(deps: ComparisonDeps): (enis: readonly Eni[]) =>
   );
   return (enis) => {
     const all = [...necs.values()];
-    const owners = all.map(({ object: { metadata }, decoded }) => ({
-      name: metadata.name,
-      uid: metadata.uid,
-      instanceId: decoded?.status?.instanceID,
-    }));
-    const groups = groupEnisByNode(enis, owners, staticNodeOf);
+    const groups = groupEnisByNode(enis, all, staticNodeOf);
     for (const { object, decoded } of all) {
       const { name, resourceVersion } = object.metadata;
       if (decoded === undefined || before.get(name) !== resourceVersion) continue;
-      const observed = new Map((groups.get(name) ?? []).map((eni) => [eni.eniId, convertEni(eni)]));
+      const observed = new Map((groups.get(name) ?? []).map((eni) => [eni.eniId, convertEni(eni, name)]));
       const drifts = evaluateDrift(decoded.status ?? {}, { enis: observed, isComplete: true });
       if (drifts.length === 0) continue;
       log.warn('object and cloud differ', { node: name, drifts: drifts.slice(0, MAX_LISTED), count: drifts.length });
       requestRepair(name);
     }
   };
+}
+
+/**
+ * Groups the ENIs of one sweep by node: those that its object created, those on its instance that no other object
+ * created, and those with its name in their tags that are on no other node's instance; without primary ones. A static
+ * ENI, which moves, belongs to the node that `staticNodeOf` returns.
+ */
+function groupEnisByNode(
+  enis: readonly Eni[],
+  necs: readonly AuditedNec[],
+  staticNodeOf: ComparisonDeps['staticNodeOf'],
+): ReadonlyMap<string, readonly Eni[]> {
+  const uids = new Map(necs.map(({ object: { metadata } }) => [metadata.name, metadata.uid]));
+  const byInstance = new Map(necs.map(({ object, decoded }) => [decoded?.status?.instanceID, object.metadata.name]));
+  const nodeOf = ({ eniId, tags, attachment }: Eni): string => {
+    const tagged = tags[ENI_TAG.node] ?? '';
+    const uid = uids.get(tagged);
+    const isCreator = uid !== undefined && uid === tags[ENI_TAG.uid];
+    const attachedTo = isCreator ? undefined : attachment && byInstance.get(attachment.instanceId);
+    return staticNodeOf(eniId) ?? attachedTo ?? tagged;
+  };
+  return Map.groupBy(
+    enis.filter(({ isPrimary }) => !isPrimary),
+    nodeOf,
+  );
 }

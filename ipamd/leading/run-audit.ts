@@ -1,11 +1,9 @@
 import type { CallContext, Eni, Tags } from '../../cloud/cloud.ts';
-import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import { countSweep } from '../audit/count-sweep.ts';
 import { runSweep } from '../audit/run-sweep.ts';
 import { sweptEnis } from '../audit/sweep-enis.ts';
 import type { ObservedEni } from '../decide/decision.ts';
 import { hasEniSubnets } from '../subnets/has-eni-subnets.ts';
-import { BY_INSTANCE } from './open-informers.ts';
 import type { LeaderTerm } from './open-term.ts';
 
 /** Compares all nodes and ENIs of the cluster until aborted. Rejects with the signal's reason. */
@@ -20,7 +18,7 @@ export async function runAudit(term: LeaderTerm, signal: AbortSignal): Promise<n
     isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),
     loadSubnets: (enis: readonly Eni[], context: CallContext) => cloudObserver.loadSubnets(enis, context),
     staticNodeOf: (eniId: string) => staticEnis.find(eniId)?.nodeName,
-    convertEni: (eni: Eni) => convertEni(term, eni),
+    convertEni: (eni: Eni, nodeName: string) => convertEni(term, eni, nodeName),
     requestRepair: (name: string) => {
       drifted += 1;
       memory.requestDescribe(name, 'the audit found a difference');
@@ -37,19 +35,13 @@ export async function runAudit(term: LeaderTerm, signal: AbortSignal): Promise<n
   });
 }
 
-/**
- * Converts an ENI as the reconcile of its node does. Its node is the one that created it, else the one of its instance,
- * else the one in its tag.
- */
-function convertEni({ necs, cloudObserver, staticEnis }: LeaderTerm, eni: Eni): ObservedEni {
-  const attached = eni.attachment === undefined ? [] : necs.byIndex(BY_INSTANCE, eni.attachment.instanceId);
-  const tagged = necs.get(eni.tags[ENI_TAG.node] ?? '');
-  const isCreator = tagged !== undefined && tagged.object.metadata.uid === eni.tags[ENI_TAG.uid];
-  // The VpcENI decides about a static ENI: its tags always name the node that created it.
-  const { nodeName } = staticEnis.find(eni.eniId) ?? {};
-  const owner = nodeName === undefined ? (isCreator ? tagged : (attached[0] ?? tagged)) : necs.get(nodeName);
-  const { uid = '', name = '' } = owner?.object.metadata ?? {};
-  const isOthers = (_tags: Tags, eniId: string) =>
-    (staticEnis.find(eniId)?.nodeName ?? name) !== name || staticEnis.find(eniId)?.isAttachable === true;
-  return cloudObserver.convertKnownEni(eni, { uid, instanceId: owner?.decoded?.status?.instanceID, isOthers });
+/** Converts an ENI as the reconcile of its node does. */
+function convertEni({ necs, cloudObserver, staticEnis }: LeaderTerm, eni: Eni, nodeName: string): ObservedEni {
+  const { object, decoded } = necs.get(nodeName) ?? {};
+  const isOthers = (_tags: Tags, eniId: string): boolean => {
+    const known = staticEnis.find(eniId);
+    return (known?.nodeName ?? nodeName) !== nodeName || known?.isAttachable === true;
+  };
+  const instanceId = decoded?.status?.instanceID;
+  return cloudObserver.convertKnownEni(eni, { uid: object?.metadata.uid ?? '', instanceId, isOthers });
 }

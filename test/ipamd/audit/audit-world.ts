@@ -147,7 +147,8 @@ export class AuditWorld {
   }
 }
 
-function see(eni: Eni): ObservedEni {
+/** Converts an ENI without its addresses. */
+export function see(eni: Eni): ObservedEni {
   return {
     eniID: eni.eniId,
     mac: eni.mac,

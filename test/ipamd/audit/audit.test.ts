@@ -1,7 +1,7 @@
 import test from 'ava';
 import { runSweep } from '../../../ipamd/audit/run-sweep.ts';
-import { sweptEnis } from '../../../ipamd/audit/sweep-enis.ts';
-import { AuditWorld, CLUSTER, intentOf, OWN_TAGS, statusOf, TKE_TAGS } from './audit-world.ts';
+import { type EniSweepDeps, sweptEnis } from '../../../ipamd/audit/sweep-enis.ts';
+import { AuditWorld, CLUSTER, intentOf, OWN_TAGS, see, statusOf, TKE_TAGS } from './audit-world.ts';
 
 test('Audit: deletes what nobody names once it was nobody’s in two looks and for the grace', async (t) => {
   const world = new AuditWorld();
@@ -223,6 +223,33 @@ test('Audit: asks a node to describe itself when it differs, but not when its ob
   };
   t.like(await world.look(world.audit({}, { cloud: { ...world.cloud, enis } })), { kind: 'done' });
   t.deepEqual(world.suspected, ['n1']);
+});
+
+test('Audit: compares an ENI with the node of its VpcENI, else its creator, its instance, its tag', async (t) => {
+  const world = new AuditWorld();
+  const on = world.addNode('b');
+  for (const [name, status] of [
+    ['a', {}],
+    ['b', { instanceID: on }],
+  ] as const)
+    world.setNec(name, { metadata: { name, uid: `uid-${name}` }, status });
+  const tagsOf = (node: string, uid: string) => ({ ...TKE_TAGS, 'tke-node': node, 'tke-nec-uid': uid });
+  const expected = new Map([
+    [world.addEni({ tags: tagsOf('b', 'uid-b') }), 'a'],
+    [world.addEni({ tags: tagsOf('a', 'uid-a'), on }), 'a'],
+    [world.addEni({ tags: tagsOf('a', 'uid-of-a-former-a'), on }), 'b'],
+    [world.addEni({ tags: tagsOf('a', 'uid-of-a-former-a') }), 'a'],
+  ]);
+  world.addEni({ tags: tagsOf('gone', 'uid-gone') });
+  const [moved] = expected.keys();
+  const compared = new Map<string, string>();
+  const convertEni: EniSweepDeps['convertEni'] = (eni, nodeName) => {
+    compared.set(eni.eniId, nodeName);
+    return see(eni);
+  };
+  const staticNodeOf = (eniId: string): string | undefined => (eniId === moved ? 'a' : undefined);
+  await world.look(world.audit({}, { convertEni, staticNodeOf }));
+  t.deepEqual(new Map([...compared].toSorted()), expected);
 });
 
 test('runSweep: sweeps once an interval, and sooner when that came to nothing, until it is aborted', async (t) => {
