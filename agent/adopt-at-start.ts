@@ -1,10 +1,7 @@
-import type { Kernel } from '../dataplane/kernel.ts';
 import { DEFAULT_LINK_GROUP } from '../dataplane/link-group.ts';
 import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
 import { adopt, hasTraces } from './adopt/adopt.ts';
 import type { AgentComponents } from './components.ts';
-import type { AgentConfig } from './config/options.ts';
-import type { Journal } from './journal/journal-content.ts';
 import type { Supply } from './journal/supply.ts';
 import type { KernelEvidence } from './node/kernel-evidence.ts';
 import { readHostDump } from './node/node-probe.ts';
@@ -20,8 +17,6 @@ const RUNTIME_WAIT_MS = 30_000;
 
 /** The sources that adoption at the start reads. */
 type AdoptionSources = {
-  readonly journal: Journal;
-  readonly kernel: Kernel;
   readonly supply: SupplySource;
   readonly signal: AbortSignal;
 };
@@ -31,45 +26,37 @@ type AdoptionSources = {
  * or its agent was killed before an earlier adoption was finished. Where the kernel holds nothing of ours it only marks
  * the journal as adopted. Waits for the first supply without a limit.
  */
-export async function adoptAtStart(
-  config: AgentConfig,
-  components: AgentComponents,
-  sources: AdoptionSources,
-): Promise<void> {
-  if (sources.journal.needsAdoption) await adoptUnknown(config, components, sources);
+export async function adoptAtStart(components: AgentComponents, sources: AdoptionSources): Promise<void> {
+  if (components.journal.needsAdoption) await adoptUnknown(components, sources);
   // At each start: another program may have put Pods on the bridge while no agent ran, or while it was not ours.
   await components.takeOver.run(sources.signal, RUNTIME_WAIT_MS);
 }
 
-async function adoptUnknown(config: AgentConfig, components: AgentComponents, sources: AdoptionSources): Promise<void> {
-  const { journal, kernel } = sources;
+async function adoptUnknown(components: AgentComponents, sources: AdoptionSources): Promise<void> {
+  const { config, journal, kernel } = components;
   const found = readEvidence(readHostDump(kernel.rtnetlink), config.eniMarkMask);
   // With the role uplinks the rules of an address are no evidence of a Pod of ours: each address has them.
   const evidence = config.role === 'uplinks' ? { ...found, ipams: [] } : found;
-  if (hasTraces(evidence)) await adoptAll(config, components, sources, evidence);
+  if (hasTraces(evidence)) await adoptAll(components, sources, evidence);
   journal.markAdopted();
 }
 
 async function adoptAll(
-  config: AgentConfig,
   components: AgentComponents,
   sources: AdoptionSources,
   evidence: KernelEvidence,
 ): Promise<void> {
-  const { journal, signal } = sources;
-  const { clock, log } = components.useCases;
+  const { config, journal, log } = components;
   log.warn('no journal of this boot, but Pods may live: adopting', {
     origin: journal.origin,
     movedTo: journal.movedTo,
   });
   // Only the supply says which ENI an address is on, so wait for it. Meanwhile executables spool DELs, and runtimes
   // retry ADDs.
-  if (needsSupply(evidence)) components.state.supply = await waitForSupply(config, components, sources);
+  if (needsSupply(evidence)) components.state.supply = await waitForSupply(components, sources);
   const adopted = await adopt(
     {
-      ...{ clock, log, journal },
-      state: components.state,
-      view: components.view,
+      ...components,
       readEnds: (named) => readPodEnds(config.hostRoot, named),
       readPeers: (veths, named) =>
         readSandboxPeers(
@@ -79,7 +66,7 @@ async function adoptAll(
         ),
     },
     evidence,
-    signal,
+    sources.signal,
   );
   log.info('adoption done', { leases: adopted });
 }
@@ -90,11 +77,7 @@ function needsSupply({ veths, unnamed = [], enis, ipams }: KernelEvidence): bool
   return enis.length > 0 || ipams.length > 0 || marked.some(({ table }) => table !== DEFAULT_LINK_GROUP);
 }
 
-async function waitForSupply(
-  config: AgentConfig,
-  components: AgentComponents,
-  { supply, signal }: AdoptionSources,
-): Promise<Supply> {
+async function waitForSupply({ config, clock }: AgentComponents, { supply, signal }: AdoptionSources): Promise<Supply> {
   for (;;) {
     const found = supply.latest();
     if (found !== undefined && isForNode(found, config.nodeName)) {
@@ -102,6 +85,6 @@ async function waitForSupply(
       // has removed them from the object.
       return config.supplySource === 'cluster' ? withheld(found) : found;
     }
-    await components.useCases.clock.sleep(SUPPLY_POLL_MS, signal);
+    await clock.sleep(SUPPLY_POLL_MS, signal);
   }
 }

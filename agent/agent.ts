@@ -1,5 +1,4 @@
 import { dirname, join } from 'node:path';
-import type { FlowPrograms } from '../dataplane/fast-path/flow-programs.ts';
 import { isFlowtableOperation } from '../dataplane/flowtable-operation.ts';
 import type { Kernel } from '../dataplane/kernel.ts';
 import { openNft } from '../dataplane/nft.ts';
@@ -26,7 +25,6 @@ import type { ClusterConnection } from './cluster.ts';
 import { type AgentComponents, type AgentRuntime, createComponents, findChain, reportFight } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { NO_EVENTS } from './events/node-events.ts';
-import type { NewLinks } from './fast-path/attach-new-links.ts';
 import { openConnectionKeeper } from './fast-path/connection-keeper.ts';
 import { type FlowEpochs, openFlowEpochs } from './fast-path/flow-epochs.ts';
 import { openFastPath } from './fast-path/open-fast-path.ts';
@@ -48,7 +46,6 @@ import { openOps } from './open-ops.ts';
 import { livenessOf } from './ops/liveness.ts';
 import { opsService } from './ops/ops-service.ts';
 import { notReadyReason, type Readiness } from './ops/readiness.ts';
-import type { PodView } from './pods/pod-view.ts';
 import { chooseRuleMode } from './repair/choose-rule-mode.ts';
 import { followKernel } from './repair/follow-kernel.ts';
 import { objectOfEvent } from './repair/object-of.ts';
@@ -95,40 +92,39 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const shutdown = new AbortController();
   const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
   const node = await openNode(config, runtime);
-  const { kernel, hasNftables } = node;
   const components = createComponents(config, runtime, { journal, ...node });
-  const { state, useCases } = components;
+  const { state, random } = components;
   const readiness: Readiness = { notReady: 'the agent is starting' };
-  const endpoints = await openEndpoints(config, components, readiness);
+  const endpoints = await openEndpoints(components, readiness);
 
-  const cluster = joinCluster(config, components, runtime, readiness);
+  const cluster = joinCluster(components, readiness);
   restoreState(config, state, journal.load());
   const inForce = () => state.supply;
   const supply = cluster?.supply ?? openSupplyFile(config.supplyFile, { clock, log, inForce });
   // Before anything slow: a restarted kubelet refuses Pods until the devices are registered again.
-  const devices = openDevicePlugin(config, components, runtime, cluster);
-  await adoptAtStart(config, components, { journal, kernel, supply, signal: shutdown.signal });
-  const { noticeCilium } = chooseRuleMode({ config, hasNftables, state, journal, log, events: runtime.events });
+  const devices = openDevicePlugin(components, cluster);
+  await adoptAtStart(components, { supply, signal: shutdown.signal });
+  const { noticeCilium } = chooseRuleMode(components);
   restorePlan(config, state);
-  const epochs = followFlows(kernel.flows, components);
-  const loop = openRepairLoop(config, components, readiness, epochs);
-  const acceptDeps = acceptSupplyDepsOf(config, components, cluster, () => loop.kick('supply'));
-  const acceptor = openSupplyAcceptor(acceptDeps, { clock, log, random: runtime.random ?? (() => 0.5) });
+  const epochs = followFlows(components);
+  const loop = openRepairLoop(components, readiness, epochs);
+  const acceptDeps = acceptSupplyDepsOf(components, cluster, () => loop.kick('supply'));
+  const acceptor = openSupplyAcceptor(acceptDeps, { clock, log, random });
   const unsubscribe = supply.subscribe(acceptor.accept);
-  const monitor = followKernel({ ...runtime, loop, open: openKernelMonitor, random: runtime.random ?? (() => 0.5) });
-  await recover(useCases);
+  const monitor = followKernel({ clock, log, random, loop, open: openKernelMonitor });
+  await recover(components);
   await firstPass(components, loop, shutdown.signal);
 
-  const spool = watchSpool(spoolDepsOf(config, components));
+  const spool = watchSpool(spoolDepsOf(components));
   await spool.drain();
   tryReleaseMemory(log);
-  const implementation = implementationOf(config, components, readiness, runtime, shutdown.signal);
-  const ops = openOps({ config, runtime, components, readiness, loop, cluster, startedMs });
+  const implementation = implementationOf(components, readiness, shutdown.signal);
+  const ops = openOps({ components, readiness, loop, cluster, startedMs });
   const server = await serveGrpc(implementation, addressOf(config, { log, clock }), opsService(ops, runtime.release));
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
-  const installation = install(config, components, readiness, runtime);
+  const installation = install(components, readiness);
   const maintenance = startMaintenance({
-    ...{ components, config, installation, cluster, noticeCilium },
+    ...{ components, installation, cluster, noticeCilium },
     ...{ drainSpool: spool.drain, ensureSocket: server.ensureSocket },
     signal: shutdown.signal,
   });
@@ -144,7 +140,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   runInBackground('keeping the installed files', installing);
   runInBackground('following the readiness', followReadiness(state, isReady, shutdown.signal, onReadiness));
   publishInBackground(cluster, state, isReady, shutdown.signal);
-  followPlan(config, components, runtime, { loop, cluster, signal: shutdown.signal });
+  followPlan(components, { loop, cluster, signal: shutdown.signal });
 
   return {
     close: async () => {
@@ -164,7 +160,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       await loop.close();
       endpoints?.close();
       components.view?.close();
-      closeKernel(kernel, components.newLinks, epochs);
+      closeKernel(components, epochs);
       journal.close();
       log.info('stopped; Pods go on');
     },
@@ -191,13 +187,9 @@ async function whyRefused({ besideProduct }: AgentConfig): Promise<string | unde
   }
 }
 
-function implementationOf(
-  { socket, hostRoot }: AgentConfig,
-  components: AgentComponents,
-  readiness: Readiness,
-  { release, clock }: AgentRuntime,
-  signal: AbortSignal,
-) {
+function implementationOf(components: AgentComponents, readiness: Readiness, signal: AbortSignal) {
+  const { config, release, clock } = components;
+  const { socket, hostRoot } = config;
   const useCases = useCasesOf(components, readiness);
   const deps = { socketPath: socket, hostRoot, clock };
   return agentImplementation(useCases, release, signal, (calls, request, ended) =>
@@ -216,7 +208,8 @@ async function openNode(config: AgentConfig, { clock, log }: AgentRuntime) {
 }
 
 /** What is attached to links goes on: the next agent uses it. */
-function closeKernel({ flows, rtnetlink }: Kernel, newLinks: NewLinks, epochs: FlowEpochs | undefined): void {
+function closeKernel({ kernel, newLinks }: AgentComponents, epochs: FlowEpochs | undefined): void {
+  const { flows, rtnetlink } = kernel;
   newLinks.close();
   epochs?.close();
   flows?.close();
@@ -233,37 +226,25 @@ function openKernel(log: Logger): { readonly kernel: Kernel; readonly ownWrites:
 /** Longest wait for the API server before the first pass, for the decision about the masquerade. */
 const MASQUERADE_WAIT_MS = 1_000;
 
-async function firstPass(
-  { state, masqueradeDeps, useCases }: AgentComponents,
-  loop: RepairLoop,
-  signal: AbortSignal,
-): Promise<void> {
+async function firstPass(components: AgentComponents, loop: RepairLoop, signal: AbortSignal): Promise<void> {
+  const { state, masqueradeDeps, log } = components;
   // Part of the nftables table: without it Pods would run for a while before their packets are masqueraded.
   if (state.isBridgeUsed) {
     await updateMasquerade(masqueradeDeps, AbortSignal.any([signal, AbortSignal.timeout(MASQUERADE_WAIT_MS)]));
   }
   try {
     // A pass refuses packets to addresses without a Pod; after it all links of ours are known.
-    holdStrangers(useCases);
+    holdStrangers(components);
     await loop.pass('start');
-    holdStrangers(useCases);
+    holdStrangers(components);
   } catch (error) {
-    useCases.log.error('the node is not set up yet', { error });
+    log.error('the node is not set up yet', { error });
     loop.kick('start');
   }
 }
 
 function addressOf({ socket, listenAddress }: AgentConfig, report: Pick<AgentRuntime, 'log' | 'clock'>): GrpcAddress {
   return { socketPath: socket, ...(listenAddress === '' ? {} : { tcp: { address: listenAddress, ...report } }) };
-}
-
-function followEgress(
-  { state, useCases: { conntrack, log } }: AgentComponents,
-  pods: PodView,
-  loop: RepairLoop,
-  signal: AbortSignal,
-): Promise<void> {
-  return followEgressExempt({ state, pods, conntrack, log, loop }, signal);
 }
 
 /** Restores the journal; of the blocks that the Node object had last `--pod-cidr` takes precedence. */
@@ -286,14 +267,8 @@ type Followed = {
 };
 
 /** Starts to follow what of the plan is from the API server, and lets Pods with exclusive ENIs follow the plan. */
-function followPlan(
-  { serviceCidrs: configured, egress }: AgentConfig,
-  components: AgentComponents,
-  { kube, random = () => 0.5, events = NO_EVENTS }: AgentRuntime,
-  { loop, cluster, signal }: Followed,
-): void {
-  const { state, finder, metrics, useCases } = components;
-  const { clock, log } = useCases;
+function followPlan(components: AgentComponents, { loop, cluster, signal }: Followed): void {
+  const { config, state, finder, kube } = components;
   const hasDirect = (): boolean => finder.current()?.hasDirect === true;
   const hasPodCidr = (): boolean => state.podCidrs.length > 0;
   const changed = (): void => {
@@ -303,17 +278,17 @@ function followPlan(
   runInBackground(
     'following the ranges of Services',
     followServiceCidrs(
-      { state, configured, kube, hasDirect, hasPodCidr, clock, random, log, events, metrics, changed },
+      { ...components, configured: config.serviceCidrs, kube, hasDirect, hasPodCidr, changed },
       signal,
     ),
   );
   runInBackground(
     'following the routes of Pods with exclusive ENIs',
-    followDirectRoutes({ ...useCases, nodeNetwork: finder.current }, signal),
+    followDirectRoutes({ ...components, nodeNetwork: finder.current }, signal),
   );
   runInBackground('following the masquerade', followMasquerade(components.masqueradeDeps, signal));
-  if (cluster?.pods !== undefined && egress === 'node')
-    runInBackground('following egress', followEgress(components, cluster.pods, loop, signal));
+  if (cluster?.pods !== undefined && config.egress === 'node')
+    runInBackground('following egress', followEgressExempt({ ...components, pods: cluster.pods, loop }, signal));
 }
 
 function reportReadiness({ state, operationLog }: AgentComponents, readiness: Readiness): void {
@@ -358,14 +333,8 @@ function tryReleaseMemory(log: AgentRuntime['log']): void {
  * Opens the installation of executables and network configuration. With the role `uplinks` nothing is installed, and a
  * network configuration of before is removed: runtimes must not send Pods here.
  */
-function install(
-  config: AgentConfig,
-  components: AgentComponents,
-  readiness: Readiness,
-  { events = NO_EVENTS, release, clock }: Pick<AgentRuntime, 'events' | 'release' | 'clock'>,
-): Installation {
-  const { state, metrics, useCases } = components;
-  const { log } = useCases;
+function install(components: AgentComponents, readiness: Readiness): Installation {
+  const { config, state, metrics, log, events, release, clock } = components;
   const listener: InstallationListener = {
     loaderProblemChanged: (why) => reportHostProblem(components, readiness, events, why),
     filesProblemChanged: (why) => {
@@ -388,10 +357,10 @@ function install(
   return openInstallation({ ...config, pluginDir: '' }, { log, release });
 }
 
-async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: AgentComponents, readiness: Readiness) {
+async function openEndpoints({ config, state, metrics, clock }: AgentComponents, readiness: Readiness) {
   const status = () => statusOf(state, notReadyReason(readiness));
   return await serveHttpEndpoints(config.metricsAddress, {
-    liveness: () => livenessOf(readiness.passStartedMs, useCases.clock.monotonicMs()),
+    liveness: () => livenessOf(readiness.passStartedMs, clock.monotonicMs()),
     // Of these two STATUS has the first alone: kubelet would take the node away from Pods that can be served.
     readiness: () => status()?.msg ?? readiness.whyApiUnready?.(),
     registry: {
@@ -405,10 +374,7 @@ async function openEndpoints(config: AgentConfig, { state, metrics, useCases }: 
 }
 
 /** Ends learned flows when others change what they depend on; undefined while the fast path is off. */
-function followFlows(
-  programs: FlowPrograms | undefined,
-  { state, flowtable, metrics, useCases: { clock, log } }: AgentComponents,
-): FlowEpochs | undefined {
+function followFlows({ programs, state, flowtable, metrics, clock, log }: AgentComponents): FlowEpochs | undefined {
   const { mode } = state.fastPath;
   if (mode === 'off') return undefined;
   return openFlowEpochs(clock, mode, async (cause) => {
@@ -424,17 +390,12 @@ function followFlows(
   });
 }
 
-function openRepairLoop(
-  config: AgentConfig,
-  components: AgentComponents,
-  readiness: Readiness,
-  epochs: FlowEpochs | undefined,
-): RepairLoop {
-  const { state, finder, metrics, useCases } = components;
+function openRepairLoop(components: AgentComponents, readiness: Readiness, epochs: FlowEpochs | undefined): RepairLoop {
+  const { config, state, finder, metrics, clock } = components;
   const run = async (cause: string): Promise<ReconcileReport> => {
-    readiness.passStartedMs = useCases.clock.monotonicMs();
+    readiness.passStartedMs = clock.monotonicMs();
     const ended = (error?: string): void => {
-      const endedMs = useCases.clock.monotonicMs();
+      const endedMs = clock.monotonicMs();
       readiness.lastPass = { endedMs, cause, ...(error === undefined ? {} : { error }) };
     };
     try {
@@ -461,10 +422,9 @@ function openRepairLoop(
   // Events come in bursts, and finding the relevant objects takes a pass over every lease: one result serves a turn of
   // the event loop.
   const watched = oncePerTick(() => watchedObjects(state, finder.primary(), finder.current()));
-  const { clock } = useCases;
   const { fights, foreignChanges, nodeNetwork } = components.reconcile;
   const settings = openSettingsWatch({
-    ...{ state, nodeNetwork, fights, sysctl: components.sysctl, monotonicMs: clock.monotonicMs },
+    ...{ state, nodeNetwork, fights, sysctl: components.kernel.sysctl, monotonicMs: clock.monotonicMs },
   });
   const loop = startRepairLoop({
     clock,
@@ -487,7 +447,7 @@ function openRepairLoop(
     invalidateNft: components.reconcile.kernel.invalidateNft,
     invalidateFilters: components.reconcile.kernel.invalidateFilters,
     forgetFilters: components.reconcile.kernel.forgetFilters,
-    log: useCases.log,
+    log: components.log,
     intervalMs: config.repairIntervalMs,
   });
   state.runPass = loop.pass;
@@ -521,13 +481,13 @@ function oncePerTick<T extends object>(compute: () => T): () => T {
   };
 }
 
-function recordRuleMode({ state, metrics, useCases }: AgentComponents, report: ReconcileReport): void {
-  const before = useCases.journal.load().ruleMode;
+function recordRuleMode({ state, metrics, journal, log }: AgentComponents, report: ReconcileReport): void {
+  const before = journal.load().ruleMode;
   if (before === state.ruleMode || report.failed.length > 0 || report.paused.length > 0) return;
-  useCases.journal.putRuleMode(state.ruleMode);
+  journal.putRuleMode(state.ruleMode);
   if (before === undefined) return;
   metrics.migrations.inc();
-  useCases.log.info('rule mode changed', { from: before, to: state.ruleMode });
+  log.info('rule mode changed', { from: before, to: state.ruleMode });
 }
 
 /** Subscribes to what repair follows. @throws LibcError */
@@ -543,30 +503,32 @@ function openKernelMonitor(): Monitor {
 }
 
 /** Returns the dependencies of draining the spool. Executables know only the socket, and spool beside it. */
-function spoolDepsOf(config: AgentConfig, { metrics, useCases }: AgentComponents): SpoolDeps {
+function spoolDepsOf(components: AgentComponents): SpoolDeps {
+  const { config, log, metrics } = components;
   return {
     directory: join(dirname(config.socket), 'deletions'),
-    log: useCases.log,
+    log,
     pending: (count) => metrics.spoolPending.set(count),
     release: async ({ containerId, ifName, writtenAtBootMs }) => {
-      const failure = await detach(useCases, { containerId, ifName }, writtenAtBootMs);
+      const failure = await detach(components, { containerId, ifName }, writtenAtBootMs);
       if (failure !== undefined) throw new Error(failure.msg);
     },
   };
 }
 
-function useCasesOf({ state, useCases }: AgentComponents, readiness: Readiness): AgentUseCases {
+function useCasesOf(components: AgentComponents, readiness: Readiness): AgentUseCases {
+  const { state } = components;
   const isFull = state.role === 'full';
-  const ignored = new IgnoredKeys(useCases.log);
+  const ignored = new IgnoredKeys(components.log);
   return {
     ignoredKeys: (network, keys) => ignored.report(network, keys),
     // Pods of before the role `uplinks` are still ended and collected.
     attach: (command, signal) =>
-      isFull ? attach(useCases, command, signal) : Promise.resolve({ kind: 'failed', failure: NO_ADDS }),
-    detach: (target) => detach(useCases, target),
-    check: (target) => check(useCases, target),
+      isFull ? attach(components, command, signal) : Promise.resolve({ kind: 'failed', failure: NO_ADDS }),
+    detach: (target) => detach(components, target),
+    check: (target) => check(components, target),
     status: () => (isFull ? statusOf(state, notReadyReason(readiness)) : NO_ADDS),
-    collectInvalid: (network, valid) => collectInvalid(useCases, network, valid),
+    collectInvalid: (network, valid) => collectInvalid(components, network, valid),
     addressing: ({ eniId }) => addressingOf(state, eniId),
   };
 }

@@ -8,7 +8,7 @@ import { acceptPodCidrs } from './bridge/accept-pod-cidr.ts';
 import type { AgentRuntime } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { countDirectWaiting } from './direct/count-direct-waiting.ts';
-import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
+import type { NodeEvents } from './events/node-events.ts';
 import { followNode } from './follow/follow-node.ts';
 import { keepRefusedCondition } from './follow/refused-condition.ts';
 import type { WarmTargets } from './journal/supply.ts';
@@ -40,11 +40,12 @@ import { POLL_MS, publishWhenChanged } from './supply/publish-when-changed.ts';
 import { type DirectPublishing, publishDemand } from './supply/publisher.ts';
 
 /** Dependencies of the cluster connection. */
-type ClusterDeps = Pick<AgentParts, 'state' | 'journal' | 'metrics' | 'operationLog'> & {
-  readonly config: AgentConfig;
-  readonly runtime: AgentRuntime;
-  readonly kube: KubeClient;
-};
+type ClusterDeps = AgentParts &
+  Pick<AgentRuntime, 'randomBytes' | 'apiFailures'> & {
+    readonly config: AgentConfig;
+    readonly random: () => number;
+    readonly kube: KubeClient;
+  };
 
 /**
  * The agent's connection to the cluster: supply, Pods, events, publications. It never waits for the API server, and the
@@ -80,13 +81,10 @@ const DEFAULT_WARM: WarmTargets = { min: 5, max: 5 };
 
 /** Follows the node's NodeENIConfig and Pods until `close`./cluster */
 export function openCluster(deps: ClusterDeps): ClusterConnection {
-  const { config, runtime, state, metrics } = deps;
-  const { clock, log } = runtime;
-  const random = runtime.random ?? (() => 0.5);
-  const events = runtime.events ?? NO_EVENTS;
-  const { apiFailures = new CallFailures(clock) } = runtime;
-  const kube = runtime.apiFailures === undefined ? trackAgentCalls(deps.kube, apiFailures) : deps.kube;
-  reportRefusals(apiFailures, { metrics, log, events });
+  const { config, clock, log, random, events, state, metrics } = deps;
+  const { apiFailures = new CallFailures(clock) } = deps;
+  const kube = deps.apiFailures === undefined ? trackAgentCalls(deps.kube, apiFailures) : deps.kube;
+  reportRefusals(apiFailures, deps);
   const follow = { client: kube, nodeName: config.nodeName, clock, log, random };
   const onFaults = (kind: 'annotation' | 'object', faults: readonly Fault[]): void => {
     metrics.objectFaults.set({ kind }, faults.length);
@@ -118,7 +116,7 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
       acceptMaxPods(state, maxPods);
       refused.accept(shown);
       acceptNodeIps(state, internalIps, changed);
-      if (hasBlocks) acceptPodCidrs({ ...deps, events, log, changed }, podCidrs);
+      if (hasBlocks) acceptPodCidrs({ ...deps, changed }, podCidrs);
     },
   });
   const life = lifeOf(deps);
@@ -140,9 +138,8 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
     publish: async (isReady, signal) => {
       if (cilium !== undefined) return await publishUsed(deps, kube, apiFailures, cilium, signal);
       if (nec === undefined) return;
-      if (config.role === 'uplinks')
-        return await publishReadiness(deps, { supply: nec, life, random, isReady }, signal);
-      await publish(deps, { supply: nec, life, random, isReady, warm, outside, direct }, signal);
+      if (config.role === 'uplinks') return await publishReadiness(deps, { supply: nec, life, isReady }, signal);
+      await publish(deps, { supply: nec, life, isReady, warm, outside, direct }, signal);
     },
     silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
     apiFailures: listFailures,
@@ -175,7 +172,7 @@ function acceptNodeIps(state: NodeState, ips: readonly string[], changed: (cause
 /** Reports each right and token that is missing, once, and when that is over: in the log, an event and the metric. */
 function reportRefusals(
   apiFailures: CallFailures,
-  { metrics, log, events }: Pick<ClusterDeps, 'metrics'> & Pick<AgentRuntime, 'log'> & { readonly events: NodeEvents },
+  { metrics, log, events }: Pick<ClusterDeps, 'metrics' | 'log' | 'events'>,
 ): void {
   apiFailures.subscribe((failure, isOver) => {
     const { call: right } = failure;
@@ -218,13 +215,12 @@ function openCilium({ config, state }: ClusterDeps, follow: Follow, onFaults: On
 }
 
 async function publishUsed(
-  { config, runtime, state, journal, metrics, operationLog }: ClusterDeps,
+  { config, clock, log, state, journal, metrics, operationLog }: ClusterDeps,
   client: KubeClient,
   apiFailures: CallFailures,
   source: CiliumNodeSource,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, log } = runtime;
   const { nodeName, ciliumUpdateMs: updateEveryMs } = config;
   const published = (outcome: 'changed' | 'failed'): void => {
     metrics.publications.inc({ outcome });
@@ -276,7 +272,6 @@ function* podsOfEnis(view: PodView | undefined, { defaultNetwork }: AgentConfig)
 type Publishing = {
   readonly supply: NecSource;
   readonly life: string;
-  readonly random: () => number;
   readonly isReady: () => boolean;
   readonly warm: () => WarmTargets;
   readonly outside: () => OutsideDemand;
@@ -284,11 +279,10 @@ type Publishing = {
 };
 
 async function publish(
-  { config, runtime, state, journal, metrics, operationLog }: ClusterDeps,
-  { supply, life, random, isReady, warm, outside, direct }: Publishing,
+  { config, clock, log, random, state, journal, metrics, operationLog }: ClusterDeps,
+  { supply, life, isReady, warm, outside, direct }: Publishing,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, log } = runtime;
   const ready = createReadyResources(clock.monotonicMs());
   await publishDemand(
     {
@@ -319,11 +313,10 @@ async function publish(
  * who gives addresses to the others does not know theirs.
  */
 async function publishReadiness(
-  { runtime, state, metrics, operationLog }: ClusterDeps,
-  { supply, life, random, isReady }: Pick<Publishing, 'supply' | 'life' | 'random' | 'isReady'>,
+  { clock, log, random, state, metrics, operationLog }: ClusterDeps,
+  { supply, life, isReady }: Pick<Publishing, 'supply' | 'life' | 'isReady'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, log } = runtime;
   const ready = createReadyResources(clock.monotonicMs());
   const resources = (observed: ObservedNec): readonly string[] =>
     state.leases.size > 0 ? [] : ready.of(isReady(), observed, life, clock.monotonicMs());
@@ -372,16 +365,16 @@ function publicationOccurrence(outcome: 'changed' | 'unchanged' | 'failed', desi
  * Returns the name of the journal; gives a new journal a random one. So a journal that replaced another has another
  * name, and offers of its predecessor are not taken for its own.
  */
-function lifeOf({ journal, runtime, metrics }: ClusterDeps): string {
+function lifeOf({ journal, randomBytes, log, metrics }: ClusterDeps): string {
   const known = journal.load().life;
   if (known !== undefined) return known;
-  const life = Buffer.from(runtime.randomBytes(LIFE_BYTES)).toString('hex');
+  const life = Buffer.from(randomBytes(LIFE_BYTES)).toString('hex');
   try {
     journal.putLife(life);
   } catch (error) {
     // Without its record the next start makes another name, which costs one write.
     metrics.journalErrors.inc();
-    runtime.log.error('the name of the journal was not written', { error });
+    log.error('the name of the journal was not written', { error });
   }
   return life;
 }

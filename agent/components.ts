@@ -5,7 +5,6 @@ import { letGo } from '../dataplane/let-go.ts';
 import { BRIDGE_IFINDEX } from '../dataplane/numbers.ts';
 import type { CallFailures } from '../kube/call-failures.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import type { LinkMessage } from '../netlink/link-message.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { KeyedMutex } from '../runtime/keyed-mutex.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -18,7 +17,6 @@ import { hasCilium } from './config/chained-plugins.ts';
 import type { AgentConfig } from './config/options.ts';
 import { openCriView } from './cri/cri-client.ts';
 import { listRuntimeHandlers } from './cri/runtime-handlers.ts';
-import type { SandboxView } from './cri/sandbox-view.ts';
 import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
 import { type NewLinks, openNewLinks } from './fast-path/attach-new-links.ts';
 import type { FastPathChoice } from './fast-path/choose-fast-path.ts';
@@ -34,21 +32,20 @@ import type { Journal } from './journal/journal-content.ts';
 import { readNodeRecord } from './journal/node-file.ts';
 import { NODE_RECORD_FILE } from './journal/node-record.ts';
 import type { KnownPrimary } from './node/find-primary.ts';
-import { FOUND_STATE_FILE, type FoundStateRecorder, openFoundState } from './node/found-state.ts';
+import { FOUND_STATE_FILE, openFoundState } from './node/found-state.ts';
 import type { HostView } from './node/node-network.ts';
 import { findCiliumChainIn, readHostView } from './node/node-probe.ts';
 import { createNodeRecordWriter } from './node/node-record-writer.ts';
 import { readBridgePorts } from './node/read-bridge-ports.ts';
 import { readMasqChains } from './node/read-masq-chains.ts';
 import { readPodInterfaces } from './node/read-pod-interfaces.ts';
-import { createMetrics, type MetricsRegistry } from './observability/metrics.ts';
+import { createMetrics } from './observability/metrics.ts';
 import type { KubeUse } from './ops/summary-reply.ts';
 import { openHostLocalFiles } from './pod-cidr/host-local-files.ts';
 import { occupiedNetworks } from './pod-cidr/refuse-pod-cidrs.ts';
 import { EventHub } from './recorder/event-hub.ts';
 import { FlightRecorder } from './recorder/flight-recorder.ts';
 import { openOperationLog } from './recorder/open-operation-log.ts';
-import type { OperationLog } from './recorder/operation-log.ts';
 import { DEFAULT_BACKOFF_LIMITS } from './repair/decide-backoff.ts';
 import { desiredState } from './repair/desired-state.ts';
 import { FightDetector } from './repair/fight-detector.ts';
@@ -79,54 +76,23 @@ export type AgentRuntime = {
   readonly kubeUse?: () => KubeUse;
 };
 
-/** The agent's components, created and not running. */
-export type AgentComponents = {
-  readonly state: NodeState;
-  readonly metrics: MetricsRegistry;
-  readonly finder: PrimaryFinder;
-  /** Reads links, addresses and routes of the host's namespace. */
-  readonly readHostView: () => HostView;
-  readonly masqueradeDeps: MasqueradeDeps;
-  readonly found: FoundStateRecorder;
-  readonly useCases: UseCaseDeps;
-  readonly reconcile: ReconcileDeps;
-  readonly ownWrites: OwnWrites;
-  readonly sysctl: Kernel['sysctl'];
-  /** Undefined while the fast path is off. */
-  readonly programs: Kernel['flows'];
-  /** Reads a link of the host's namespace; undefined when it is gone. */
-  readonly readLink: (ifindex: number) => LinkMessage | undefined;
-  /** Holds the last operations of Pods. */
-  readonly recorder: FlightRecorder;
-  /** Distributes events to those who watch. */
-  readonly hub: EventHub;
-  /** Writes to both. */
-  readonly operationLog: OperationLog;
-  /** Undefined when no runtime is configured. */
-  readonly view: SandboxView | undefined;
-  readonly takeOver: TakeOver;
-  readonly newLinks: NewLinks;
-  readonly flowtable: FlowtableWriter;
-};
+/** The agent's components, created and not running: what all functions of its start and end share. */
+export type AgentComponents = ReturnType<typeof createComponents>;
 
 /** Connects ports and adapters. Opens nothing that needs closing but the runtime's client. */
 export function createComponents(
   config: AgentConfig,
-  { clock, log, randomBytes, release, kube, events = NO_EVENTS }: AgentRuntime,
-  {
-    journal,
-    kernel,
-    ownWrites,
-    hasNftables,
-    fastPath,
-  }: {
+  runtime: AgentRuntime,
+  opened: {
     readonly journal: Journal;
     readonly kernel: Kernel;
     readonly ownWrites: OwnWrites;
     readonly hasNftables: boolean;
     readonly fastPath: FastPathChoice;
   },
-): AgentComponents {
+) {
+  const { clock, log, randomBytes, release, kube, events = NO_EVENTS, random = () => 0.5 } = runtime;
+  const { journal, kernel, ownWrites, hasNftables, fastPath } = opened;
   const state = new NodeState(clock, config.role);
   const metrics = createMetrics({ processMetrics: true });
   state.fastPath = { ...fastPath, sinceMs: clock.monotonicMs() };
@@ -182,11 +148,16 @@ export function createComponents(
     prepareBridge: bridgePreparation(state, finder, masqueradeDeps, takeOver),
   };
   return {
-    ...{ state, metrics, finder, useCases, recorder, hub, operationLog, ownWrites },
-    ...{ readHostView: readView, masqueradeDeps, found },
-    sysctl: kernel.sysctl,
+    ...runtime,
+    ...{ config, events, random, kernel, ownWrites, hasNftables },
+    ...useCases,
+    ...{ metrics, finder, masqueradeDeps, found, view, takeOver, newLinks, flowtable, recorder, hub },
+    /** Reads links, addresses and routes of the host's namespace. */
+    readHostView: readView,
+    /** Undefined while the fast path is off. */
     programs: kernel.flows,
-    readLink: (ifindex) => kernel.rtnetlink.link.get({ ifindex }),
+    /** Reads a link of the host's namespace; undefined when it is gone. */
+    readLink: (ifindex: number) => kernel.rtnetlink.link.get({ ifindex }),
     reconcile: {
       ...{ clock, log, metrics, state, journal, operationLog },
       kernel: hostKernel,
@@ -197,9 +168,8 @@ export function createComponents(
       planned: createNodeRecordWriter({
         ...{ ...recordedOf(config), log, bootId, agentRelease: release },
       }),
-      fightStarted: (request) => reportFight(events, request),
-    },
-    ...{ view, takeOver, newLinks, flowtable },
+      fightStarted: (request: string) => reportFight(events, request),
+    } satisfies ReconcileDeps,
   };
 }
 

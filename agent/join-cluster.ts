@@ -3,12 +3,10 @@ import { hostPrefix } from '../dataplane/ip-prefix.ts';
 import { ChangeSignal } from '../runtime/change-signal.ts';
 import { invariant } from '../runtime/invariant.ts';
 import { type ClusterConnection, openCluster } from './cluster.ts';
-import type { AgentComponents, AgentRuntime } from './components.ts';
-import type { AgentConfig } from './config/options.ts';
+import type { AgentComponents } from './components.ts';
 import { readDirectEnis, readEniIps } from './device-plugin/count-addresses.ts';
 import { readEips } from './device-plugin/count-eips.ts';
 import { type DevicePlugin, startDevicePlugin } from './device-plugin/device-plugin.ts';
-import { NO_EVENTS } from './events/node-events.ts';
 import { readServers } from './node/read-servers.ts';
 import type { Readiness } from './ops/readiness.ts';
 import type { AcceptSupplyDeps } from './supply/accept-supply.ts';
@@ -16,34 +14,28 @@ import { refuseSupply } from './supply/refuse-supply.ts';
 import { enisInUse } from './supply/why-contradicted.ts';
 
 /** Follows the node's objects when supply comes from the cluster, and lets `/readyz` follow the API server; undefined when it does not. */
-export function joinCluster(
-  config: AgentConfig,
-  { state, metrics, useCases, operationLog }: AgentComponents,
-  runtime: AgentRuntime,
-  readiness: Readiness,
-): ClusterConnection | undefined {
+export function joinCluster(components: AgentComponents, readiness: Readiness): ClusterConnection | undefined {
+  const { config, kube } = components;
   if (config.supplySource === 'file') return undefined;
-  invariant(runtime.kube !== undefined, 'whoever starts an agent of a cluster gives it the API server');
-  const { kube } = runtime;
-  const cluster = openCluster({ config, runtime, state, metrics, operationLog, kube, journal: useCases.journal });
+  invariant(kube !== undefined, 'whoever starts an agent of a cluster gives it the API server');
+  const cluster = openCluster({ ...components, kube });
   readiness.whyApiUnready = cluster.whyUnready;
   return cluster;
 }
 
 /** Starts to report to kubelet how many addresses the node may have; undefined without a cluster or without kubelet. */
 export function openDevicePlugin(
-  config: AgentConfig,
-  { state, metrics }: Pick<AgentComponents, 'state' | 'metrics'>,
-  { clock, log, random = () => 0.5, kube, events = NO_EVENTS }: Omit<AgentRuntime, 'randomBytes' | 'release'>,
+  components: Pick<AgentComponents, 'config' | 'state' | 'metrics' | 'clock' | 'log' | 'random' | 'kube' | 'events'>,
   cluster: ClusterConnection | undefined,
 ): DevicePlugin | undefined {
+  const { config, state, kube } = components;
   // With the role uplinks kubelet gives no addresses to Pods: there is nothing that it could count.
   if (cluster === undefined || config.kubeletDir === '' || config.role === 'uplinks') return undefined;
   const { supply } = cluster;
-  const supplyChanged = new ChangeSignal(clock);
+  const supplyChanged = new ChangeSignal(components.clock);
   const unsubscribe = supply.subscribe(() => supplyChanged.notify());
   const plugin = startDevicePlugin({
-    ...{ clock, log, random, metrics, events },
+    ...components,
     kubeletDir: config.kubeletDir,
     resources: [
       {
@@ -79,12 +71,10 @@ export function openDevicePlugin(
 
 /** Returns the dependencies of accepting supply. */
 export function acceptSupplyDepsOf(
-  config: AgentConfig,
-  { state, metrics, useCases, operationLog, readHostView, found, finder }: AgentComponents,
+  { config, state, metrics, journal, log, operationLog, readHostView, found, finder }: AgentComponents,
   cluster: ClusterConnection | undefined,
   supplyChanged: () => void,
 ): AcceptSupplyDeps {
-  const { journal, log } = useCases;
   const refuse: AcceptSupplyDeps['refuse'] = (supply) =>
     refuseSupply(supply, readHostView(), {
       primary: finder.evidence(),

@@ -7,14 +7,12 @@ import { endCooldowns } from './attachment/end-cooldowns.ts';
 import { holdStrangers } from './attachment/hold-strangers.ts';
 import type { ClusterConnection } from './cluster.ts';
 import type { AgentComponents } from './components.ts';
-import type { AgentConfig } from './config/options.ts';
 import { releaseMemory } from './host/release-memory.ts';
 import type { Installation } from './install/installation.ts';
 
 /** Dependencies of the timers. */
 type MaintenanceDeps = {
   readonly components: AgentComponents;
-  readonly config: AgentConfig;
   readonly installation: Installation;
   /** Undefined without a cluster. */
   readonly cluster: ClusterConnection | undefined;
@@ -45,30 +43,30 @@ const RELEASE_MEMORY_MS = 30_000;
 
 /** Starts the periodic tasks. Each runs one at a time; a failure is logged and the next run tries again. */
 export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
-  const { components, config, installation, cluster, signal } = deps;
-  const { useCases, view } = components;
+  const { components, installation, cluster, signal } = deps;
+  const { config, journal, log, view } = components;
   const timers = [
     every(deps, TICK_MS, 'sample', async () => {
       sample(components);
       if (cluster !== undefined) components.metrics.apiSilence.set(cluster.silenceMs() / MS_PER_S);
     }),
-    every(deps, TICK_MS, 'end cooldowns', async () => endCooldowns(useCases)),
+    every(deps, TICK_MS, 'end cooldowns', async () => endCooldowns(components)),
     every(deps, VERIFY_MS, 'verify journal', async () => {
-      if (useCases.journal.verify() === 'rebuilt') {
+      if (journal.verify() === 'rebuilt') {
         components.metrics.journalErrors.inc();
-        useCases.log.error('journal was deleted or damaged while running, written again from memory');
+        log.error('journal was deleted or damaged while running, written again from memory');
       }
     }),
     every(deps, RETRY_MS, 'finish releasing', async () => {
-      await finishReleasing(useCases);
+      await finishReleasing(components);
       await deps.drainSpool();
     }),
     every(deps, VERIFY_MS, 'verify found settings', async () => components.found.restore()),
     every(deps, TICK_MS, 'keep the socket', async () => {
-      if (await deps.ensureSocket()) useCases.log.error('the socket was removed or replaced: put back');
+      if (await deps.ensureSocket()) log.error('the socket was removed or replaced: put back');
     }),
     every(deps, CILIUM_MS, 'look for cilium-cni', async () => deps.noticeCilium()),
-    every(deps, STRANGERS_MS, 'look for strangers', async () => holdStrangers(useCases)),
+    every(deps, STRANGERS_MS, 'look for strangers', async () => holdStrangers(components)),
     every(deps, TAKE_OVER_MS, 'take over', () => components.takeOver.run(signal)),
     every(deps, WARM_MS, 'warm page cache', () => installation.warmExecutable()),
     every(deps, RELEASE_MEMORY_MS, 'release memory', async () => releaseMemory()),
@@ -79,7 +77,7 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
             deps,
             config.gcIntervalMs,
             'collect',
-            async () => await collectOrphans(useCases, view, signal, cluster?.pods),
+            async () => await collectOrphans(components, view, signal, cluster?.pods),
           ),
         ]),
   ];
@@ -103,7 +101,7 @@ function every(
     try {
       await run();
     } catch (error) {
-      components.useCases.log.error('maintenance failed, will be tried again', { what, error });
+      components.log.error('maintenance failed, will be tried again', { what, error });
     } finally {
       isRunning = false;
     }

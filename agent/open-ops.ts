@@ -4,7 +4,7 @@ import { CniFailureError } from './api/cni-failure.ts';
 import type { RepairReplyInit } from './api/ops-messages.ts';
 import { failureOf } from './attachment/failure-of.ts';
 import type { ClusterConnection } from './cluster.ts';
-import type { AgentComponents, AgentRuntime } from './components.ts';
+import type { AgentComponents } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { listRuntimeHandlers } from './cri/runtime-handlers.ts';
 import type { WarmTargets } from './journal/supply.ts';
@@ -22,11 +22,6 @@ import { statusOf } from './state/status.ts';
 
 /** Dependencies of the ops service. */
 export type OpsDeps = {
-  readonly config: Pick<
-    AgentConfig,
-    'ipCooldownMs' | 'nodeName' | 'supplySource' | 'grWiring' | 'stateDir' | 'hostRoot'
-  >;
-  readonly runtime: Pick<AgentRuntime, 'kubeUse'>;
   readonly components: OpsParts;
   readonly readiness: Readiness;
   readonly loop: Pick<RepairLoop, 'pass' | 'runExclusive' | 'kick'>;
@@ -37,8 +32,14 @@ export type OpsDeps = {
 };
 
 /** Those of the agent's components that the ops service uses. */
-type OpsParts = Pick<AgentComponents, 'state' | 'recorder' | 'hub' | 'metrics' | 'programs' | 'view'> & {
-  readonly useCases: Pick<AgentComponents['useCases'], 'clock' | 'log' | 'journal'>;
+type OpsParts = Pick<
+  AgentComponents,
+  'clock' | 'log' | 'journal' | 'state' | 'recorder' | 'hub' | 'metrics' | 'programs' | 'view' | 'kubeUse'
+> & {
+  readonly config: Pick<
+    AgentConfig,
+    'ipCooldownMs' | 'nodeName' | 'supplySource' | 'grWiring' | 'stateDir' | 'hostRoot'
+  >;
   readonly finder: Pick<AgentComponents['finder'], 'primary'>;
   readonly reconcile: PreviewDeps;
 };
@@ -50,14 +51,14 @@ const NO_WARM: WarmTargets = { min: 0, max: 0 };
 
 /** Implements the calls of the ops CLI with the agent's components. */
 export function openOps(deps: OpsDeps): OpsUseCases {
-  const { config, components, cluster } = deps;
-  const { state, useCases, recorder, hub } = components;
+  const { components, cluster } = deps;
+  const { config, clock, state, recorder, hub } = components;
   const explainer = openExplainer(config, () => listRuntimeHandlers(components.view));
   return {
     pool: async ({ runtimeHandlers }) =>
       poolReply(state, {
         ...(runtimeHandlers ? { handlers: await listRuntimeHandlers(components.view) } : {}),
-        bootMs: useCases.clock.bootMs(),
+        bootMs: clock.bootMs(),
         cooldownMs: config.ipCooldownMs,
         ...(cluster?.asked === undefined ? {} : { asked: cluster.asked }),
         warm: cluster?.warm() ?? state.supply?.warm ?? NO_WARM,
@@ -73,16 +74,16 @@ export function openOps(deps: OpsDeps): OpsUseCases {
   };
 }
 
-async function summary({ config, runtime, components, readiness, cluster, startedMs }: OpsDeps) {
-  const { state, useCases, metrics, hub } = components;
-  const kube = runtime.kubeUse?.();
-  const monotonicMs = useCases.clock.monotonicMs();
+async function summary({ components, readiness, cluster, startedMs }: OpsDeps) {
+  const { config, clock, journal, state, metrics, hub } = components;
+  const kube = components.kubeUse?.();
+  const monotonicMs = clock.monotonicMs();
   return summaryReply(state, {
     ...{ monotonicMs, startedMs },
     nodeName: config.nodeName === '' ? (state.supply?.nodeName ?? '') : config.nodeName,
     supplySource: config.supplySource,
     grWiring: config.grWiring,
-    journalOrigin: useCases.journal.origin,
+    journalOrigin: journal.origin,
     status: statusOf(state, notReadyReason(readiness)),
     metrics: await metrics.registry.getMetricsAsJSON(),
     paused: [
@@ -103,7 +104,7 @@ async function repair(
   { dryRun, ruleMode }: Parameters<OpsUseCases['repair']>[0],
 ): Promise<RepairReplyInit> {
   const { components } = deps;
-  const { clock, log } = components.useCases;
+  const { clock, log } = components;
   const startedMs = clock.monotonicMs();
   const answer = (reply: RepairReplyInit): RepairReplyInit => ({
     ...{ ...reply, dryRun },

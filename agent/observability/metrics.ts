@@ -116,7 +116,7 @@ export const AGENT_METRICS = { prefix: 'tke_eni_', rows: ROWS };
 export type Metrics = MetricsOf<typeof ROWS>;
 
 /** The agent's metrics and their registry: for scrapes, and for reading single values. */
-export type MetricsRegistry = OpenMetrics<typeof ROWS>;
+type MetricsRegistry = OpenMetrics<typeof ROWS>;
 
 /** Opens the metrics of the agent; `processMetrics` adds the usual ones of a Node.js process. */
 export function createMetrics(options: { readonly processMetrics: boolean }): MetricsRegistry {

@@ -14,7 +14,10 @@ const MONOTONIC_MS = 61_000;
 const BOOT_MS = 1_020_000;
 const WALL_MS = Date.UTC(2026, 2, 1);
 
-type Changes = { readonly [K in 'config' | 'cluster' | 'readiness' | 'runtime']?: Partial<OpsDeps[K]> };
+type Changes = { readonly [K in 'cluster' | 'readiness']?: Partial<OpsDeps[K]> } & {
+  readonly config?: Partial<OpsDeps['components']['config']>;
+  readonly runtime?: Partial<Pick<OpsDeps['components'], 'kubeUse'>>;
+};
 
 /** Opens the ops service of a node without a primary interface, 60 s after the agent's start. */
 function opsOf(t: ExecutionContext, { config, cluster, readiness, runtime }: Changes = {}) {
@@ -32,15 +35,15 @@ function opsOf(t: ExecutionContext, { config, cluster, readiness, runtime }: Cha
   // Without a primary interface nothing is observed.
   const kernel = { invalidateNft: () => void forgets.push('nft') } as HostKernel;
   const ops = openOps({
-    config: {
-      ...{ ipCooldownMs: 120_000, nodeName: '', supplySource: 'file', grWiring: 'bridge' },
-      ...{ stateDir: '/nonexistent', hostRoot: '/', ...config },
-    },
-    runtime: { ...runtime },
     components: {
+      config: {
+        ...{ ipCooldownMs: 120_000, nodeName: '', supplySource: 'file', grWiring: 'bridge' },
+        ...{ stateDir: '/nonexistent', hostRoot: '/', ...config },
+      },
+      ...runtime,
       ...{ state, metrics: deps.metrics as OpsDeps['components']['metrics'] },
       ...{ recorder: new FlightRecorder(), hub: new EventHub(), programs: undefined, view: undefined },
-      useCases: { clock, log: deps.log, journal: deps.journal },
+      ...{ clock, log: deps.log, journal: deps.journal },
       finder: { primary: () => undefined },
       reconcile: {
         ...{ clock, kernel, state },

@@ -149,13 +149,9 @@ export function startLife(clock: VirtualClock, api: InProcessApi, path: string, 
   const cluster = openCluster({
     ...{ state, journal, metrics, operationLog },
     config: outcome.config,
-    runtime: {
-      ...{ clock, events, apiFailures },
-      log: silentLogger,
-      randomBytes: (byteCount) => crypto.getRandomValues(new Uint8Array(byteCount)),
-      release: 'test',
-      random: () => 0.5,
-    },
+    ...{ clock, events, apiFailures, log: silentLogger },
+    randomBytes: (byteCount) => crypto.getRandomValues(new Uint8Array(byteCount)),
+    random: () => 0.5,
     kube: trackAgentCalls(api.client({ userAgent: 'agent' }), apiFailures),
   });
   const down = new AbortController();

@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { readAgentConfig } from '../../../agent/config/agent-config.ts';
 import type { DevicePlugin } from '../../../agent/device-plugin/device-plugin.ts';
+import { NO_EVENTS } from '../../../agent/events/node-events.ts';
 import { openDevicePlugin } from '../../../agent/join-cluster.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { DIRECT_ENI_RESOURCE } from '../../../crd/names.ts';
@@ -72,12 +73,12 @@ test('openDevicePlugin: offers exclusive ENIs once the node serves them, and non
   await told(kubelet, 0, DIRECT_ENI_RESOURCE);
 });
 
-const RUNTIME = { clock: systemClock, log: silentLogger, random: seededRandom(1) };
+const RUNTIME = { clock: systemClock, log: silentLogger, random: seededRandom(1), events: NO_EVENTS };
 
 function pluginOf(t: ExecutionContext, { state, cluster }: AgentLife, folder: string): DevicePlugin | undefined {
   const metrics = createMetrics({ processMetrics: false });
-  t.is(openDevicePlugin(configOf(''), { state, metrics }, RUNTIME, cluster), undefined);
-  const plugin = openDevicePlugin(configOf(folder), { state, metrics }, RUNTIME, cluster);
+  t.is(openDevicePlugin({ ...RUNTIME, config: configOf(''), state, metrics }, cluster), undefined);
+  const plugin = openDevicePlugin({ ...RUNTIME, config: configOf(folder), state, metrics }, cluster);
   t.teardown(async () => await plugin?.close());
   return plugin;
 }
