@@ -5,6 +5,7 @@ import { openNft } from '../dataplane/nft.ts';
 import { type Monitor, openMonitor } from '../netlink/monitor.ts';
 import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import { runInBackground } from '../runtime/background.ts';
+import { timeoutSignal } from '../runtime/clock.ts';
 import { messageOf } from '../runtime/error-text.ts';
 import { serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -230,7 +231,7 @@ async function firstPass(components: AgentComponents, loop: RepairLoop, signal: 
   const { state, masqueradeDeps, log } = components;
   // Part of the nftables table: without it Pods would run for a while before their packets are masqueraded.
   if (state.isBridgeUsed) {
-    await updateMasquerade(masqueradeDeps, AbortSignal.any([signal, AbortSignal.timeout(MASQUERADE_WAIT_MS)]));
+    await updateMasquerade(masqueradeDeps, AbortSignal.any([signal, timeoutSignal(MASQUERADE_WAIT_MS)]));
   }
   try {
     // A pass refuses packets to addresses without a Pod; after it all links of ours are known.

@@ -5,7 +5,7 @@ import { CallFailures } from '../kube/call-failures.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
 import { openConfiguredClient } from '../kube/open-configured-client.ts';
 import { warmThreadPool } from '../netlink/netns.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { startInterval, systemClock } from '../runtime/clock.ts';
 import { openPinoLogger } from '../runtime/pino-logger.ts';
 import {
   type DaemonRuntime,
@@ -55,9 +55,9 @@ async function runUninstall(config: UninstallConfig): Promise<void> {
   await uninstall(config, { clock: systemClock, log });
   if (stopped === undefined) return;
   // A pending promise alone does not keep the process running.
-  const keepAlive = setInterval(() => {}, HOUR_MS);
+  const keepAlive = startInterval(() => {}, HOUR_MS);
   await stopped;
-  clearInterval(keepAlive);
+  keepAlive.cancel();
 }
 
 async function start(config: AgentConfig, runtime: DaemonRuntime): Promise<RunningDaemon> {

@@ -1,6 +1,6 @@
 import { accessSync, constants, fstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '../runtime/clock.ts';
+import { startTimer, systemClock } from '../runtime/clock.ts';
 import type { CommandContext } from './command/command.ts';
 import { EXIT } from './command/exit-code.ts';
 import { usesColor } from './output/color.ts';
@@ -76,7 +76,7 @@ function isTerminal(fd: number): boolean {
 function requestExit(): void {
   if (stop.signal.aborted) process.exit(INTERRUPTED);
   stop.abort(new Error('interrupted'));
-  setTimeout(() => process.exit(INTERRUPTED), GRACE_MS).unref();
+  startTimer(() => process.exit(INTERRUPTED), GRACE_MS).unref();
 }
 
 /**

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs';
-import { startTimer, type Timer } from '../runtime/clock.ts';
+import { startInterval, startTimer, type Timer } from '../runtime/clock.ts';
 import { ByteView } from './byte-view.ts';
 import {
   decodeNftablesNotifications,
@@ -99,7 +99,7 @@ export function openMonitor(options: MonitorOptions): Monitor {
   });
   const { gatherMs = 0 } = options;
   const sources: Source[] = [];
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let gathering: Timer | undefined;
   let isOpen = true;
   const drainAll = () => {
@@ -118,8 +118,8 @@ export function openMonitor(options: MonitorOptions): Monitor {
   };
   const onReadable = gatherMs > 0 ? gather : undefined;
   function setSafetyReads(isOn: boolean): void {
-    clearInterval(timer);
-    timer = isOn && isOpen ? setInterval(drainAll, SAFETY_READ_MS) : undefined;
+    timer?.cancel();
+    timer = isOn && isOpen ? startInterval(drainAll, SAFETY_READ_MS) : undefined;
   }
   function close(): void {
     if (isOpen) {

@@ -53,6 +53,18 @@ export function startInterval(run: () => void, everyMs: number): Timer {
   });
 }
 
+/**
+ * Returns a signal that aborts with a TimeoutError after `ms` milliseconds, however many they are. It does not keep the process
+ * alive. `AbortSignal.timeout` throws for a part of a millisecond, and ends after one when it is asked for 2^31 or more.
+ */
+export function timeoutSignal(ms: number): AbortSignal {
+  const wholeMs = Math.ceil(delayOf(ms));
+  if (wholeMs <= MAX_TIMER_MS) return AbortSignal.timeout(wholeMs);
+  const late = new AbortController();
+  startTimer(() => late.abort(new DOMException('the time is over', 'TimeoutError')), wholeMs).unref();
+  return late.signal;
+}
+
 /** A timer that was started. */
 export type Timer = {
   /** Ends it; nothing is called any more. Idempotent. */

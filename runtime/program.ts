@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, startTimer, systemClock } from './clock.ts';
 import { ConfigError } from './decode.ts';
 import { messageOf } from './error-text.ts';
 import type { Logger } from './log.ts';
@@ -115,7 +115,7 @@ const GRACE_MS = 500;
  */
 function endProcess(host: Pick<Host, 'exitCode' | 'exit'>, code: number): void {
   host.exitCode = code;
-  setTimeout(() => host.exit(code), GRACE_MS).unref();
+  startTimer(() => host.exit(code), GRACE_MS).unref();
 }
 
 /** Largest settings file that is read, bytes. One with every setting has some kB. */

@@ -1,6 +1,7 @@
 import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInBackground } from '../../runtime/background.ts';
+import { startTimer, type Timer } from '../../runtime/clock.ts';
 import { decodeOrThrow, integer, optional, record, required, text } from '../../runtime/decode.ts';
 import { reclaimFolder } from '../../runtime/folder.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -80,7 +81,7 @@ export async function drainSpool(deps: SpoolDeps): Promise<number> {
  */
 export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<void> } {
   let running: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const run = async (): Promise<void> => {
     try {
       const movedTo = reclaimFolder(deps.directory, 0o700);
@@ -101,14 +102,14 @@ export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<v
   };
   const folder = watchFolder(deps.directory, (name) => {
     if (name !== null && !name.endsWith(SUFFIX)) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => runInBackground('draining the spool', drain()), SETTLE_MS);
+    timer?.cancel();
+    timer = startTimer(() => runInBackground('draining the spool', drain()), SETTLE_MS);
   });
   runInBackground('draining the spool', drain());
   return {
     drain,
     close: () => {
-      clearTimeout(timer);
+      timer?.cancel();
       folder.close();
     },
   };

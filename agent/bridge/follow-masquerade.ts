@@ -1,5 +1,6 @@
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
+import { timeoutSignal } from '../../runtime/clock.ts';
 import { decideMasquerade } from '../pod-cidr/masquerade.ts';
 import type { AgentParts } from '../state/ports.ts';
 
@@ -46,7 +47,7 @@ async function findConfigMap({ kube, log }: MasqueradeDeps, signal: AbortSignal)
   if (kube === undefined) return '';
   try {
     for (const name of CONFIG_MAP_NAMES) {
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(READ_MS)]);
+      const limit = AbortSignal.any([signal, timeoutSignal(READ_MS)]);
       const found = await kube.get(CONFIG_MAPS, { namespace: NAMESPACE, name }, limit);
       if (found !== undefined) return `${NAMESPACE}/${name}`;
     }

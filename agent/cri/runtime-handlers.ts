@@ -1,3 +1,4 @@
+import { timeoutSignal } from '../../runtime/clock.ts';
 import { CriError, type SandboxView } from './sandbox-view.ts';
 
 /** A runtime that takes longer counts as silent: the caller of a CHECK waits. */
@@ -9,7 +10,7 @@ const LIST_MS = 3_000;
  */
 export async function listRuntimeHandlers(view: SandboxView | undefined): Promise<ReadonlyMap<string, string>> {
   try {
-    const sandboxes = (await view?.list(AbortSignal.timeout(LIST_MS))) ?? [];
+    const sandboxes = (await view?.list(timeoutSignal(LIST_MS))) ?? [];
     return new Map(sandboxes.flatMap(({ id, handler }) => (handler === undefined ? [] : [[id, handler] as const])));
   } catch (error) {
     if (!(error instanceof CriError)) throw error;

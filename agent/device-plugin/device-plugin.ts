@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
+import { timeoutSignal } from '../../runtime/clock.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { AgentParts } from '../state/ports.ts';
 import { countDevices, type Device, type DeviceCount, type DeviceSupply, decideDevices } from './decide-devices.ts';
@@ -219,7 +220,7 @@ function openDeviceReporter(
         // Kubelet may overwrite it with its own number, once in ten seconds: repeat until the Node stays as written.
         let lastVersion: string | undefined;
         for (let tries = 0; tries < WITHDRAW_TRIES; tries++) {
-          const version = await patchNode(node.kube, node.name, resource, AbortSignal.timeout(WITHDRAW_MS));
+          const version = await patchNode(node.kube, node.name, resource, timeoutSignal(WITHDRAW_MS));
           if (version !== undefined && version === lastVersion) return;
           lastVersion = version;
           await clock.sleep(BOUND_MS);

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { startTimer } from '../../runtime/clock.ts';
 import { AgentError } from '../api/agent-error.ts';
 import { findProductPods } from './find-product-pods.ts';
 import type { HostDump } from './read-evidence.ts';
@@ -38,13 +39,13 @@ export async function refuseProduct(
 async function answers(address: { host: string; port: number }): Promise<boolean> {
   const outcome = Promise.withResolvers<boolean>();
   const probe = connect(address);
-  const timer = setTimeout(() => outcome.resolve(true), PROBE_MS);
+  const timer = startTimer(() => outcome.resolve(true), PROBE_MS);
   probe.once('connect', () => outcome.resolve(true));
   probe.once('error', () => outcome.resolve(false));
   try {
     return await outcome.promise;
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
     probe.destroy();
   }
 }

@@ -169,13 +169,13 @@ function startTimers(deps: RepairLoopDeps, kick: (cause: string) => void, isIdle
     deps.invalidateFilters();
     kick('timer');
   }, deps.intervalMs);
-  const settings = setInterval(() => {
+  const settings = startInterval(() => {
     if (isIdle() && isTrueOrUnknown(deps, deps.settingsDiffer)) kick('sysctl');
   }, SETTINGS_MS);
   return {
     close: () => {
       interval.cancel();
-      clearInterval(settings);
+      settings.cancel();
     },
   };
 }

@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
+import { startTimer } from '../../runtime/clock.ts';
 import { ensureFolder, moveAside } from '../../runtime/folder.ts';
 import { AgentError } from '../api/agent-error.ts';
 
@@ -71,13 +72,13 @@ function asSocketError<T>(path: string, run: () => T): T {
 async function accepts(path: string): Promise<boolean> {
   const outcome = Promise.withResolvers<boolean>();
   const probe = connect(path);
-  const timer = setTimeout(() => outcome.resolve(true), PROBE_MS);
+  const timer = startTimer(() => outcome.resolve(true), PROBE_MS);
   probe.once('connect', () => outcome.resolve(true));
   probe.once('error', (error: NodeJS.ErrnoException) => outcome.resolve(error.code === 'EAGAIN'));
   try {
     return await outcome.promise;
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
     probe.destroy();
   }
 }

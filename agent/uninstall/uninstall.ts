@@ -3,7 +3,7 @@ import type { Kernel } from '../../dataplane/kernel.ts';
 import { openNft } from '../../dataplane/nft.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import { openRtnetlink } from '../../netlink/rtnetlink.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, timeoutSignal } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { openSysctl } from '../../sysctl/sysctl.ts';
 import { AgentError } from '../api/agent-error.ts';
@@ -139,7 +139,7 @@ async function listSandboxes(sockets: readonly string[], log: Logger): Promise<r
   if (sockets.length === 0) return undefined;
   const view = openCriView(sockets);
   try {
-    return await view.list(AbortSignal.timeout(LIST_TIMEOUT_MS));
+    return await view.list(timeoutSignal(LIST_TIMEOUT_MS));
   } catch (error) {
     log.warn('container runtime not reachable, every namespace that is there counts as in use', { error });
     return undefined;

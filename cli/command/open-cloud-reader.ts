@@ -6,6 +6,7 @@ import type { LoadBalancerPort } from '../../cloud/load-balancers.ts';
 import type { RewritePort } from '../../cloud/rewrites.ts';
 import type { TargetPort } from '../../cloud/targets.ts';
 import type { TencentEndpoint } from '../../cloud/tencent/sdk-api.ts';
+import { timeoutSignal } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { UserError } from '../../runtime/user-error.ts';
 import type { CommandContext } from './command.ts';
@@ -72,7 +73,7 @@ export async function openCloudReader(context: Context, location: CloudLocation)
       throw noCloud(error);
     }
   };
-  await read(() => credentials.get(AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)])));
+  await read(() => credentials.get(AbortSignal.any([signal, timeoutSignal(CALL_MS)])));
   return { read };
 }
 
@@ -80,7 +81,7 @@ async function findRegion({ env, signal }: Context, option: string | undefined):
   const named = option ?? env['TENCENTCLOUD_REGION'];
   if (named !== undefined && named !== '') return named;
   try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(METADATA_MS)]);
+    const limit = AbortSignal.any([signal, timeoutSignal(METADATA_MS)]);
     const { systemHttpGet } = await import('../../cloud/tencent/credentials/fetch-sources.ts');
     const { status, body } = await systemHttpGet(`${METADATA_URL}/placement/region`, limit);
     if (status !== 200) throw new Error(`HTTP ${status}`);

@@ -1,4 +1,4 @@
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, timeoutSignal } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { CallObserver, Random } from './caller.ts';
@@ -74,7 +74,7 @@ export async function findRegion(config: CloudSettings, get: HttpGet): Promise<s
   const url = `${config.metadataUrl}/placement/region`;
   const cure = 'set --region to the region of the VPC, such as ap-guangzhou';
   try {
-    const { status, body } = await get(url, AbortSignal.timeout(METADATA_TIMEOUT_MS));
+    const { status, body } = await get(url, timeoutSignal(METADATA_TIMEOUT_MS));
     const region = body.trim();
     if (status === 200 && REGION.test(region)) return region;
     throw new RegionError(`${url}: no region but HTTP ${status}; ${cure}`);

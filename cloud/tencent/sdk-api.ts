@@ -3,7 +3,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import type { Readable } from 'node:stream';
 import { AbstractClient } from 'tencentcloud-sdk-nodejs/tencentcloud/common/abstract_client.js';
 import { ByteCollector, collectStream } from '../../runtime/byte-collector.ts';
-import { MAX_TIMER_MS } from '../../runtime/clock.ts';
+import { timeoutSignal } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { classifyError } from '../classify-error.ts';
 import type { CredentialSource } from './credentials/credential.ts';
@@ -68,7 +68,7 @@ export function openSdkApi(endpoint: TencentEndpoint, credentials: CredentialSou
       if (!isUnsigned) await credentials.get(signal);
       // Of its own: what is not read of an answer keeps its connection until the request is aborted.
       const unread = new AbortController();
-      const late = AbortSignal.timeout(Math.min(endpoint.answerTimeoutMs ?? DEFAULT_ANSWER_TIMEOUT_MS, MAX_TIMER_MS));
+      const late = timeoutSignal(endpoint.answerTimeoutMs ?? DEFAULT_ANSWER_TIMEOUT_MS);
       const options = { signal: AbortSignal.any([signal, late, unread.signal]), skipSign: isUnsigned };
       try {
         return await clientOf(productOf(action), isUnsigned).request(action, request, options);

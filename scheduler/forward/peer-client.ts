@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { ByteCollector, collectStream } from '../../runtime/byte-collector.ts';
 import { FORWARDED_HEADER, fingerprintOf } from '../../runtime/client-admission.ts';
+import { startTimer } from '../../runtime/clock.ts';
 import type { TlsPair } from '../../runtime/tls-follower.ts';
 
 /** The answer of another replica. */
@@ -48,8 +49,8 @@ export class PeerClient {
       sent.once('socket', (socket) => {
         if (!socket.connecting) return;
         // The host may be gone: then nothing at all comes back.
-        const timer = setTimeout(() => sent.destroy(new Error(`no connection within ${CONNECT_MS} ms`)), CONNECT_MS);
-        for (const event of ['secureConnect', 'close']) socket.once(event, () => clearTimeout(timer));
+        const timer = startTimer(() => sent.destroy(new Error(`no connection within ${CONNECT_MS} ms`)), CONNECT_MS);
+        for (const event of ['secureConnect', 'close']) socket.once(event, () => timer.cancel());
       });
       sent.once('error', reject);
       sent.end(body);

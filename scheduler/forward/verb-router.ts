@@ -1,4 +1,4 @@
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, timeoutSignal } from '../../runtime/clock.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { RenderedJson } from '../http/rendered-json.ts';
@@ -73,12 +73,7 @@ export class VerbRouter {
     const deadlineMs = clock.monotonicMs() + LIMIT_MS;
     for (let attempt = 0; ; attempt += 1) {
       const leftMs = Math.max(1, Math.ceil(deadlineMs - clock.monotonicMs()));
-      const answer = await this.#ask(
-        verb,
-        text,
-        attempt,
-        AbortSignal.any([signal, AbortSignal.timeout(Math.min(leftMs, LIMIT_MS))]),
-      );
+      const answer = await this.#ask(verb, text, attempt, AbortSignal.any([signal, timeoutSignal(leftMs)]));
       if (answer !== undefined) return answer;
       signal.throwIfAborted();
       if (clock.monotonicMs() >= deadlineMs) throw new RequestError('STANDBY', `no leader answered for ${LIMIT_MS} ms`);
@@ -119,7 +114,7 @@ export class VerbRouter {
   }
 
   async #find(): Promise<string | undefined> {
-    this.#finding ??= this.#deps.findLeader(AbortSignal.timeout(FIND_MS)).finally(() => {
+    this.#finding ??= this.#deps.findLeader(timeoutSignal(FIND_MS)).finally(() => {
       this.#finding = undefined;
     });
     this.#leader = await this.#finding;

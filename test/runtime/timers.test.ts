@@ -1,6 +1,6 @@
 import test from 'ava';
 import { WorkQueue } from '../../kube/work-queue.ts';
-import { MAX_TIMER_MS, startInterval, startTimer, systemClock } from '../../runtime/clock.ts';
+import { MAX_TIMER_MS, startInterval, startTimer, systemClock, timeoutSignal } from '../../runtime/clock.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const DAY_MS = 86_400_000;
@@ -104,4 +104,18 @@ test('WorkQueue: a key that is due in 90 days keeps nobody busy', async (t) => {
   await systemClock.sleep(LOOK_MS);
   t.is(queue.size, 0);
   queue.close();
+});
+
+test('timeoutSignal: aborts after its time, also a part of a millisecond, and not at once for weeks or for ever', async (t) => {
+  const soon = [0, -1, Number.NaN, 0.5, 1.5].map(timeoutSignal);
+  const late = [MAX_TIMER_MS, MAX_TIMER_MS + 1, 2 ** 32, 90 * DAY_MS, Number.POSITIVE_INFINITY].map(timeoutSignal);
+  await systemClock.sleep(LOOK_MS);
+  t.deepEqual(
+    soon.map(({ reason }) => reason?.name),
+    soon.map(() => 'TimeoutError'),
+  );
+  t.deepEqual(
+    late.map(({ aborted }) => aborted),
+    late.map(() => false),
+  );
 });

@@ -2,20 +2,20 @@ import test from 'ava';
 import { findAsyncCallbacks } from '../../tools/check-callbacks.ts';
 
 const WRONG = [
-  'setTimeout(async () => { await tick(); }, 5);',
-  'setInterval(async function () {}, 5);',
+  'startTimer(async () => { await tick(); }, 5);',
+  'startInterval(async function () {}, 5);',
   'setImmediate(\n  async () => {},\n);',
   "socket.on('close', async () => end());",
   'emitter.once(EVENT, async (value) => {});',
-  'const tick = async () => {};\nsetInterval(() => tick(), 5);',
-  'async function tick() {}\nsetTimeout(() => tick(), 5);',
-  'class A { async #tick() {}\n start() { setInterval(() => this.#tick(), 5); } }',
+  'const tick = async () => {};\nstartInterval(() => tick(), 5);',
+  'async function tick() {}\nstartTimer(() => tick(), 5);',
+  'class A { async #tick() {}\n start() { startInterval(() => this.#tick(), 5); } }',
 ];
 const RIGHT = [
-  "setInterval(() => runInBackground('ticking', tick()), 5);",
-  'function tick() {}\nsetTimeout(() => tick(), 5);',
+  "startInterval(() => runInBackground('ticking', tick()), 5);",
+  'function tick() {}\nstartTimer(() => tick(), 5);',
   'await setImmediate();',
-  '// setTimeout(async () => {})',
+  '// startTimer(async () => {})',
   "socket.on('close', () => end());",
 ];
 

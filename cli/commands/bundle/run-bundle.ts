@@ -14,6 +14,7 @@ import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { timeoutSignal } from '../../../runtime/clock.ts';
 import { messageOf } from '../../../runtime/error-text.ts';
 import { release } from '../../../runtime/release.ts';
 import { type TarEntry, tar } from '../../../runtime/tar.ts';
@@ -113,7 +114,7 @@ function refuseTerminal({ stdout }: Pick<CommandContext, 'stdout'>): void {
 
 async function collect(part: BundlePart, { clock, signal }: CommandContext): Promise<Collected> {
   const startMs = clock.monotonicMs();
-  const limit = AbortSignal.timeout(PART_MS);
+  const limit = timeoutSignal(PART_MS);
   const tookMs = () => Math.round(clock.monotonicMs() - startMs);
   const gap = (kind: 'missing' | 'skipped', why: string): Collected => ({
     path: part.path,

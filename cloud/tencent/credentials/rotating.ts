@@ -1,4 +1,4 @@
-import type { Clock } from '../../../runtime/clock.ts';
+import { type Clock, timeoutSignal } from '../../../runtime/clock.ts';
 import { messageOf } from '../../../runtime/error-text.ts';
 import { classifyError } from '../../classify-error.ts';
 import { CloudError, isCloudError } from '../../cloud-error.ts';
@@ -112,7 +112,7 @@ export function createRotatingSource(
   };
   const renew = async (): Promise<Credential> => {
     try {
-      const fetched = await fetch(AbortSignal.timeout(FETCH_TIMEOUT_MS));
+      const fetched = await fetch(timeoutSignal(FETCH_TIMEOUT_MS));
       cached = cacheOf(fetched);
       silentSinceMs = undefined;
       return fetched.credential;

@@ -1,5 +1,5 @@
 import { request } from 'node:https';
-import { MAX_TIMER_MS } from '../../../runtime/clock.ts';
+import { timeoutSignal } from '../../../runtime/clock.ts';
 import { isObject, type JsonObject } from '../object.ts';
 import type { MutatingWebhook } from './webhook.ts';
 
@@ -23,7 +23,7 @@ function authorityOf({ client: { caBundle } }: MutatingWebhook): { readonly ca?:
 }
 
 function post(url: URL, tls: { readonly ca?: string }, body: string, timeoutSeconds: number): Promise<string> {
-  const signal = AbortSignal.timeout(Math.min(timeoutSeconds * 1000, MAX_TIMER_MS));
+  const signal = timeoutSignal(timeoutSeconds * 1000);
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
   return new Promise((resolve, reject) => {
     const sent = request(url, { method: 'POST', headers, agent: false, signal, ...tls }, (response) => {

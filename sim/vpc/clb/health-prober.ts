@@ -6,7 +6,7 @@ import { createSocket } from 'node:dgram';
 import { request } from 'node:http';
 import { createConnection } from 'node:net';
 import { createInterface } from 'node:readline';
-import { MAX_TIMER_MS, startTimer, type Timer } from '../../../runtime/clock.ts';
+import { startTimer, type Timer, timeoutSignal } from '../../../runtime/clock.ts';
 import type { ListenerPath } from '../api/model/clb/types.ts';
 import { countCheck, NO_CHECKS } from './health-counter.ts';
 import { nextSourcePort } from './source-port.ts';
@@ -100,14 +100,11 @@ function probeHttp(host: string, port: number, check: Check, timeoutMs: number):
       path: check.HttpCheckPath,
       headers,
     };
-    const asked = request(
-      { ...options, agent: false, signal: AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS)) },
-      (answer) => {
-        answer.resume();
-        const bit = 2 ** (Math.floor((answer.statusCode ?? 0) / 100) - 1);
-        resolve((check.HttpCode & bit) !== 0);
-      },
-    );
+    const asked = request({ ...options, agent: false, signal: timeoutSignal(timeoutMs) }, (answer) => {
+      answer.resume();
+      const bit = 2 ** (Math.floor((answer.statusCode ?? 0) / 100) - 1);
+      resolve((check.HttpCode & bit) !== 0);
+    });
     asked.once('error', () => resolve(false));
     asked.end();
   });

@@ -5,7 +5,7 @@ import { createSocket } from 'node:dgram';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { startTimer } from '../../../runtime/clock.ts';
+import { startTimer, systemClock } from '../../../runtime/clock.ts';
 import type { PeerOrder } from './peer.ts';
 
 const [name = ''] = process.argv.slice(2);
@@ -129,7 +129,7 @@ async function talk(host: string, port: number, count: number): Promise<readonly
       const socket = createConnection({ host, port });
       socket.on('error', () => undefined);
       const first = await nextLine(socket);
-      await new Promise((resolve) => setTimeout(resolve, HOLD_MS));
+      await systemClock.sleep(HOLD_MS);
       const heard = nextLine(socket);
       socket.write('again\n');
       answers.push(first.includes(' ') ? await heard : first);
@@ -146,11 +146,11 @@ async function askUdp(host: string, port: number, count: number): Promise<readon
   for (let asked = 0; asked < count; asked++) {
     const socket = createSocket('udp4');
     const { promise, resolve } = Promise.withResolvers<string>();
-    const timer = setTimeout(() => resolve('timeout'), ANSWER_MS);
+    const timer = startTimer(() => resolve('timeout'), ANSWER_MS);
     socket.on('message', (bytes) => resolve(bytes.toString())).on('error', () => resolve('error'));
     socket.send('hello', port, host);
     answers.push(await promise);
-    clearTimeout(timer);
+    timer.cancel();
     socket.close();
   }
   return answers;
@@ -159,14 +159,14 @@ async function askUdp(host: string, port: number, count: number): Promise<readon
 function nextLine(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
     const end = (what: string): void => {
-      clearTimeout(timer);
+      timer.cancel();
       socket.off('data', onData).off('error', onError).off('close', onClose);
       resolve(what);
     };
     const onData = (bytes: Buffer): void => end(bytes.toString().trim());
     const onError = (error: NodeJS.ErrnoException): void => end(error.code ?? error.message);
     const onClose = (): void => end('closed');
-    const timer = setTimeout(() => end('timeout'), ANSWER_MS);
+    const timer = startTimer(() => end('timeout'), ANSWER_MS);
     socket.on('data', onData).on('error', onError).on('close', onClose);
   });
 }

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { startTimer } from '../../../runtime/clock.ts';
 import type { Child } from '../../support/child.ts';
 import type { NetnsView } from '../../support/netns.ts';
 
@@ -54,9 +55,9 @@ export class Peer {
     this.#orders += 1;
     const number = this.#orders;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`no answer to ${order.do}: ${this.#child.stderr}`)), ANSWER_MS);
+      const timer = startTimer(() => reject(new Error(`no answer to ${order.do}: ${this.#child.stderr}`)), ANSWER_MS);
       this.#waiting.set(number, (result) => {
-        clearTimeout(timer);
+        timer.cancel();
         resolve(result);
       });
       this.#child.writeLine(JSON.stringify({ order: number, ...order }));

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { startTimer } from '../../../../runtime/clock.ts';
 import type { Child } from '../../../support/child.ts';
 import { NetnsView } from '../../../support/netns.ts';
 import { run } from '../../../support/run.ts';
@@ -157,10 +158,10 @@ export class ProxyNamespace {
   async #answerTo(order: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
     const late = (): void => resolve(`no answer from the proxy: ${this.#child?.stderr.slice(-1_000)}`);
-    const timer = setTimeout(late, ORDER_MS);
+    const timer = startTimer(late, ORDER_MS);
     this.#waiting.set(order, resolve);
     const error = await promise;
-    clearTimeout(timer);
+    timer.cancel();
     this.#waiting.delete(order);
     if (error !== undefined) throw new Error(`${this.netns.name}: ${error}`);
   }
