@@ -3,7 +3,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { auditCluster } from './audit.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
 import { awaitServing } from './deploy.ts';
-import { disturbNode, NODE_KINDS } from './disturbances.ts';
+import { disturbNode, killProcess, NODE_KINDS, nodeOfIpamdLeader } from './disturbances.ts';
 import { awaitPods, deploymentManifest, podsOf, restartsOf, type SeenPod, spreadOverNodes } from './pods.ts';
 import { QUICK_RESTARTS } from './quick-restarts.ts';
 import { CONTROL_PLANE, startRealCluster } from './real-cluster.ts';
@@ -80,20 +80,24 @@ test.serial('reboot: Pods of both networks come back', async (t) => {
   t.deepEqual(await wrongSources(cluster, await allPods()), []);
 });
 
-test.serial('a Node that is deleted and registers again: has the same block and route, and new Pods', async (t) => {
+test.serial('a Node that goes and registers again as ipamd dies: has its block and route, and new Pods', async (t) => {
   const cluster = running();
+  const node = await nodeOfIpamdLeader(cluster);
+  const { name } = node;
   const blocks = await blocksOf(cluster);
   const routes = routesOf(cluster.cloud);
-  await cluster.kubectl('delete', 'node', 'node1');
-  await cluster.node('node1').kubelet.restart();
-  await cluster.awaitKubectl(['get', 'node/node1'], 'registration of node1');
-  await waitUntil(async () => (await blocksOf(cluster)).get('node1') === blocks.get('node1'), {
-    what: `the block ${blocks.get('node1')} of node1`,
+  // The next leader has the record alone.
+  await killProcess(node, 'tke-eni-ipamd');
+  await cluster.kubectl('delete', 'node', name);
+  await node.kubelet.restart();
+  await cluster.awaitKubectl(['get', `node/${name}`], `registration of ${name}`);
+  await waitUntil(async () => (await blocksOf(cluster)).get(name) === blocks.get(name), {
+    what: `the block ${blocks.get(name)} of ${name}`,
     timeoutMs: 60_000,
     everyMs: 500,
   });
   await awaitServing(cluster);
-  for (const name of Object.keys(NETWORKS)) await awaitSettled(cluster, name, COUNT);
+  for (const network of Object.keys(NETWORKS)) await awaitSettled(cluster, network, COUNT);
   t.deepEqual(await blocksOf(cluster), blocks);
   t.deepEqual(routesOf(cluster.cloud), routes);
   t.deepEqual(await wrongSources(cluster, await allPods()), []);
