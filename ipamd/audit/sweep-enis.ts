@@ -84,9 +84,11 @@ export function sweptEnis(deps: EniSweepDeps): OrphanKind<Eni> {
       const why = config.orphanDryRun ? 'dry run' : definitions.isRebuilding ? LOST : undefined;
       return why === undefined ? await collectOrphan(cloud, eni, context) : { kind: 'later', why };
     },
-    report: ({ eniId, name, tags: { [ENI_TAG.node]: node } }, outcome) => {
+    report: ({ eniId, name, attachment, tags: { [ENI_TAG.node]: node } }, outcome) => {
       if (outcome.kind === 'waiting' || outcome.kind === 'spared') return;
-      log.info('orphaned ENI', { eniId, name, nodeName: node, ...outcome, outcome: outcome.kind });
+      const orphan = { name, nodeName: node, instanceId: attachment?.instanceId };
+      const error = outcome.kind === 'failed' ? outcome.error : undefined;
+      log.info('orphaned ENI', { eniId, ...orphan, ...outcome, error, outcome: outcome.kind });
       const whose = node === undefined ? '' : `, made for node ${node}`;
       reportOrphan(deps, WORDS, `ENI ${eniId} (${name}${whose})`, outcome);
     },
