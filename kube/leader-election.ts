@@ -4,7 +4,7 @@ import { decideCandidacy, type LockObservation, NO_OBSERVATION, observeLock } fr
 import { RENEW_DEADLINE_SHARE } from './election/election-settings.ts';
 import { type Lock, openLock } from './election/lock.ts';
 import { LOCK_TYPES, type LockRef } from './election/lock-record.ts';
-import { type LeaderObserver, runTerm, type Term, type WonLock } from './election/term.ts';
+import { runTerm, type Term, type WonLock } from './election/term.ts';
 import type { EventInput } from './events/event-object.ts';
 import { involvedObject } from './involved-object.ts';
 import type { KubeClient } from './kube-client.ts';
@@ -27,7 +27,6 @@ export type LeaderElectionOptions = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
-  readonly observer?: LeaderObserver;
   /** Where the beginning and the end of each term are recorded, as events of the lock with upstream's reason. */
   readonly events?: LeaderEvents;
 };
@@ -121,7 +120,7 @@ function recordTerm({ options, holder }: Candidate, { stored }: WonLock, what: s
 
 /** Reads the lock until it is acquired; undefined when aborted. */
 async function contend(candidate: Candidate, signal: AbortSignal): Promise<WonLock | undefined> {
-  const { clock, retryMs, random, log, observer } = candidate.options;
+  const { clock, retryMs, random, log } = candidate.options;
   while (!signal.aborted) {
     try {
       const won = await tryOnce(candidate);
@@ -130,7 +129,6 @@ async function contend(candidate: Candidate, signal: AbortSignal): Promise<WonLo
       // A conflict is normal: another candidate wrote first.
       if (!isKubeError(error, 'CONFLICT', 'ALREADY_EXISTS')) {
         log.warn('looking at the lock failed', { lock: candidate.options.lock.name, error });
-        observer?.onFailure?.(error);
       }
     }
     // A random share, so that candidates do not read at the same time.

@@ -28,13 +28,6 @@ export type TermNotes = {
   write(name: string, text: string): Promise<void>;
 };
 
-/** Receives changes of leadership, for metrics. */
-export type LeaderObserver = {
-  readonly onLeading?: (isLeading: boolean) => void;
-  /** A read of the lock or a renewal failed. */
-  readonly onFailure?: (error: unknown) => void;
-};
-
 /** An acquired lock, and the time at which the successful write was sent. */
 export type WonLock = { readonly stored: StoredLock; readonly sentMs: number };
 
@@ -49,7 +42,6 @@ type TermDeps = {
   readonly retryMs: number;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly observer?: LeaderObserver;
 };
 
 /**
@@ -62,7 +54,7 @@ export async function runTerm(
   lead: (term: Term) => Promise<void>,
   signal: AbortSignal,
 ): Promise<'lost' | 'over'> {
-  const { clock, log, leaseMs, observer } = deps;
+  const { clock, log, leaseMs } = deps;
   const epoch = won.stored.record.transitions;
   const ended = new AbortController();
   const lease = new Lease(deps, won, (why) => {
@@ -73,7 +65,6 @@ export async function runTerm(
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
   log.info('leading', { epoch, holder: deps.holder });
-  observer?.onLeading?.(true);
   try {
     const notes: TermNotes = {
       read: (name) => won.stored.object.metadata.annotations?.[name],
@@ -92,7 +83,6 @@ export async function runTerm(
     if (!ended.signal.aborted) throw error;
   } finally {
     signal.removeEventListener('abort', onAbort);
-    observer?.onLeading?.(false);
     await lease.end();
   }
   return lease.isLost && !signal.aborted ? 'lost' : 'over';
@@ -175,7 +165,7 @@ class Lease {
   }
 
   async #renewLoop(): Promise<void> {
-    const { renewMs, retryMs, log, observer } = this.#deps;
+    const { renewMs, retryMs, log } = this.#deps;
     const { signal } = this.#stopped;
     let waitMs = renewMs;
     let isSure = true;
@@ -193,7 +183,6 @@ class Lease {
         isSure = false;
         waitMs = isKubeError(error, 'CONFLICT') ? 0 : retryMs;
         log.warn('renewing the lease failed', { epoch: this.#epoch, error });
-        observer?.onFailure?.(error);
       }
     }
     for (const { reject } of this.#writers.splice(0)) reject(new Error(NOT_STORED));
