@@ -1,37 +1,14 @@
-import type { Cloud, IpUser } from '../../cloud/cloud.ts';
+import type { IpUser } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { API_VERSION } from '../../crd/names.ts';
-import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import type { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { countsOf } from '../../runtime/metrics/metric-table.ts';
-import type { NecEntry } from '../cache/decode-nec.ts';
-import { networkRequestOf, type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
-import type { ClaimFacts, StaticObject, VipFacts } from '../cache/record-facts.ts';
-import type { NodeEvents, Term } from '../supply/term.ts';
-import type { AddressConflicts } from './address-conflicts.ts';
+import { networkRequestOf, podKeyOf } from '../cache/pod-facts.ts';
+import type { VipFacts } from '../cache/record-facts.ts';
+import type { ClaimsTerm } from './claims-term.ts';
 import { type ClaimDifference, compareClaims, listUnreadable } from './compare-claims.ts';
 import { readClaimKeys } from './read-claim-locations.ts';
 import { involvedClaim } from './write-claim.ts';
-
-/** Dependencies of the audit of static addresses. */
-export type ClaimAuditDeps = {
-  readonly cloud: Pick<Cloud, 'subnets'>;
-  readonly pods: Informer<PodFacts>;
-  readonly necs: Informer<NecEntry>;
-  readonly vips: Informer<VipFacts>;
-  readonly claims: Informer<ClaimFacts>;
-  readonly configs: Informer<StaticObject<StaticIpConfig>>;
-  readonly conflicts: AddressConflicts;
-  /** Enqueues a claim. */
-  readonly enqueue: (key: string) => void;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: NodeEvents;
-  readonly intervalMs: number;
-  readonly metrics: Term['metrics'];
-};
 
 const IPS_PER_CALL = 100;
 const TIMEOUT_MS = 30_000;
@@ -42,10 +19,10 @@ const TIMEOUT_MS = 30_000;
  * address on no ENI that another resource has, according to the cloud, is not requested until it is free. Rejects only
  * with a fault of ipamd.
  */
-export async function runClaimAudit(deps: ClaimAuditDeps, signal: AbortSignal): Promise<void> {
+export async function runClaimAudit(deps: ClaimsTerm, signal: AbortSignal): Promise<void> {
   const before = new Set<string>();
   while (!signal.aborted) {
-    await deps.clock.sleep(deps.intervalMs, signal).catch(() => {});
+    await deps.clock.sleep(deps.config.claimAuditIntervalMs, signal).catch(() => {});
     if (signal.aborted) return;
     const found = compareCaches(deps);
     const isAnswered = await checkCloud(deps, signal).catch((error: unknown) => {
@@ -60,14 +37,14 @@ export async function runClaimAudit(deps: ClaimAuditDeps, signal: AbortSignal): 
       // An unreadable object does not repair itself: it is reported once at the first audit, other differences when
       // they persist.
       if (before.has(identityOf(one)) === (one.object === undefined)) report(deps, one);
-      if (one.key !== '') deps.enqueue(one.key);
+      if (one.key !== '') deps.queues.claims.add(one.key);
     }
     before.clear();
     for (const one of found) before.add(identityOf(one));
   }
 }
 
-function compareCaches({ pods, necs, vips, claims, configs }: ClaimAuditDeps): readonly ClaimDifference[] {
+function compareCaches({ pods, necs, vips, claims, configs }: ClaimsTerm): readonly ClaimDifference[] {
   // A cache without its first list proves nothing.
   if (![pods, necs, vips, claims].every(({ isSynced }) => isSynced)) return [];
   const unreadable = listUnreadable({ vips: vips.values(), configs: entriesOf(configs) });
@@ -116,7 +93,7 @@ function* entriesOf<T>(informer: Pick<Informer<T>, 'keys' | 'get'>): Iterable<re
 
 /** Checks in the cloud every address that is on no ENI; returns whether the cloud answered. */
 async function checkCloud(
-  { cloud, necs, vips, claims, conflicts, enqueue }: ClaimAuditDeps,
+  { cloud, necs, vips, claims, conflicts, queues }: ClaimsTerm,
   signal: AbortSignal,
 ): Promise<boolean> {
   const vpcId = [...necs.values()].map(({ decoded }) => decoded?.status?.vpcID).find((id) => id !== undefined);
@@ -133,7 +110,7 @@ async function checkCloud(
       // The claim got its address while the cloud was asked: the address is the claim's own.
       if (user === undefined || now === undefined || now.resourceVersion !== vip.resourceVersion) continue;
       conflicts.add(vip.podKey, [vip.ip], 'found by the audit', userText(user));
-      enqueue(vip.podKey);
+      queues.claims.add(vip.podKey);
     }
   }
   return true;
@@ -145,7 +122,7 @@ function isUnassigned({ isRecord, staticObject }: VipFacts): boolean {
 }
 
 /** Tells whether the VPC has the address reserved for its claim: the cloud then names a user of it. */
-function isReserved({ ip, podKey }: VipFacts, claims: ClaimAuditDeps['claims']): boolean {
+function isReserved({ ip, podKey }: VipFacts, claims: ClaimsTerm['claims']): boolean {
   const { state, ip: reservedIp } = claims.get(podKey)?.staticObject?.decoded?.status?.reservation ?? {};
   return state === 'Reserved' && reservedIp === ip;
 }
@@ -158,7 +135,7 @@ function identityOf({ kind, key, object, message }: ClaimDifference): string {
   return `${kind} ${key} ${object?.namespace ?? ''}/${object?.name ?? ''} ${message}`;
 }
 
-function report({ claims, events, log }: ClaimAuditDeps, { kind, key, object, message }: ClaimDifference): void {
+function report({ claims, events, log }: ClaimsTerm, { kind, key, object, message }: ClaimDifference): void {
   log.warn('a kept address is not as it should be', { claim: key, kind, detail: message, ...object });
   const involved =
     object === undefined ? involvedClaim(key, claims.get(key)?.uid) : { apiVersion: API_VERSION, ...object };

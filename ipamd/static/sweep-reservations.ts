@@ -1,39 +1,45 @@
 import type { OrphanKind } from '../../cloud/orphan-sweep.ts';
-import type { ReservedIp, ReservedIpPort } from '../../cloud/reserved-ips.ts';
+import type { ReservedIp } from '../../cloud/reserved-ips.ts';
 import { RESERVATION_TAG } from '../../crd/cloud-tags.ts';
 import { RECORD_LABEL } from '../../crd/names.ts';
-import type { Informer } from '../../kube/informer.ts';
-import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { recordOrphan, reportOrphan, type SweepDeps, sweepContext } from '../audit/run-sweep.ts';
-import { type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
+import { recordOrphan, reportOrphan, runSweep, sweepContext } from '../audit/run-sweep.ts';
+import type { NodeEntry } from '../cache/node-entry.ts';
+import { podKeyOf } from '../cache/pod-facts.ts';
 import type { ClaimFacts } from '../cache/record-facts.ts';
-import type { Ids } from '../decide/decision.ts';
 import { claimTag } from '../eip/eip-identity.ts';
+import { isStaticNode } from '../node-lifecycle/decide-policy.ts';
+import type { ClaimsTerm } from './claims-term.ts';
+import { findSubnet } from './find-subnet.ts';
 import { claimKeyOf, isReservedHere } from './reservation-identity.ts';
 import { changeReservation, type ReservationRecord } from './reservation-record.ts';
+import { vpcIdsOf } from './reservation-search.ts';
 import { CLAIMS, involvedClaim, refOf } from './write-claim.ts';
 
-/** Dependencies of the sweep of reserved addresses. */
-type ReservationSweepDeps = SweepDeps & {
-  readonly kube: KubeClient;
-  readonly cloud: { readonly reservedIps: Pick<ReservedIpPort, 'find' | 'release'> };
-  readonly claims: Pick<Informer<ClaimFacts>, 'values' | 'isSynced'>;
-  readonly pods: Pick<Informer<PodFacts>, 'values' | 'isSynced'>;
-  /** VPCs of the cluster's subnets. */
-  readonly vpcIds: () => ReadonlySet<string>;
-  /** Returns the subnet of an address: the cloud may not report it. */
-  readonly subnetOf: (ip: string) => string | undefined;
-  readonly ids: Ids;
-};
+/**
+ * Sweeps the reserved addresses until aborted. Without a super node, the flag or a reservation that a claim names, the right
+ * to describe reservations may be lacking. Rejects with the signal's reason.
+ */
+export async function runReservationSweep(term: ClaimsTerm, signal: AbortSignal): Promise<never> {
+  const { config, nodes, claims, metrics } = term;
+  const isServing = (node: NodeEntry): boolean => !node.isInstance && isStaticNode(node, config.enableStaticIp);
+  const isNamed = ({ staticObject }: ClaimFacts): boolean => staticObject?.decoded?.status?.reservation !== undefined;
+  return await runSweep(sweptReservations(term), term, signal, {
+    isWanted: () =>
+      config.reserveKeptAddresses || [...nodes.values()].some(isServing) || [...claims.values()].some(isNamed),
+    onSwept: (swept) => {
+      if (swept.kind === 'done') metrics.orphanReservations.set(swept.orphans.length);
+    },
+  });
+}
 
 /**
  * Compares the reserved addresses of the cluster with its claims. One that belongs to no claim any more (the finalizer was
  * taken off by hand, for example) is released as orphaned ENIs are; one of a living claim that lost the record of it, in two
  * sweeps on end, is recorded again.
  */
-export function sweptReservations(deps: ReservationSweepDeps): OrphanKind<ReservedIp> {
-  const { cloud, kube, log, claims, pods, vpcIds, definitions, config } = deps;
+function sweptReservations(deps: ClaimsTerm): OrphanKind<ReservedIp> {
+  const { cloud, kube, log, claims, pods, definitions, config } = deps;
   const { clusterId } = config;
   const isSynced = (): boolean => claims.isSynced && pods.isSynced;
   let unrecorded: ReadonlySet<string> = new Set();
@@ -43,7 +49,7 @@ export function sweptReservations(deps: ReservationSweepDeps): OrphanKind<Reserv
     list: async (context) => {
       const tag = { key: RESERVATION_TAG.cluster, value: clusterId };
       const all: ReservedIp[] = [];
-      for (const vpcId of isSynced() ? vpcIds() : []) {
+      for (const vpcId of isSynced() ? vpcIdsOf(deps) : []) {
         const { reservations, isConsistent } = await cloud.reservedIps.find(vpcId, { tag }, context);
         if (!isConsistent) return 'SweepInconsistent';
         all.push(...reservations);
@@ -99,7 +105,7 @@ const WORDS = {
 } as const;
 
 /** Finds the reservations of living claims without a record of them. */
-function findUnrecorded({ claims, config }: ReservationSweepDeps, all: readonly ReservedIp[]): readonly ReservedIp[] {
+function findUnrecorded({ claims, config }: ClaimsTerm, all: readonly ReservedIp[]): readonly ReservedIp[] {
   const lacking = [...claims.values()].filter(({ staticObject }) => {
     const claim = staticObject?.decoded;
     return claim !== undefined && claim.status?.reservation === undefined;
@@ -109,7 +115,7 @@ function findUnrecorded({ claims, config }: ReservationSweepDeps, all: readonly 
 }
 
 /** Writes into a claim what is reserved for it, when that was edited out of it, so that it ends with the claim. */
-async function recordAgain(deps: ReservationSweepDeps, one: ReservedIp, signal: AbortSignal): Promise<void> {
+async function recordAgain(deps: ClaimsTerm, one: ReservedIp, signal: AbortSignal): Promise<void> {
   const { cloud, kube, ids, events, log } = deps;
   const { ip, vpcId: vpcID, reservationId: id } = one;
   const key = claimKeyOf(one.tags) ?? '';
@@ -118,7 +124,7 @@ async function recordAgain(deps: ReservationSweepDeps, one: ReservedIp, signal: 
     deps,
     reservations.filter(({ reservationId }) => reservationId === id),
   );
-  const subnetID = now?.subnetId === '' ? deps.subnetOf(ip) : now?.subnetId;
+  const subnetID = now?.subnetId === '' ? findSubnet(ip, deps.subnets.all()) : now?.subnetId;
   if (subnetID === undefined) return;
   const fresh: ReservationRecord = { clientToken: ids.next(), vpcID, subnetID, ip, id, state: 'Reserved' };
   const written = await changeReservation(kube, key, (before) => before ?? fresh, signal).catch((error: unknown) => {

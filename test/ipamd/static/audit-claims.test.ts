@@ -5,7 +5,8 @@ import { createPodDecoder } from '../../../ipamd/cache/pod-facts.ts';
 import { decodeVip } from '../../../ipamd/cache/record-facts.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { AddressConflicts } from '../../../ipamd/static/address-conflicts.ts';
-import { type ClaimAuditDeps, runClaimAudit } from '../../../ipamd/static/audit-claims.ts';
+import { runClaimAudit } from '../../../ipamd/static/audit-claims.ts';
+import type { ClaimsTerm } from '../../../ipamd/static/claims-term.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -68,7 +69,7 @@ test('runClaimAudit: tells what lasts and what cannot be read, has it looked at,
       'default/short': { decoded: { spec: { claimExpiredDuration: '4m59s' } }, faults: [] },
     }),
     conflicts: taken,
-    enqueue: (key: string) => woken.push(key),
+    queues: { claims: { add: (key: string) => woken.push(key) } },
     clock,
     log: silentLogger,
     events: {
@@ -82,11 +83,11 @@ test('runClaimAudit: tells what lasts and what cannot be read, has it looked at,
         message: string;
       }) => events.push(`${reason} ${involved.kind}/${involved.name}: ${message}`),
     },
-    intervalMs: INTERVAL_MS,
+    config: { claimAuditIntervalMs: INTERVAL_MS },
     metrics,
   };
   const stop = new AbortController();
-  const running = runClaimAudit(deps as unknown as ClaimAuditDeps, stop.signal);
+  const running = runClaimAudit(deps as unknown as ClaimsTerm, stop.signal);
   await clock.advance(INTERVAL_MS + 1);
   t.deepEqual(
     events.map((one) => one.split(':')[0]),
