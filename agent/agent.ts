@@ -29,7 +29,7 @@ import { NO_EVENTS } from './events/node-events.ts';
 import { openConnectionKeeper } from './fast-path/connection-keeper.ts';
 import { type FlowEpochs, openFlowEpochs } from './fast-path/flow-epochs.ts';
 import { openFastPath } from './fast-path/open-fast-path.ts';
-import { followDirectRoutes } from './follow/follow-direct-routes.ts';
+import { followExclusiveRoutes } from './follow/follow-direct-routes.ts';
 import { followEgressExempt, restoreEgressExempt } from './follow/follow-egress-exempt.ts';
 import { followReadiness, type ReadinessListener } from './follow/follow-readiness.ts';
 import { followServiceCidrs, restoreServiceCidrs } from './follow/follow-service-cidrs.ts';
@@ -285,7 +285,7 @@ function followPlan(components: AgentComponents, { loop, cluster, signal }: Foll
   );
   runInBackground(
     'following the routes of Pods with exclusive ENIs',
-    followDirectRoutes({ ...components, nodeNetwork: finder.current }, signal),
+    followExclusiveRoutes({ ...components, nodeNetwork: finder.current }, signal),
   );
   runInBackground('following the masquerade', followMasquerade(components.masqueradeDeps, signal));
   if (cluster?.pods !== undefined && config.egress === 'node')

@@ -7,7 +7,7 @@ import { invariant } from '../runtime/invariant.ts';
 import { acceptPodCidrs } from './bridge/accept-pod-cidr.ts';
 import type { AgentRuntime } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
-import { countDirectWaiting } from './direct/count-direct-waiting.ts';
+import { countExclusiveWaiting } from './direct/count-direct-waiting.ts';
 import type { NodeEvents } from './events/node-events.ts';
 import { followNode } from './follow/follow-node.ts';
 import { keepRefusedCondition } from './follow/refused-condition.ts';
@@ -15,7 +15,7 @@ import type { WarmTargets } from './journal/supply.ts';
 import { countWaiting } from './pods/count-waiting.ts';
 import { openNetworkModeLookup } from './pods/network-mode-lookup.ts';
 import { openPodFindings, shownPodsOf } from './pods/pod-findings.ts';
-import type { PodRecord } from './pods/pod-record.ts';
+import type { KubePod } from './pods/pod-record.ts';
 import { openPodView, type PodView } from './pods/pod-view.ts';
 import { openRecordedPods } from './pods/recorded-pods.ts';
 import { openStaticIpLookup } from './pods/static-ip-lookup.ts';
@@ -37,7 +37,7 @@ import { type NecSource, NODE_ENI_CONFIGS, openNecSource } from './supply/nec-so
 import type { ObservedNec } from './supply/publication.ts';
 import { publishCiliumStatus } from './supply/publish-cilium-status.ts';
 import { POLL_MS, publishWhenChanged } from './supply/publish-when-changed.ts';
-import { type DirectPublishing, publishDemand } from './supply/publisher.ts';
+import { type ExclusivePublishing, publishDemand } from './supply/publisher.ts';
 
 /** Dependencies of the cluster connection. */
 type ClusterDeps = AgentParts &
@@ -127,11 +127,11 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
     maxPods: state.maxPods,
     nowMs: clock.bootMs(),
   });
-  const direct: DirectPublishing = {
+  const direct: ExclusivePublishing = {
     pool: state.direct,
     warm: () => (supply.latest() ?? state.supply)?.direct?.warm,
     waiting: () =>
-      countDirectWaiting(followed?.view.pods() ?? [], state.leases.values(), state.directAddsWaiting.values()),
+      countExclusiveWaiting(followed?.view.pods() ?? [], state.leases.values(), state.directAddsWaiting.values()),
   };
   return {
     ...{ supply, pods: followed?.view, events, life, warm, outside },
@@ -265,7 +265,7 @@ function followPods(
 }
 
 /** The Pods that may need an address of an ENI: with the bridge as default only those that name another network. */
-function* podsOfEnis(view: PodView | undefined, { defaultNetwork }: AgentConfig): Iterable<PodRecord> {
+function* podsOfEnis(view: PodView | undefined, { defaultNetwork }: AgentConfig): Iterable<KubePod> {
   for (const pod of view?.pods() ?? []) if (defaultNetwork !== 'tke-bridge' || pod.network === 'route-eni') yield pod;
 }
 
@@ -275,7 +275,7 @@ type Publishing = {
   readonly isReady: () => boolean;
   readonly warm: () => WarmTargets;
   readonly outside: () => OutsideDemand;
-  readonly direct: DirectPublishing;
+  readonly direct: ExclusivePublishing;
 };
 
 async function publish(

@@ -4,7 +4,7 @@ import { ChangeSignal } from '../runtime/change-signal.ts';
 import { invariant } from '../runtime/invariant.ts';
 import { type ClusterConnection, openCluster } from './cluster.ts';
 import type { AgentComponents } from './components.ts';
-import { readDirectEnis, readEniIps } from './device-plugin/count-addresses.ts';
+import { readEniIps, readExclusiveEnis } from './device-plugin/count-addresses.ts';
 import { readEips } from './device-plugin/count-eips.ts';
 import { type DevicePlugin, startDevicePlugin } from './device-plugin/device-plugin.ts';
 import { readServers } from './node/read-servers.ts';
@@ -48,7 +48,7 @@ export function openDevicePlugin(
         name: DIRECT_ENI_RESOURCE,
         prefix: 'direct-eni',
         socketName: 'tke-direct-eni.sock',
-        count: () => readDirectEnis(state, supply.latest()),
+        count: () => readExclusiveEnis(state, supply.latest()),
         isOptional: true,
       },
       {

@@ -6,7 +6,7 @@ import type { OpenApiSchema } from './schema.ts';
  * `scheduler`: the scheduler extender in static mode; `people`: users and their tools; `policy`: ipamd, once, from
  * flags, ConfigMaps and the instance type, as long as no user has set the field; `ccm`: the cloud controller manager.
  */
-export type Owner = 'agent' | 'ipamd' | 'scheduler' | 'people' | 'policy' | 'ccm';
+export type FieldOwner = 'agent' | 'ipamd' | 'scheduler' | 'people' | 'policy' | 'ccm';
 
 /** One kind of value in a resource: its decoder and its schema for the API server, defined together. */
 export type Value<T> = {
@@ -20,7 +20,7 @@ export type Value<T> = {
 export type ResourceField<T> = Field<T> & {
   readonly value: Value<T>;
   /** Absent: the owner of the enclosing field. */
-  readonly owner?: Owner;
+  readonly owner?: FieldOwner;
   readonly about: string;
 };
 
@@ -28,7 +28,7 @@ export type ResourceField<T> = Field<T> & {
 export type FieldTable = Readonly<Record<string, ResourceField<unknown>>>;
 
 /** Returns a maker of fields that have one owner. */
-export function ownedBy(owner: Owner): FieldMaker {
+export function ownedBy(owner: FieldOwner): FieldMaker {
   return fieldMaker({ owner });
 }
 
@@ -41,7 +41,7 @@ type FieldMaker = {
   readonly optional: <T>(value: Value<T>, about: string) => ResourceField<T> & { readonly optional: true };
 };
 
-function fieldMaker(owner: { readonly owner?: Owner }): FieldMaker {
+function fieldMaker(owner: { readonly owner?: FieldOwner }): FieldMaker {
   return {
     required: (value, about) => ({ decoder: value.decoder, optional: false, value, about, ...owner }),
     optional: (value, about) => ({ decoder: value.decoder, optional: true, value, about, ...owner }),

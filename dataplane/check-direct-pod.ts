@@ -7,7 +7,7 @@ import { findNic } from './direct-nic.ts';
 import { nicAlias } from './host-veth-name.ts';
 import type { Kernel } from './kernel.ts';
 import type { EniPodNetwork } from './network.ts';
-import { planDirectPod } from './plan-direct-pod.ts';
+import { planExclusivePod } from './plan-direct-pod.ts';
 import { planInside } from './read-inside.ts';
 
 /**
@@ -15,7 +15,7 @@ import { planInside } from './read-inside.ts';
  * routes, the side link, the host's route. Changes nothing. @returns every difference, for people
  * @throws NetlinkError, SysctlError, NftError when the kernel cannot be read
  */
-export async function checkDirectPod(
+export async function checkExclusivePod(
   kernel: Kernel,
   podNetns: Netns | undefined,
   check: PodCheck<EniPodNetwork>,
@@ -23,7 +23,7 @@ export async function checkDirectPod(
   const { node, pod, nft } = check;
   return [
     ...checkHostLink(kernel, pod),
-    ...differences(kernel, planDirectPod(node, pod).host, 'host'),
+    ...differences(kernel, planExclusivePod(node, pod).host, 'host'),
     ...(await checkNft(kernel, pod, nft)),
     ...(podNetns === undefined ? ['Pod: its network namespace is gone'] : await checkInPod(podNetns, check)),
   ];
@@ -49,7 +49,7 @@ async function checkInPod(
       : unequal(`Pod: MAC of ${podVeth.name}`, side.address, podVeth.mac)),
   ];
   if (link === undefined || side === undefined) return found;
-  const plan = planDirectPod(node, pod, { nic: link.ifindex, side: side.ifindex }).pod;
+  const plan = planExclusivePod(node, pod, { nic: link.ifindex, side: side.ifindex }).pod;
   const kernel = { rtnetlink, sysctl: openSysctl(podNetns) };
   const compare = (state: NetState) => differences(kernel, state, 'Pod', SUBNET_CONFLICTS);
   const all = [...found, ...compare(plan)];

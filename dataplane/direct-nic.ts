@@ -2,11 +2,11 @@ import type { LinkMessage, NetnsRef } from '../netlink/link-message.ts';
 import { isNetlinkError } from '../netlink/netlink-error.ts';
 import { openRtnetlinkIn, type Rtnetlink } from '../netlink/rtnetlink.ts';
 import { nicAlias, parseHostVethAlias, parseNicAlias } from './host-veth-name.ts';
-import type { DirectNic, PodNetwork } from './network.ts';
+import type { ExclusiveNic, PodNetwork } from './network.ts';
 import { WireError } from './wire-error.ts';
 
 /** The interface of an ENI, with the attachment that it belongs to. */
-export type OwnedNic = { readonly key: PodNetwork['key']; readonly nic: DirectNic };
+export type OwnedNic = { readonly key: PodNetwork['key']; readonly nic: ExclusiveNic };
 
 /** A link, with the fields that identify an ENI's interface. */
 type NicLink = {
@@ -87,7 +87,7 @@ export function returnNic(
 export function releaseNic(
   host: Rtnetlink,
   link: LinkMessage,
-  { mac, hostName, mtu }: Omit<DirectNic, 'addresses'>,
+  { mac, hostName, mtu }: Omit<ExclusiveNic, 'addresses'>,
 ): void {
   const { ifindex } = link;
   flush(host, ifindex);
@@ -109,7 +109,7 @@ function flush(rtnetlink: Rtnetlink, ifindex: number): void {
   }
 }
 
-function moveNicToHost(host: Rtnetlink, hostNetns: NetnsRef, podNetns: NetnsRef, nic: DirectNic): void {
+function moveNicToHost(host: Rtnetlink, hostNetns: NetnsRef, podNetns: NetnsRef, nic: ExclusiveNic): void {
   using inPod = openRtnetlinkIn(podNetns);
   const link = findNic(inPod.link.list(), nic.mac);
   if (link === undefined) return;
@@ -122,7 +122,7 @@ function moveNicToHost(host: Rtnetlink, hostNetns: NetnsRef, podNetns: NetnsRef,
 }
 
 /** Prefers the name in the interface's own alias to that of the lease, which may be rebuilt from less. */
-function formerName({ ifalias }: NicLink, { mac, hostName }: Pick<DirectNic, 'mac' | 'hostName'>) {
+function formerName({ ifalias }: NicLink, { mac, hostName }: Pick<ExclusiveNic, 'mac' | 'hostName'>) {
   return { mac, hostName: parseNicAlias(ifalias ?? '')?.hostName ?? hostName };
 }
 
@@ -131,7 +131,7 @@ function formerName({ ifalias }: NicLink, { mac, hostName }: Pick<DirectNic, 'ma
  */
 function freeName(
   host: Rtnetlink,
-  { mac, hostName }: Pick<DirectNic, 'mac' | 'hostName'>,
+  { mac, hostName }: Pick<ExclusiveNic, 'mac' | 'hostName'>,
   ownIfindex: number | undefined,
 ): string {
   const taken = host.link.get({ ifname: hostName });

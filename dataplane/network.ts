@@ -126,7 +126,7 @@ export type EniNetwork = {
 };
 
 /** The network interface of an ENI that one Pod has exclusively. */
-export type DirectNic = {
+export type ExclusiveNic = {
   readonly mac: string;
   /** Its name in the host's namespace, which it has again after its return. */
   readonly hostName: string;
@@ -176,7 +176,7 @@ export type EniPodNetwork = Attachment & {
    */
   readonly eniTable: number;
   /** The exclusive interface of the Pod: for kind `direct-eni` only. */
-  readonly nic?: DirectNic;
+  readonly nic?: ExclusiveNic;
 };
 
 /** One attachment of a GlobalRoute Pod, which has an address of a block of its node. */

@@ -232,7 +232,7 @@ function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly
           ]
         : []),
       ...masquerade,
-      ...(hasDirect ? eachFamily((family) => directBackLines(node, family)) : []),
+      ...(hasDirect ? eachFamily((family) => exclusiveBackLines(node, family)) : []),
     ]),
   ];
 }
@@ -242,7 +242,7 @@ function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly
  * through its ENI. The reply must come back here when a request went through DNAT on the node and came from another such
  * Pod, or came in by a link that is no ENI. So the request gets the node's address as its source.
  */
-function directBackLines(node: NodeNetwork, family: 4 | 6): readonly string[] {
+function exclusiveBackLines(node: NodeNetwork, family: 4 | 6): readonly string[] {
   const [own] = node.primary.addresses.filter((ip) => familyOf(ip) === family && !ip.toLowerCase().startsWith('fe80:'));
   if (own === undefined) return [];
   const toDirect = `meta nfproto ipv${family} oifgroup ${DIRECT_LINK_GROUP} ct direction original`;

@@ -9,7 +9,7 @@ import {
   hostPrefix,
   isLinkLocal,
 } from './ip-prefix.ts';
-import type { DirectNic, EniPodNetwork, NodeNetwork } from './network.ts';
+import type { EniPodNetwork, ExclusiveNic, NodeNetwork } from './network.ts';
 import { LINK_LOCAL_IPV4, POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, PRIORITY, TABLE_MAIN } from './numbers.ts';
 import { planLinklessRoutes } from './plan-pod-rules.ts';
 import { hostRoute, hostVethLink, hostVethSysctls, type PodPlan } from './plan-routed-pod.ts';
@@ -18,7 +18,7 @@ import { hostRoute, hostVethLink, hostVethSysctls, type PodPlan } from './plan-r
 const LOOPBACK_IFINDEX = 1;
 
 /** Indexes of a Pod's two interfaces in its own namespace. */
-export type DirectEnds = { readonly nic: number; readonly side: number };
+export type ExclusiveEnds = { readonly nic: number; readonly side: number };
 
 /**
  * Plans both sides of a Pod with an exclusive ENI. It reaches the VPC through the ENI; the node, the node's Services
@@ -26,7 +26,7 @@ export type DirectEnds = { readonly nic: number; readonly side: number };
  * and replies to probes do not pass the VPC.
  * @param ends absent: the Pod's side is empty.
  */
-export function planDirectPod(node: NodeNetwork, pod: EniPodNetwork, ends?: DirectEnds): PodPlan {
+export function planExclusivePod(node: NodeNetwork, pod: EniPodNetwork, ends?: ExclusiveEnds): PodPlan {
   const ips = pod.ips.map(canonicalAddress);
   return {
     host: hostSide(node, pod, ips),
@@ -71,7 +71,7 @@ function prefsrcFor(node: NodeNetwork, ip: string): { readonly prefsrc?: string 
   return prefsrc === undefined ? {} : { prefsrc: canonicalAddress(prefsrc) };
 }
 
-function podSide(node: NodeNetwork, pod: EniPodNetwork, nic: DirectNic, ends: DirectEnds): PodState {
+function podSide(node: NodeNetwork, pod: EniPodNetwork, nic: ExclusiveNic, ends: ExclusiveEnds): PodState {
   const nicName = pod.key.ifName;
   const side = { ifindex: ends.side, ifname: pod.podVeth.name };
   const addresses = podAddresses(pod, nic);
@@ -98,7 +98,7 @@ function podSide(node: NodeNetwork, pod: EniPodNetwork, nic: DirectNic, ends: Di
   };
 }
 
-function podAddresses(pod: EniPodNetwork, nic: DirectNic) {
+function podAddresses(pod: EniPodNetwork, nic: ExclusiveNic) {
   return nic.addresses
     .map(({ ip, gateway, prefixLength }) => ({
       ip: canonicalAddress(ip),

@@ -1,7 +1,7 @@
 import { EMPTY_STATE } from './desired.ts';
 import type { EniPodNetwork, NodeNetwork, PodNetwork } from './network.ts';
 import { planBridgePod } from './plan-bridge-pod.ts';
-import { planDirectPod } from './plan-direct-pod.ts';
+import { planExclusivePod } from './plan-direct-pod.ts';
 import { planLinklessRoutes, planPodRules } from './plan-pod-rules.ts';
 import { type PodPlan, planRoutedPod } from './plan-routed-pod.ts';
 
@@ -12,7 +12,7 @@ import { type PodPlan, planRoutedPod } from './plan-routed-pod.ts';
 export function planPod(node: NodeNetwork, pod: PodNetwork, podIfindex?: number): PodPlan {
   switch (pod.kind) {
     case 'direct-eni':
-      return planDirectPod(node, pod);
+      return planExclusivePod(node, pod);
     case 'bridge':
       return planBridgePod(node, pod, podIfindex);
     case 'route-eni':

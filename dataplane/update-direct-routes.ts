@@ -9,7 +9,7 @@ import type { Kernel } from './kernel.ts';
 import type { EniPodNetwork, NodeNetwork } from './network.ts';
 import { observeNetns } from './observe.ts';
 import { renderOperation } from './operation.ts';
-import { planDirectPod } from './plan-direct-pod.ts';
+import { planExclusivePod } from './plan-direct-pod.ts';
 import { planInside } from './read-inside.ts';
 
 /**
@@ -19,7 +19,7 @@ import { planInside } from './read-inside.ts';
  * sandbox took its addresses and routes out
  * @throws NetlinkError when the namespace cannot be read; ApplyError when a change is refused
  */
-export async function updateDirectRoutes(
+export async function updateExclusiveRoutes(
   { nft }: Pick<Kernel, 'nft'>,
   podNetns: Netns,
   node: NodeNetwork,
@@ -30,7 +30,7 @@ export async function updateDirectRoutes(
   const nic = pod.nic === undefined ? undefined : findNic(rtnetlink.link.list(), pod.nic.mac);
   const side = rtnetlink.link.get({ ifname: pod.podVeth.name });
   if (nic === undefined || side === undefined || side.address !== pod.podVeth.mac) return [];
-  const plan = planDirectPod(node, pod, { nic: nic.ifindex, side: side.ifindex }).pod;
+  const plan = planExclusivePod(node, pod, { nic: nic.ifindex, side: side.ifindex }).pod;
   if ((await planInside(podNetns, plan, handler)) !== plan) return [];
   const desired: HostState = { ...EMPTY_STATE, routes: plan.routes };
   const kernel = { rtnetlink, sysctl: openSysctl(podNetns), nft };

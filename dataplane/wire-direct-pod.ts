@@ -6,26 +6,26 @@ import { moveNicToPod, type OwnedNic, returnNic } from './direct-nic.ts';
 import type { Kernel } from './kernel.ts';
 import { makeVeth } from './make-veth.ts';
 import type { EniPodNetwork, NodeNetwork } from './network.ts';
-import { type DirectEnds, planDirectPod } from './plan-direct-pod.ts';
+import { type ExclusiveEnds, planExclusivePod } from './plan-direct-pod.ts';
 import { type UnwiredPod, unwirePod } from './unwire-pod.ts';
 import { WireError } from './wire-error.ts';
 import { doPhases, type PodWiring, toWireError, type WiredPod } from './wire-pod.ts';
 import { wiringPhases } from './wiring-steps.ts';
 
 /** As `WiredPod`, with the indexes of both interfaces in the Pod. */
-type WiredDirectPod = WiredPod & { readonly ends: DirectEnds };
+type WiredExclusivePod = WiredPod & { readonly ends: ExclusiveEnds };
 
 /**
  * Wires a Pod with an exclusive ENI: its interface, then the side link, settings, the Pod's side, the host's side. On
  * any failure everything is undone, and the interface is returned.
  * @throws WireError
  */
-export function wireDirectPod(
+export function wireExclusivePod(
   kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>,
   hostNetns: Netns,
   podNetns: Netns,
   { node, pod, fallbackName }: PodWiring<EniPodNetwork>,
-): WiredDirectPod {
+): WiredExclusivePod {
   const { rtnetlink } = kernel;
   const undo = new UndoStack();
   try {
@@ -41,7 +41,7 @@ export function wireDirectPod(
     const side = inPod.link.get({ ifname: pod.podVeth.name })?.ifindex;
     if (side === undefined) throw new WireError('LINK_GONE', `${pod.podVeth.name} vanished while it was being wired`);
     const ends = { nic, side };
-    const plan = planDirectPod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, ends);
+    const plan = planExclusivePod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, ends);
     const sides = { host: kernel, pod: { rtnetlink: inPod, sysctl: openSysctl(podNetns) } };
     doPhases(wiringPhases(plan), { ...sides, containerId: pod.key.containerId }, undo);
     return { hostIfindex: ifindex, hostName: name, podIfindex: side, ends };
@@ -54,19 +54,19 @@ export function wireDirectPod(
 }
 
 /** As `UnwiredPod`; `nic` tells whether the interface is back and released in the host's namespace. */
-type UnwiredDirectPod = UnwiredPod & { readonly nic: 'back' | 'missing' };
+type UnwiredExclusivePod = UnwiredPod & { readonly nic: 'back' | 'missing' };
 
 /**
  * Unwires a Pod with an exclusive ENI: rules and routes, then the interface, by its MAC, from whichever of the two
  * namespaces has it; then the side link. Objects that do not exist any more count as success. @throws NetlinkError
  * @param podNetns absent: the namespace is deleted.
  */
-export function unwireDirectPod(
+export function unwireExclusivePod(
   kernel: Pick<Kernel, 'rtnetlink'>,
   node: NodeNetwork,
   pod: EniPodNetwork,
   { hostNetns, podNetns }: { readonly hostNetns: Netns; readonly podNetns: Netns | undefined },
-): UnwiredDirectPod {
+): UnwiredExclusivePod {
   const unwired = unwirePod(kernel, node, pod);
   try {
     return { ...unwired, nic: returnNic(kernel.rtnetlink, hostNetns, podNetns, ownedNic(pod)) };

@@ -14,7 +14,7 @@ import { StampAges } from '../runtime/stamp-ages.ts';
 import {
   type ClaimFacts,
   type NecFacts,
-  type NodeFacts,
+  type NodeTraits,
   readClaim,
   readNec,
   readNode,
@@ -27,7 +27,7 @@ import type { SchedulerIndex } from './index/scheduler-index.ts';
 
 /** The informers of the scheduler extender, by resource. */
 export type Followed = {
-  readonly nodes: Informer<NodeFacts>;
+  readonly nodes: Informer<NodeTraits>;
   readonly nodeeniconfigs: Informer<NecFacts>;
   readonly vpcipclaims: Informer<ClaimFacts>;
   readonly vpcips: Informer<VipFacts>;

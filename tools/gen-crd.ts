@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { customResourceDefinition } from '../crd/custom-resource-definition.ts';
-import type { FieldTable, Owner, ResourceField } from '../crd/field.ts';
+import type { FieldOwner, FieldTable, ResourceField } from '../crd/field.ts';
 import { RESOURCE_KINDS } from '../crd/kinds.ts';
 import { API_GROUP, API_VERSION } from '../crd/names.ts';
 import type { ResourceKind } from '../crd/resource-kind.ts';
@@ -88,7 +88,7 @@ function renderKind(kind: ResourceKind): string {
   ].join('\n');
 }
 
-function renderFields(fields: FieldTable, prefix: string, around: Owner | undefined): readonly string[] {
+function renderFields(fields: FieldTable, prefix: string, around: FieldOwner | undefined): readonly string[] {
   return Object.entries(fields).flatMap(([name, field]) => {
     const owner = field.owner ?? around;
     const isList = field.value.schema.type === 'array';

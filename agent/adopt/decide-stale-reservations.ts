@@ -9,7 +9,7 @@ export type ReservationFacts = {
 };
 
 /** What is known of the node. */
-export type NodeFacts = {
+export type LeaseFacts = {
   /** Addresses in network namespaces; undefined when some namespace, or the other end of some port, was not read. */
   readonly ips: ReadonlySet<string> | undefined;
   /** Undefined when no runtime answers, or none is configured. */
@@ -30,7 +30,7 @@ export const UNLISTED_RESERVATION_GRACE_MS = 600_000;
  */
 export function decideStaleReservations(
   all: readonly ReservationFacts[],
-  { ips, sandboxes, netnsById }: NodeFacts,
+  { ips, sandboxes, netnsById }: LeaseFacts,
 ): readonly Reservation[] {
   if (ips === undefined) return [];
   const byId = new Map((sandboxes ?? []).map((sandbox) => [sandbox.id, sandbox]));

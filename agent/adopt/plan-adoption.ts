@@ -46,7 +46,7 @@ export function planAdoption(sources: AdoptSources): Adoption {
       return eniId !== ON_LINK_ENI_ID && addresses.some((address) => address.ip === ip);
     });
   const wired = sources.kernel.veths.flatMap((veth): readonly Lease[] => {
-    if (veth.table === DIRECT_LINK_GROUP) return [directLease(veth, sandboxById, sources)];
+    if (veth.table === DIRECT_LINK_GROUP) return [exclusiveLease(veth, sandboxById, sources)];
     const ofBlock = veth.table === DEFAULT_LINK_GROUP ? bridgeLease(veth, sandboxById, sources) : [];
     if (ofBlock.length > 0) return ofBlock;
     // Where another program changed the group, an address says which ENI it is.
@@ -184,7 +184,11 @@ function wiredLease(
  * Rebuilds the lease of a whole ENI. The ENI is identified by the MAC of the interface in the Pod, or by an address
  * that is routed to the Pod. Without either, the lease gets a placeholder ENI id; it ends as any other lease does.
  */
-function directLease(veth: VethEvidence, sandboxById: ReadonlyMap<string, CriSandbox>, sources: AdoptSources): Lease {
+function exclusiveLease(
+  veth: VethEvidence,
+  sandboxById: ReadonlyMap<string, CriSandbox>,
+  sources: AdoptSources,
+): Lease {
   const { containerId, ifName, name, mac, ifindex, mtu } = veth;
   const peer = sources.peers.get(leaseKey(containerId, ifName));
   const ips = ipsOf(veth, sources);

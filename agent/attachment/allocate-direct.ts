@@ -1,6 +1,6 @@
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
-import type { DirectEni, DirectLeaseResult } from '../direct/direct-pool.ts';
+import type { ExclusiveEni, ExclusiveLeaseResult } from '../direct/direct-pool.ts';
 import type { HostLink } from '../direct/locate-enis.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 import { describeRegistered } from '../pool/registered-addresses.ts';
@@ -11,7 +11,7 @@ import { flushBeforeReuse } from './flush-before-reuse.ts';
 import { addWaitOf, type LeaseSource, leaseInTime } from './lease-in-time.ts';
 
 /** The result of an allocation: an ENI that is leased to the key, and its interface in the host's namespace. */
-type DirectAllocation = { readonly eni: DirectEni; readonly link: HostLink };
+type ExclusiveAllocation = { readonly eni: ExclusiveEni; readonly link: HostLink };
 
 /**
  * Takes a whole ENI of the pool, or the one with a claim of the Pod, and waits for it until the caller's deadline or
@@ -19,11 +19,11 @@ type DirectAllocation = { readonly eni: DirectEni; readonly link: HostLink };
  * @throws CniFailureError 101 with the reason, 102 when interfaces are missing, 103 when another program
  * keeps undoing what every Pod needs, 11 when the caller gave up.
  */
-export async function allocateDirect(
+export async function allocateExclusive(
   deps: UseCaseDeps,
   { command, needsClaim }: ChosenNetwork,
   signal: AbortSignal,
-): Promise<DirectAllocation> {
+): Promise<ExclusiveAllocation> {
   const key = leaseKey(command.containerId, command.ifName);
   const wait = addWaitOf(deps, command);
   try {
@@ -38,10 +38,10 @@ function leaseSourceOf(
   key: LeaseKey,
   { command, needsClaim }: ChosenNetwork,
   signal: AbortSignal,
-): LeaseSource<DirectAllocation> {
+): LeaseSource<ExclusiveAllocation> {
   const { state, clock, settings } = deps;
   /** Why the last try gave nothing. */
-  let last: (DirectLeaseResult & { readonly kind: 'exhausted' }) | undefined;
+  let last: (ExclusiveLeaseResult & { readonly kind: 'exhausted' }) | undefined;
   return {
     what: 'an exclusive ENI',
     lease: (_nowMs, mayForce) => {
@@ -83,7 +83,7 @@ function take(
   key: LeaseKey,
   { podNamespace, podName, podUid }: TimedAttachCommand,
   { needsClaim, mayForce }: { readonly needsClaim: boolean; readonly mayForce: boolean },
-): DirectLeaseResult {
+): ExclusiveLeaseResult {
   return state.direct.lease({
     ...{ key, podNamespace, podName, podUid, mayForce },
     needsClaim,
@@ -94,7 +94,7 @@ function take(
 
 function exhausted(
   { state, settings }: UseCaseDeps,
-  result: DirectLeaseResult & { readonly kind: 'exhausted' },
+  result: ExclusiveLeaseResult & { readonly kind: 'exhausted' },
   waitedMs: number,
 ): CniFailureError {
   const waited = `waited ${Math.round(waitedMs / 1000)} s`;
@@ -114,10 +114,10 @@ function exhausted(
     );
   }
   const all = [...state.direct.state.values()];
-  const isWaiting = ({ use, registered, claim }: DirectEni) =>
+  const isWaiting = ({ use, registered, claim }: ExclusiveEni) =>
     use !== 'leased' && registered === true && claim === undefined;
   const registered = all.filter(isWaiting).length;
-  const count = (use: DirectEni['use']): number => all.filter((eni) => eni.use === use && !isWaiting(eni)).length;
+  const count = (use: ExclusiveEni['use']): number => all.filter((eni) => eni.use === use && !isWaiting(eni)).length;
   const inBalancers = registered === 0 ? '' : `, in load balancers ${registered}`;
   const waiting = registered === 0 ? [] : [describeRegistered(registered, settings.registeredWaitMs)];
   return new CniFailureError(

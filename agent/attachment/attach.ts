@@ -9,11 +9,11 @@ import { ON_LINK_ENI_ID } from '../journal/supply.ts';
 import type { UseCaseDeps, WiredLink } from '../state/ports.ts';
 import { type Allocation, allocate } from './allocate.ts';
 import { allocateBridge, type BridgeAllocation } from './allocate-bridge.ts';
-import { allocateDirect } from './allocate-direct.ts';
+import { allocateExclusive } from './allocate-direct.ts';
 import type { AttachCommand, TimedAttachCommand } from './attach-command.ts';
 import { type ChosenNetwork, chooseNetwork, OtherNetworkError } from './choose-network.ts';
 import { failureOf } from './failure-of.ts';
-import { directLeaseOf } from './lease-direct.ts';
+import { exclusiveLeaseOf } from './lease-direct.ts';
 import { randomMac } from './mac.ts';
 import { teardown } from './teardown.ts';
 
@@ -209,8 +209,8 @@ async function allocateIntent(
       : leaseOf(deps, ofEni(command), receivedMs, allocation);
   }
   const { randomBytes, settings } = deps;
-  const allocation = await allocateDirect(deps, chosen, signal);
-  return directLeaseOf(command, allocation, { receivedMs, podMtu: settings.podMtu, randomBytes });
+  const allocation = await allocateExclusive(deps, chosen, signal);
+  return exclusiveLeaseOf(command, allocation, { receivedMs, podMtu: settings.podMtu, randomBytes });
 }
 
 function leaseOf(

@@ -1,6 +1,6 @@
 import type { CriSandbox } from '../cri/sandbox-view.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
-import type { PodRecord } from '../pods/pod-record.ts';
+import type { KubePod } from '../pods/pod-record.ts';
 
 /** Minimum age of a lease that is collected: the runtime lists a sandbox only some time after its ADD began. */
 export const COLLECT_GRACE_MS = 60_000;
@@ -53,7 +53,7 @@ function keyOfLease({ containerId, ifName }: Lease): LeaseKey {
 export function decideVeto(
   orphans: readonly LeaseKey[],
   leases: readonly Lease[],
-  pods: readonly PodRecord[],
+  pods: readonly KubePod[],
 ): readonly LeaseKey[] {
   const running = pods.filter(({ isRunning, isAlive }) => isRunning && isAlive);
   const runningByUid = new Map(running.map((pod) => [pod.uid, pod]));

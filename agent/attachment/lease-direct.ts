@@ -1,5 +1,5 @@
 import { hostVethName } from '../../dataplane/host-veth-name.ts';
-import type { DirectEni } from '../direct/direct-pool.ts';
+import type { ExclusiveEni } from '../direct/direct-pool.ts';
 import type { HostLink } from '../direct/locate-enis.ts';
 import type { Lease } from '../journal/lease.ts';
 import type { RandomBytes } from '../state/ports.ts';
@@ -11,9 +11,9 @@ import { randomMac } from './mac.ts';
  * back.
  * @param receivedMs When the ADD was received, milliseconds since boot.
  */
-export function directLeaseOf(
+export function exclusiveLeaseOf(
   command: TimedAttachCommand,
-  { eni, link }: { readonly eni: DirectEni; readonly link: HostLink },
+  { eni, link }: { readonly eni: ExclusiveEni; readonly link: HostLink },
   {
     receivedMs,
     podMtu,

@@ -34,7 +34,7 @@ function isOfPool({ plugin, eniId }: Lease): boolean {
  * Computes what the number of `direct-eni` devices depends on; undefined while the node's limits are not known.
  * @param latest As for `readEniIps`.
  */
-export function readDirectEnis(state: NodeState, latest: Supply | undefined): DeviceSupply | undefined {
+export function readExclusiveEnis(state: NodeState, latest: Supply | undefined): DeviceSupply | undefined {
   const known = state.distrusted === undefined ? (latest ?? state.supply) : state.supply;
   if (known === undefined) return undefined;
   const all = [...state.direct.state.values()];

@@ -1,13 +1,13 @@
 import type { Lease } from '../journal/lease.ts';
 import type { WaitingAdd } from '../pods/count-waiting.ts';
-import type { PodRecord } from '../pods/pod-record.ts';
+import type { KubePod } from '../pods/pod-record.ts';
 
 /**
  * Counts who needs a whole ENI of the pool and has none: live Pods of the node, and waiting ADDs; a Pod whose ADD waits
  * counts once. Pods that require an ENI with a claim do not count: ipamd finds them by itself.
  */
-export function countDirectWaiting(
-  pods: Iterable<PodRecord>,
+export function countExclusiveWaiting(
+  pods: Iterable<KubePod>,
   leases: Iterable<Lease>,
   adds: Iterable<WaitingAdd>,
 ): number {

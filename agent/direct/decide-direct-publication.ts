@@ -1,16 +1,16 @@
 import type { Offer } from '../journal/journal-content.ts';
-import type { DirectWarmTargets } from '../journal/supply.ts';
-import { directDemand } from './direct-demand.ts';
-import { type DirectEni, type DirectPoolState, isUsable } from './direct-pool.ts';
+import type { ExclusiveWarmTargets } from '../journal/supply.ts';
+import { exclusiveDemand } from './direct-demand.ts';
+import { type ExclusiveEni, type ExclusivePoolState, isUsable } from './direct-pool.ts';
 
 /** One attachment of an ENI. */
 type AttachedEniId = { readonly eniId: string; readonly assignmentId: string };
 
 /** The agent's fields about whole ENIs. */
-export type DirectSpec = { readonly desired: number; readonly releasable: readonly AttachedEniId[] };
+export type ExclusiveSpec = { readonly desired: number; readonly releasable: readonly AttachedEniId[] };
 
 /** What the object says about whole ENIs. */
-export type ObservedDirect = {
+export type ObservedExclusive = {
   readonly desired: number | undefined;
   readonly releasable: readonly AttachedEniId[];
   /** By ENI id; `isLeaving`: ipamd detaches it. */
@@ -18,13 +18,13 @@ export type ObservedDirect = {
 };
 
 /** All inputs of the decision. */
-export type DirectPublicationInput = {
-  readonly pool: DirectPoolState;
+export type ExclusivePublicationInput = {
+  readonly pool: ExclusivePoolState;
   /** Recorded offers of whole ENIs. */
   readonly offers: readonly Offer[];
-  readonly observed: ObservedDirect;
+  readonly observed: ObservedExclusive;
   /** Undefined for a node that has none and may have none. */
-  readonly warm: DirectWarmTargets | undefined;
+  readonly warm: ExclusiveWarmTargets | undefined;
   readonly waiting: number;
   /** Allocatable Pods of the Node; absent while it was not read. */
   readonly maxPods?: number | undefined;
@@ -41,9 +41,9 @@ export type DirectPublicationInput = {
 };
 
 /** The part of a `Publication` that is about whole ENIs. */
-type DirectPublication = {
+type ExclusivePublication = {
   /** Absent: the fields stay as they are. */
-  readonly spec?: DirectSpec;
+  readonly spec?: ExclusiveSpec;
   readonly isDue: boolean;
   readonly toOffer: readonly Offer[];
   readonly isPaced: boolean;
@@ -54,7 +54,7 @@ type DirectPublication = {
   readonly isLeft: boolean;
 };
 
-const NOTHING: DirectPublication = {
+const NOTHING: ExclusivePublication = {
   isDue: false,
   toOffer: [],
   isPaced: false,
@@ -69,11 +69,11 @@ const NOTHING: DirectPublication = {
  *   now. Other surplus is offered one at a time.
  * - Taken back: offers of the pool, when more is desired; offers of ENIs whose claim mark names a Pod by now.
  */
-export function decideDirectPublication(input: DirectPublicationInput): DirectPublication {
+export function decideExclusivePublication(input: ExclusivePublicationInput): ExclusivePublication {
   const { pool, offers, observed, warm, isCurrent } = input;
   const isUnasked = (observed.desired ?? 0) === 0 && observed.releasable.length === 0;
   if (warm === undefined && offers.length === 0 && isUnasked) return NOTHING;
-  const { desired, bound, surplus, excess } = directDemand(pool, warm ?? { min: 0, max: 0 }, input);
+  const { desired, bound, surplus, excess } = exclusiveDemand(pool, warm ?? { min: 0, max: 0 }, input);
   const isOver = ({ eniId, assignmentId }: Offer): boolean => observed.enis.get(eniId)?.assignmentId !== assignmentId;
   const ended = isCurrent ? offers.filter(isOver) : [];
   const stays = offers.filter((offer) => !ended.includes(offer));
@@ -84,7 +84,7 @@ export function decideDirectPublication(input: DirectPublicationInput): DirectPu
   const pacedNow = mayOffer && input.isIntervalOver ? paced.slice(0, 1) : [];
   const atOnce = [...surplus.slice(0, excess), ...[...pool.values()].filter(canServeNoPod)];
   const toOffer = mayOffer
-    ? [...foreignDirectOffers(pool, stays, observed), ...offersOf([...atOnce, ...pacedNow])]
+    ? [...foreignExclusiveOffers(pool, stays, observed), ...offersOf([...atOnce, ...pacedNow])]
     : [];
   const specWithoutRestored = specOf(desired, [...stays.filter((offer) => !restored.includes(offer)), ...toOffer]);
   // As with addresses: a write that changes nothing does not make an older one fail, so the offer is written first.
@@ -105,7 +105,7 @@ export function decideDirectPublication(input: DirectPublicationInput): DirectPu
  * Selects offers to take back: ENIs that a Pod has; ENIs whose claim mark names a Pod, which waits for that very one;
  * ENIs of the pool, as many as are short.
  */
-function selectToRestore(pool: DirectPoolState, open: readonly Offer[], shortage: number): readonly Offer[] {
+function selectToRestore(pool: ExclusivePoolState, open: readonly Offer[], shortage: number): readonly Offer[] {
   const claimOf = ({ eniId }: Offer) => pool.get(eniId)?.claim;
   const isLeased = ({ eniId }: Offer): boolean => pool.get(eniId)?.use === 'leased';
   const misplaced = open.filter(isLeased);
@@ -119,7 +119,7 @@ function selectToRestore(pool: DirectPoolState, open: readonly Offer[], shortage
  * Tells whether a free ENI can serve no Pod here: it is draining, or its claim mark names no Pod now, and the next Pod
  * of the name may run on another node.
  */
-function canServeNoPod({ use, offered, supplyState, draining, claim, registered }: DirectEni): boolean {
+function canServeNoPod({ use, offered, supplyState, draining, claim, registered }: ExclusiveEni): boolean {
   if (use !== 'free' || offered || supplyState !== 'attached') return false;
   // ipamd takes a static one for its own Pod only; any other waits until no load balancer has it.
   if (claim === undefined && registered === true) return false;
@@ -129,10 +129,10 @@ function canServeNoPod({ use, offered, supplyState, draining, claim, registered 
 /**
  * Finds offers that are in the object but not on record, of free ENIs: ipamd acts on them, so they count as offered.
  */
-export function foreignDirectOffers(
-  pool: DirectPoolState,
+export function foreignExclusiveOffers(
+  pool: ExclusivePoolState,
   known: readonly Offer[],
-  observed: Pick<ObservedDirect, 'releasable'>,
+  observed: Pick<ObservedExclusive, 'releasable'>,
 ): readonly Offer[] {
   return observed.releasable.flatMap(({ eniId, assignmentId }) => {
     const eni = pool.get(eniId);
@@ -143,13 +143,13 @@ export function foreignDirectOffers(
   });
 }
 
-function offersOf(enis: readonly DirectEni[]): readonly Offer[] {
+function offersOf(enis: readonly ExclusiveEni[]): readonly Offer[] {
   return enis.flatMap(({ eniId, assignmentId, primary: [first] }): readonly Offer[] =>
     first === undefined ? [] : [{ ip: first.ip, family: first.family, eniId, assignmentId, isWholeEni: true }],
   );
 }
 
-function specOf(desired: number, offers: readonly Offer[]): DirectSpec {
+function specOf(desired: number, offers: readonly Offer[]): ExclusiveSpec {
   const releasable = uniqueByEni(offers).map(({ eniId, assignmentId }) => ({ eniId, assignmentId }));
   return { desired, releasable: releasable.sort((a, b) => (a.eniId < b.eniId ? -1 : 1)) };
 }
@@ -158,7 +158,7 @@ function uniqueByEni(offers: readonly Offer[]): readonly Offer[] {
   return [...new Map(offers.map((offer) => [offer.eniId, offer])).values()];
 }
 
-function isSame(spec: DirectSpec, { desired, releasable }: ObservedDirect): boolean {
+function isSame(spec: ExclusiveSpec, { desired, releasable }: ObservedExclusive): boolean {
   const keyOf = ({ eniId, assignmentId }: AttachedEniId): string => `${eniId} ${assignmentId}`;
   const text = (all: readonly AttachedEniId[]): string => all.map(keyOf).sort().join();
   return spec.desired === desired && text(spec.releasable) === text(releasable);

@@ -1,21 +1,21 @@
-import type { DirectWarmTargets } from '../journal/supply.ts';
+import type { ExclusiveWarmTargets } from '../journal/supply.ts';
 import { coolingDemand } from '../pool/brief.ts';
-import { type DirectEni, type DirectPoolState, isBriefSpare, isUsable } from './direct-pool.ts';
+import { type ExclusiveEni, type ExclusivePoolState, isBriefSpare, isUsable } from './direct-pool.ts';
 
 /** How many whole ENIs the pool of the node should have, and which it could release. */
-type DirectDemand = {
+type ExclusiveDemand = {
   /** In use + cooling + still registered with load balancers + waiting + warm, within the limit. ENIs with a claim, and who waits for one, do not count. */
   readonly desired: number;
   /** Number that is here now, without those offered. */
   readonly bound: number;
   /** Free ENIs beyond the warm maximum or the limit; those freed longest ago first. */
-  readonly surplus: readonly DirectEni[];
+  readonly surplus: readonly ExclusiveEni[];
   /** Number of the surplus that exceeds the limit. */
   readonly excess: number;
 };
 
 /** Demand that the pool does not contain. */
-type DirectOutsideDemand = {
+type ExclusiveOutsideDemand = {
   /** Pods and ADDs that need an ENI of the pool and have none. */
   readonly waiting: number;
   /** Allocatable Pods of the Node; absent while it was not read. */
@@ -27,15 +27,15 @@ type DirectOutsideDemand = {
 };
 
 /** Computes the demand for whole ENIs from the pool. */
-export function directDemand(
-  state: DirectPoolState,
-  warm: DirectWarmTargets,
-  outside: DirectOutsideDemand,
-): DirectDemand {
+export function exclusiveDemand(
+  state: ExclusivePoolState,
+  warm: ExclusiveWarmTargets,
+  outside: ExclusiveOutsideDemand,
+): ExclusiveDemand {
   const { waiting, maxPods } = outside;
   const all = [...state.values()];
   const pool = all.filter(({ claim }) => claim === undefined);
-  const isWaiting = ({ use, registered }: DirectEni) => use === 'free' && registered === true;
+  const isWaiting = ({ use, registered }: ExclusiveEni) => use === 'free' && registered === true;
   const spare = pool.filter((eni) => isBriefSpare(eni, outside)).length;
   const used = pool.filter((eni) => eni.use !== 'free' || isWaiting(eni)).length - spare;
   const cooling = pool.filter(({ use }) => use === 'cooling').length - spare;

@@ -1,32 +1,32 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import type { Lease } from '../journal/lease.ts';
-import type { DirectSupplyEni } from '../journal/supply.ts';
+import type { ExclusiveSupplyEni } from '../journal/supply.ts';
 import type { ShownPods } from '../pool/brief.ts';
 import {
-  adoptDirect,
-  adoptDirectCooldowns,
-  applyDirectSupply,
-  type DirectLeaseResult,
-  type DirectPoolState,
-  type DirectRequest,
-  leaseDirect,
+  adoptExclusive,
+  adoptExclusiveCooldowns,
+  applyExclusiveSupply,
+  type ExclusiveLeaseResult,
+  type ExclusivePoolState,
+  type ExclusiveRequest,
+  leaseExclusive,
   markRegistered,
-  noteShownDirect,
-  proveFailedDirect,
-  releaseDirect,
+  noteShownExclusive,
+  proveFailedExclusive,
+  releaseExclusive,
   setOffered,
-  tickDirect,
+  tickExclusive,
 } from './direct-pool.ts';
 
 const NONE: ReadonlySet<string> = new Set();
 
 /** Holds the state of the pool of whole ENIs; each method applies the function of about the same name. */
-export class DirectEniPool {
-  #state: DirectPoolState = new Map();
+export class ExclusiveEniPool {
+  #state: ExclusivePoolState = new Map();
   #registered: ReadonlySet<string> | undefined;
 
   /** The state now; never changed in place. */
-  get state(): DirectPoolState {
+  get state(): ExclusivePoolState {
     return this.#state;
   }
 
@@ -35,41 +35,41 @@ export class DirectEniPool {
     return this.#registered;
   }
 
-  /** @see applyDirectSupply */
-  applySupply(enis: readonly DirectSupplyEni[]): void {
-    this.#state = markRegistered(applyDirectSupply(this.#state, enis), this.#registered ?? NONE);
+  /** @see applyExclusiveSupply */
+  applySupply(enis: readonly ExclusiveSupplyEni[]): void {
+    this.#state = markRegistered(applyExclusiveSupply(this.#state, enis), this.#registered ?? NONE);
   }
 
-  /** @see leaseDirect */
-  lease(request: Omit<DirectRequest, 'registered'>): DirectLeaseResult {
+  /** @see leaseExclusive */
+  lease(request: Omit<ExclusiveRequest, 'registered'>): ExclusiveLeaseResult {
     const registered = this.#registered === undefined ? {} : { registered: this.#registered };
-    const { state, result } = leaseDirect(this.#state, { ...request, ...registered });
+    const { state, result } = leaseExclusive(this.#state, { ...request, ...registered });
     this.#state = state;
     return result;
   }
 
-  /** @see releaseDirect */
-  release(request: Parameters<typeof releaseDirect>[1]): readonly Cooldown[] | undefined {
-    const { state, cooldowns } = releaseDirect(this.#state, request);
+  /** @see releaseExclusive */
+  release(request: Parameters<typeof releaseExclusive>[1]): readonly Cooldown[] | undefined {
+    const { state, cooldowns } = releaseExclusive(this.#state, request);
     this.#state = state;
     return cooldowns;
   }
 
-  /** @see tickDirect */
+  /** @see tickExclusive */
   tick(nowMs: number): readonly string[] {
-    const { state, ended } = tickDirect(this.#state, nowMs);
+    const { state, ended } = tickExclusive(this.#state, nowMs);
     this.#state = state;
     return ended;
   }
 
-  /** @see adoptDirect */
+  /** @see adoptExclusive */
   adopt(leases: readonly Lease[]): void {
-    this.#state = adoptDirect(this.#state, leases);
+    this.#state = adoptExclusive(this.#state, leases);
   }
 
-  /** @see adoptDirectCooldowns */
+  /** @see adoptExclusiveCooldowns */
   adoptCooldowns(cooldowns: readonly Cooldown[]): void {
-    this.#state = adoptDirectCooldowns(this.#state, cooldowns);
+    this.#state = adoptExclusiveCooldowns(this.#state, cooldowns);
   }
 
   /** @see markRegistered */
@@ -78,14 +78,14 @@ export class DirectEniPool {
     this.#state = markRegistered(this.#state, ips ?? NONE);
   }
 
-  /** @see noteShownDirect */
+  /** @see noteShownExclusive */
   noteShown(shown: ShownPods): void {
-    this.#state = noteShownDirect(this.#state, shown);
+    this.#state = noteShownExclusive(this.#state, shown);
   }
 
-  /** @see proveFailedDirect */
+  /** @see proveFailedExclusive */
   proveFailed(podUid: string): void {
-    this.#state = proveFailedDirect(this.#state, podUid);
+    this.#state = proveFailedExclusive(this.#state, podUid);
   }
 
   /** @see setOffered */

@@ -1,6 +1,6 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
-import type { ClaimMark, DirectSupplyEni, EniPrimaryAddress } from '../journal/supply.ts';
+import type { ClaimMark, EniPrimaryAddress, ExclusiveSupplyEni } from '../journal/supply.ts';
 import {
   type BriefMarks,
   type LeaseEnd,
@@ -13,13 +13,13 @@ import {
 import { mayCutCooldown } from '../pool/registered.ts';
 
 /** One ENI of the pool of whole ENIs. */
-export type DirectEni = {
+export type ExclusiveEni = {
   readonly eniId: string;
   readonly mac: string;
   readonly primary: readonly EniPrimaryAddress[];
   readonly assignmentId: string;
   /** Its state in the supply; `missing`: the supply no longer lists it, and only a lease or cooldown holds it. */
-  readonly supplyState: DirectSupplyEni['state'] | 'missing';
+  readonly supplyState: ExclusiveSupplyEni['state'] | 'missing';
   readonly draining: boolean;
   /** Present on an ENI for the Pods of one name; it does not belong to the pool. */
   readonly claim?: ClaimMark;
@@ -35,10 +35,10 @@ export type DirectEni = {
 } & BriefMarks;
 
 /** The pool: by ENI id, in the order of the supply. Each function returns a new one. */
-export type DirectPoolState = ReadonlyMap<string, DirectEni>;
+export type ExclusivePoolState = ReadonlyMap<string, ExclusiveEni>;
 
 /** A request for an ENI. */
-export type DirectRequest = {
+export type ExclusiveRequest = {
   readonly key: LeaseKey;
   readonly podNamespace: string;
   readonly podName: string;
@@ -55,10 +55,10 @@ export type DirectRequest = {
 };
 
 /** The result of a request. */
-export type DirectLeaseResult =
+export type ExclusiveLeaseResult =
   | {
       readonly kind: 'leased';
-      readonly eni: DirectEni;
+      readonly eni: ExclusiveEni;
       /** Its cooldown was cut short: flush its connection tracking entries before use. */
       readonly isForced: boolean;
       /** And it had an owner that lived. */
@@ -70,8 +70,11 @@ export type DirectLeaseResult =
  * Puts the whole ENIs of a supply in force. Idempotent. What is leased or cooling stays until that ends, listed or not.
  * An ENI with another assignment id was detached meanwhile, so an offer of it has ended.
  */
-export function applyDirectSupply(state: DirectPoolState, enis: readonly DirectSupplyEni[]): DirectPoolState {
-  const next = new Map<string, DirectEni>();
+export function applyExclusiveSupply(
+  state: ExclusivePoolState,
+  enis: readonly ExclusiveSupplyEni[],
+): ExclusivePoolState {
+  const next = new Map<string, ExclusiveEni>();
   for (const { state: supplyState, claim, ...eni } of enis) {
     const known = state.get(eni.eniId);
     const { claim: _claim, ...before } = known ?? { use: 'free' as const, offered: false };
@@ -95,10 +98,10 @@ export function applyDirectSupply(state: DirectPoolState, enis: readonly DirectS
  * that was freed longest ago. A Pod whose name stands in any claim mark gets no other. A key that has an ENI gets it
  * again.
  */
-export function leaseDirect(
-  state: DirectPoolState,
-  request: DirectRequest,
-): { readonly state: DirectPoolState; readonly result: DirectLeaseResult } {
+export function leaseExclusive(
+  state: ExclusivePoolState,
+  request: ExclusiveRequest,
+): { readonly state: ExclusivePoolState; readonly result: ExclusiveLeaseResult } {
   const all = [...state.values()];
   const current = all.find((eni) => eni.leaseKey === request.key);
   if (current !== undefined)
@@ -108,8 +111,8 @@ export function leaseDirect(
   const candidates = awaitsClaim
     ? ofName.filter(({ claim }) => claim?.uid !== undefined && claim.uid === request.podUid)
     : all.filter(({ claim, registered }) => claim === undefined && registered !== true);
-  const mayForce = (eni: DirectEni): boolean => request.mayForce && mayCutCooldown(request, eni, request.nowMs);
-  const isGivable = (eni: DirectEni): boolean => isCooled(eni, request.nowMs) || isBriefSpare(eni, request);
+  const mayForce = (eni: ExclusiveEni): boolean => request.mayForce && mayCutCooldown(request, eni, request.nowMs);
+  const isGivable = (eni: ExclusiveEni): boolean => isCooled(eni, request.nowMs) || isBriefSpare(eni, request);
   const usable = candidates.filter((eni) => isUsable(eni) && (isGivable(eni) || mayForce(eni)));
   const [best] = usable
     .filter(({ eniId }) => request.present.has(eniId))
@@ -126,7 +129,7 @@ export function leaseDirect(
   const isForced = !isCooled(best, request.nowMs);
   const isUnderPressure = isForced && best.isBrief !== true;
   const since = isUnderPressure ? {} : { leasedAtMs: request.nowMs };
-  const eni: DirectEni = { ...rest, ...since, use: 'leased', leaseKey: request.key };
+  const eni: ExclusiveEni = { ...rest, ...since, use: 'leased', leaseKey: request.key };
   return { state: withEni(state, eni), result: { kind: 'leased', eni, isForced, isUnderPressure } };
 }
 
@@ -134,15 +137,15 @@ export function leaseDirect(
  * Ends a lease: the ENI cools for `cooldownMs`. One with a claim does not cool, because only Pods of one name get it.
  * Returns the cooldowns to record; undefined for a key without lease.
  */
-export function releaseDirect(
-  state: DirectPoolState,
+export function releaseExclusive(
+  state: ExclusivePoolState,
   { key, nowMs, cooldownMs, ...pod }: LeaseEnd & { readonly key: LeaseKey; readonly cooldownMs: number },
-): { readonly state: DirectPoolState; readonly cooldowns: readonly Cooldown[] | undefined } {
+): { readonly state: ExclusivePoolState; readonly cooldowns: readonly Cooldown[] | undefined } {
   const leased = [...state.values()].find((eni) => eni.leaseKey === key);
   if (leased === undefined) return { state, cooldowns: undefined };
   const { leaseKey: _key, ...rest } = withoutMarks(leased);
   const isCooling = cooldownMs > 0 && leased.claim === undefined;
-  const freed: DirectEni = isCooling
+  const freed: ExclusiveEni = isCooling
     ? {
         ...rest,
         ...marksOfRest(leased, { nowMs, ...pod }),
@@ -162,10 +165,10 @@ export function releaseDirect(
 }
 
 /** Ends the cooldowns whose time is over and returns the ids of their ENIs. */
-export function tickDirect(
-  state: DirectPoolState,
+export function tickExclusive(
+  state: ExclusivePoolState,
   nowMs: number,
-): { readonly state: DirectPoolState; readonly ended: readonly string[] } {
+): { readonly state: ExclusivePoolState; readonly ended: readonly string[] } {
   const over = [...state.values()].filter((eni) => eni.use === 'cooling' && isCooled(eni, nowMs));
   if (over.length === 0) return { state, ended: [] };
   const next = new Map(state);
@@ -174,7 +177,7 @@ export function tickDirect(
 }
 
 /** Takes over leases that exist already; leases of other kinds are skipped. Idempotent. */
-export function adoptDirect(state: DirectPoolState, leases: readonly Lease[]): DirectPoolState {
+export function adoptExclusive(state: ExclusivePoolState, leases: readonly Lease[]): ExclusivePoolState {
   const next = new Map(state);
   for (const lease of leases) {
     if (lease.plugin !== 'direct-eni') continue;
@@ -186,7 +189,7 @@ export function adoptDirect(state: DirectPoolState, leases: readonly Lease[]): D
 }
 
 /** Takes over recorded cooldowns. */
-export function adoptDirectCooldowns(state: DirectPoolState, cooldowns: readonly Cooldown[]): DirectPoolState {
+export function adoptExclusiveCooldowns(state: ExclusivePoolState, cooldowns: readonly Cooldown[]): ExclusivePoolState {
   const next = new Map(state);
   for (const { eniId, freedAtMs, coolUntilMs } of cooldowns) {
     const known = next.get(eniId);
@@ -200,10 +203,10 @@ export function adoptDirectCooldowns(state: DirectPoolState, cooldowns: readonly
  * cooling one may be offered: the end of its cooldown could not be recorded.
  */
 export function setOffered(
-  state: DirectPoolState,
+  state: ExclusivePoolState,
   offers: readonly Pick<Offer, 'eniId' | 'assignmentId'>[],
   offered: boolean,
-): DirectPoolState {
+): ExclusivePoolState {
   const next = new Map(state);
   for (const { eniId, assignmentId } of offers) {
     const known = next.get(eniId);
@@ -214,7 +217,7 @@ export function setOffered(
 }
 
 /** Marks the ENIs with an address that load balancers may still have as a target; clears the mark of all others. */
-export function markRegistered(state: DirectPoolState, ips: ReadonlySet<string>): DirectPoolState {
+export function markRegistered(state: ExclusivePoolState, ips: ReadonlySet<string>): ExclusivePoolState {
   return new Map(
     [...state].map(([eniId, eni]) => {
       const { registered: _before, ...rest } = eni;
@@ -225,13 +228,13 @@ export function markRegistered(state: DirectPoolState, ips: ReadonlySet<string>)
 }
 
 /** Takes over what the watch of the node's Pods shows: a sandbox whose address a Pod has did not fail. Idempotent. */
-export function noteShownDirect(state: DirectPoolState, shown: ShownPods): DirectPoolState {
-  const ipsOf = ({ primary }: DirectEni) => primary.map(({ ip }) => ip);
+export function noteShownExclusive(state: ExclusivePoolState, shown: ShownPods): ExclusivePoolState {
+  const ipsOf = ({ primary }: ExclusiveEni) => primary.map(({ ip }) => ip);
   return new Map([...state].map(([eniId, eni]) => [eniId, withoutContradicted(eni, ipsOf(eni), shown)]));
 }
 
 /** The API server answered that a Pod has no address: the rests after its sandboxes are brief. Idempotent. */
-export function proveFailedDirect(state: DirectPoolState, podUid: string): DirectPoolState {
+export function proveFailedExclusive(state: ExclusivePoolState, podUid: string): ExclusivePoolState {
   return new Map([...state].map(([eniId, eni]) => [eniId, withProof(eni, podUid)]));
 }
 
@@ -240,7 +243,7 @@ export function proveFailedDirect(state: DirectPoolState, podUid: string): Direc
  * is one of the warm ones.
  */
 export function isBriefSpare(
-  eni: DirectEni,
+  eni: ExclusiveEni,
   { nowMs, registered }: { readonly nowMs: number; readonly registered?: ReadonlySet<string> | undefined },
 ): boolean {
   if (eni.isBrief !== true || eni.claim !== undefined || eni.registered === true) return false;
@@ -248,33 +251,33 @@ export function isBriefSpare(
 }
 
 /** Tells whether an ENI may be leased now: attached, not offered, not draining, not leased. */
-export function isUsable({ supplyState, draining, offered, use }: DirectEni): boolean {
+export function isUsable({ supplyState, draining, offered, use }: ExclusiveEni): boolean {
   return supplyState === 'attached' && !draining && !offered && use !== 'leased';
 }
 
-function isOfName(claim: ClaimMark | undefined, { podNamespace, podName }: DirectRequest): boolean {
+function isOfName(claim: ClaimMark | undefined, { podNamespace, podName }: ExclusiveRequest): boolean {
   return claim !== undefined && podName !== '' && claim.namespace === podNamespace && claim.name === podName;
 }
 
-function isCooled({ coolUntilMs }: DirectEni, nowMs: number): boolean {
+function isCooled({ coolUntilMs }: ExclusiveEni, nowMs: number): boolean {
   return coolUntilMs === undefined || coolUntilMs <= nowMs;
 }
 
 /** Free ones come first, then those with a brief rest. */
-function priceOf(eni: DirectEni, nowMs: number): number {
+function priceOf(eni: ExclusiveEni, nowMs: number): number {
   return isCooled(eni, nowMs) ? 0 : eni.isBrief === true ? 1 : 2;
 }
 
-function withEni(state: DirectPoolState, eni: DirectEni): DirectPoolState {
+function withEni(state: ExclusivePoolState, eni: ExclusiveEni): ExclusivePoolState {
   return new Map(state).set(eni.eniId, eni);
 }
 
 /** Removes ENIs that the supply does not list and that no lease or cooldown holds any more. */
-function settle(state: DirectPoolState): DirectPoolState {
+function settle(state: ExclusivePoolState): ExclusivePoolState {
   return new Map([...state].filter(([, { use, supplyState }]) => use !== 'free' || supplyState !== 'missing'));
 }
 
-function unknownEni({ eniId, addresses, nic }: Lease): DirectEni {
+function unknownEni({ eniId, addresses, nic }: Lease): ExclusiveEni {
   return {
     eniId,
     mac: nic?.mac ?? '',

@@ -2,7 +2,7 @@ import type { NodeSettings } from '../../crd/node-eni-config-annotations.ts';
 import type { NodeEniConfigFields, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { nodeLimitsOf } from '../../crd/node-limits.ts';
 import { familyOf } from '../journal/lease.ts';
-import type { DirectSupply, DirectSupplyEni, EniPrimaryAddress } from '../journal/supply.ts';
+import type { EniPrimaryAddress, ExclusiveSupply, ExclusiveSupplyEni } from '../journal/supply.ts';
 
 /** The product's default: one warm ENI. */
 const DEFAULT_WARM = 1;
@@ -11,10 +11,10 @@ const DEFAULT_WARM = 1;
  * Reads the whole ENIs of a NodeENIConfig; undefined for a node that has none and may have none.
  * @param settings The accepted settings of its annotations. Its warm targets take precedence over the spec.
  */
-export function directSupplyOf(
+export function exclusiveSupplyOf(
   { spec, status }: NodeEniConfigFields,
   settings: NodeSettings,
-): DirectSupply | undefined {
+): ExclusiveSupply | undefined {
   const enis = (status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni').map(eniOf);
   const maxEnis = nodeLimitsOf(spec, settings).directEnis;
   const limit = Math.min(maxEnis, status?.allocatableDirectENIs ?? maxEnis);
@@ -31,7 +31,7 @@ export function directSupplyOf(
 
 const STATES = { Attaching: 'attaching', Attached: 'attached', Detaching: 'detaching' } as const;
 
-function eniOf(eni: NodeEniInfo): DirectSupplyEni {
+function eniOf(eni: NodeEniInfo): ExclusiveSupplyEni {
   const { eniID, mac, assignmentID = '', state, draining = false, claim } = eni;
   return {
     ...{ eniId: eniID, mac, assignmentId: assignmentID, draining },

@@ -1,11 +1,11 @@
 import type { Lease } from '../journal/lease.ts';
-import type { PodRecord } from '../pods/pod-record.ts';
+import type { KubePod } from '../pods/pod-record.ts';
 
 /** Inputs of `findEgressExempt`. */
 type EgressFacts = {
   readonly leases: Iterable<Pick<Lease, 'podNamespace' | 'podName' | 'podUid' | 'addresses' | 'state'>>;
   /** The Pod as the API server has it; undefined when it is not known. */
-  readonly podOf: (namespace: string, name: string) => PodRecord | undefined;
+  readonly podOf: (namespace: string, name: string) => KubePod | undefined;
   /** Addresses that were exempt so far. */
   readonly before: ReadonlySet<string>;
 };

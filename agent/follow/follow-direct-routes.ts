@@ -4,7 +4,7 @@ import type { NodeState } from '../state/node-state.ts';
 import type { PodWiring, UseCaseDeps } from '../state/ports.ts';
 
 /** Dependencies of following the routes of Pods with exclusive ENIs. */
-type DirectRoutesDeps = Pick<UseCaseDeps, 'mutex' | 'clock' | 'log'> & {
+type ExclusiveRoutesDeps = Pick<UseCaseDeps, 'mutex' | 'clock' | 'log'> & {
   readonly state: Pick<NodeState, 'leases' | 'changed' | 'podNetwork'>;
   readonly wiring: Pick<PodWiring, 'updateRoutes'>;
   /** The node as planned now; undefined while it has no primary interface. */
@@ -21,7 +21,7 @@ const LOOK_MS = 10_000;
  * of bridge Pods change, the routes inside each such Pod are made equal to its plan. At the start all of them are
  * compared: the agent may have ended in the middle. A Pod that refuses is tried again alone. Never rejects.
  */
-export async function followDirectRoutes(deps: DirectRoutesDeps, signal: AbortSignal): Promise<void> {
+export async function followExclusiveRoutes(deps: ExclusiveRoutesDeps, signal: AbortSignal): Promise<void> {
   const { state, nodeNetwork, clock } = deps;
   let applied: string | undefined;
   /** Why each Pod that is not up to date refused, by lease. */
@@ -34,7 +34,7 @@ export async function followDirectRoutes(deps: DirectRoutesDeps, signal: AbortSi
     const wanted = node === undefined ? undefined : keyOf(node);
     const isNew = wanted !== undefined && wanted !== applied;
     if (isNew || clock.monotonicMs() >= nextMs) {
-      const keys = isNew ? directKeys(state) : [...failed.keys()];
+      const keys = isNew ? exclusiveKeys(state) : [...failed.keys()];
       failed = await updateAll(deps, keys, failed);
       attempts = isNew ? 1 : attempts + 1;
       applied = wanted ?? applied;
@@ -44,7 +44,7 @@ export async function followDirectRoutes(deps: DirectRoutesDeps, signal: AbortSi
   }
 }
 
-function directKeys({ leases }: DirectRoutesDeps['state']): readonly string[] {
+function exclusiveKeys({ leases }: ExclusiveRoutesDeps['state']): readonly string[] {
   return [...leases].filter(([, { plugin }]) => plugin === 'direct-eni').map(([key]) => key);
 }
 
@@ -58,7 +58,7 @@ function keyOf({ primary, podCidrs, serviceCidrs = [] }: NodeNetwork): string {
  * @param before Reasons of the attempt before
  */
 async function updateAll(
-  deps: DirectRoutesDeps,
+  deps: ExclusiveRoutesDeps,
   keys: readonly string[],
   before: ReadonlyMap<string, string>,
 ): Promise<ReadonlyMap<string, string>> {
@@ -77,7 +77,7 @@ async function updateAll(
   return failed;
 }
 
-async function update({ state, mutex, wiring }: DirectRoutesDeps, key: string): Promise<void> {
+async function update({ state, mutex, wiring }: ExclusiveRoutesDeps, key: string): Promise<void> {
   await mutex.run(key, async () => {
     // It may have ended while an ADD or DEL of it ran.
     const lease = state.leases.get(key);

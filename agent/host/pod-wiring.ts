@@ -1,4 +1,4 @@
-import { checkDirectPod } from '../../dataplane/check-direct-pod.ts';
+import { checkExclusivePod } from '../../dataplane/check-direct-pod.ts';
 import { checkPod, differences, type PodCheck } from '../../dataplane/check-pod.ts';
 import { mergeHostState } from '../../dataplane/desired.ts';
 import { hostVethFallbackName } from '../../dataplane/host-veth-name.ts';
@@ -12,8 +12,8 @@ import { planBridge } from '../../dataplane/plan-bridge.ts';
 import { planEni } from '../../dataplane/plan-eni.ts';
 import { planHost } from '../../dataplane/plan-host.ts';
 import { findPodLinks, type UnwiredPod, unwirePod } from '../../dataplane/unwire-pod.ts';
-import { updateDirectRoutes } from '../../dataplane/update-direct-routes.ts';
-import { unwireDirectPod, wireDirectPod } from '../../dataplane/wire-direct-pod.ts';
+import { updateExclusiveRoutes } from '../../dataplane/update-direct-routes.ts';
+import { unwireExclusivePod, wireExclusivePod } from '../../dataplane/wire-direct-pod.ts';
 import { wirePod } from '../../dataplane/wire-pod.ts';
 import { isNetlinkError } from '../../netlink/netlink-error.ts';
 import { type Netns, openOwnNetns } from '../../netlink/netns.ts';
@@ -23,7 +23,7 @@ import type { Logger } from '../../runtime/log.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
 import type { PodWiring, Sandboxes, WiredLink } from '../state/ports.ts';
-import { renderDirectWiring, renderUnwiring, renderWiring } from './render-wiring.ts';
+import { renderExclusiveWiring, renderUnwiring, renderWiring } from './render-wiring.ts';
 
 /** Dependencies of wiring a Pod. */
 type PodWiringDeps = {
@@ -112,7 +112,7 @@ export function openPodWiring({
       if (pod.kind !== 'direct-eni') return [];
       using netns = sandboxes.find(netnsPath);
       if (netns === undefined) return [];
-      const lines = await updateDirectRoutes(kernel, netns, node(), pod, () => handlerOf(pod.key.containerId));
+      const lines = await updateExclusiveRoutes(kernel, netns, node(), pod, () => handlerOf(pod.key.containerId));
       if (lines.length === 0) return lines;
       changed?.(pod.key, () => lines);
       log.info('kernel changed', { requests: lines, cause: `routes of ${pod.alias}` });
@@ -124,7 +124,7 @@ export function openPodWiring({
       const handler = () => handlerOf(pod.key.containerId);
       const check = (more: Pick<PodCheck, 'nft'>) =>
         pod.kind === 'direct-eni'
-          ? checkDirectPod(kernel, netns, { node: network, pod, handler, ...more })
+          ? checkExclusivePod(kernel, netns, { node: network, pod, handler, ...more })
           : checkPod(kernel, netns, { node: network, pod, handler, ...more });
       if (depth === 'own') return await check({});
       const podDifferences = await check(network.nftables === false ? {} : { nft: nftTable(network, enis()) });
@@ -189,14 +189,14 @@ function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns |
     wirePod(kernel, hostNetns, { node, pod, fallbackName });
     return { wired: undefined, render: () => renderWiring(node, pod, undefined) };
   }
-  if (pod.kind === 'direct-eni') return wireDirect(kernel, netns, { node, pod, fallbackName });
+  if (pod.kind === 'direct-eni') return wireExclusive(kernel, netns, { node, pod, fallbackName });
   const { hostIfindex: ifindex, hostName: name, podIfindex } = wirePod(kernel, netns, { node, pod, fallbackName });
   const made = { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } };
   const end = { netns: netns.path, ifindex: podIfindex };
   return { wired: { ifindex, name }, render: () => renderWiring(node, made, end) };
 }
 
-function wireDirect(
+function wireExclusive(
   kernel: Kernel,
   netns: Netns,
   {
@@ -210,9 +210,9 @@ function wireDirect(
     hostIfindex: ifindex,
     hostName: name,
     ends,
-  } = wireDirectPod(kernel, host, netns, { node, pod, fallbackName });
+  } = wireExclusivePod(kernel, host, netns, { node, pod, fallbackName });
   const made = { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } };
-  return { wired: { ifindex, name }, render: () => renderDirectWiring(node, made, { netns: netns.path, ends }) };
+  return { wired: { ifindex, name }, render: () => renderExclusiveWiring(node, made, { netns: netns.path, ends }) };
 }
 
 type Unwired = UnwiredPod & { readonly nic?: 'back' | 'missing' };
@@ -222,7 +222,7 @@ function unwire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, find: () => 
   using hostNetns = openOwnNetns();
   const podNetns = find();
   try {
-    return unwireDirectPod(kernel, node, pod, { hostNetns, podNetns });
+    return unwireExclusivePod(kernel, node, pod, { hostNetns, podNetns });
   } finally {
     podNetns?.close();
   }

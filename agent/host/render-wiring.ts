@@ -1,7 +1,7 @@
 import { linkGroupOf } from '../../dataplane/link-group.ts';
 import type { EniPodNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { renderOperation } from '../../dataplane/operation.ts';
-import { type DirectEnds, planDirectPod } from '../../dataplane/plan-direct-pod.ts';
+import { type ExclusiveEnds, planExclusivePod } from '../../dataplane/plan-direct-pod.ts';
 import { getsFilterPlace } from '../../dataplane/plan-fast-path.ts';
 import { planPod } from '../../dataplane/plan-pod.ts';
 import { removalsOf } from '../../dataplane/plan-removal.ts';
@@ -23,15 +23,15 @@ export function renderWiring(node: NodeNetwork, pod: PodNetwork, end: PodEnd | u
 }
 
 /** Renders the wiring of a Pod with a whole ENI, likewise. */
-export function renderDirectWiring(
+export function renderExclusiveWiring(
   node: NodeNetwork,
   pod: EniPodNetwork,
-  { netns, ends }: { readonly netns: string; readonly ends: DirectEnds },
+  { netns, ends }: { readonly netns: string; readonly ends: ExclusiveEnds },
 ): readonly string[] {
   return [
     `ip link set dev ${pod.nic?.hostName ?? ''} netns ${netns} name ${pod.key.ifName}`,
     ...renderVeth(node, pod, netns),
-    ...renderPhases(planDirectPod(node, pod, ends), netns),
+    ...renderPhases(planExclusivePod(node, pod, ends), netns),
   ];
 }
 

@@ -126,7 +126,7 @@ const supplyEni = record(
 );
 
 const wholeCount = integer(0, Number.MAX_SAFE_INTEGER);
-const directSupply = record(
+const exclusiveSupply = record(
   {
     enis: required(
       list(
@@ -176,7 +176,7 @@ const supply: Decoder<Supply> = record(
     ),
     allocatable: optional(wholeCount),
     maxEips: optional(wholeCount),
-    direct: optional(directSupply),
+    direct: optional(exclusiveSupply),
     isStaticIpEnabled: optional(isTrue),
     takenOver: optional(list(record({ ip: someText, leaseKey: someText }, 'ignore'))),
     registeredIps: optional(list(text())),

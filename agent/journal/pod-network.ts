@@ -1,5 +1,5 @@
 import { hostVethAlias, sideName } from '../../dataplane/host-veth-name.ts';
-import type { BridgePodNetwork, DirectNic, EniPodNetwork } from '../../dataplane/network.ts';
+import type { BridgePodNetwork, EniPodNetwork, ExclusiveNic } from '../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import { blockOf, podCidrOf } from '../../dataplane/pod-cidr.ts';
 import type { EniRecord } from './journal-content.ts';
@@ -36,17 +36,17 @@ function linkOf(lease: Lease): Omit<EniPodNetwork, 'kind' | 'eniTable'> {
 }
 
 /** Describes a lease of a whole ENI for the data plane; undefined when it names no interface. */
-export function directPodNetworkOf(lease: Lease): EniPodNetwork | undefined {
+export function exclusivePodNetworkOf(lease: Lease): EniPodNetwork | undefined {
   const { nic, ifName } = lease;
   if (nic === undefined) return undefined;
   return {
     ...podNetworkOf(lease, { table: DIRECT_LINK_GROUP }),
     podVeth: { name: sideName(ifName), mac: nic.sideMac },
-    nic: directNicOf(nic),
+    nic: exclusiveNicOf(nic),
   };
 }
 
-function directNicOf({ mac, hostName, mtu, primary }: LeasedNic): DirectNic {
+function exclusiveNicOf({ mac, hostName, mtu, primary }: LeasedNic): ExclusiveNic {
   return {
     ...{ mac, hostName, mtu },
     addresses: primary.map(({ ip, gateway, subnetCidr }) => ({

@@ -17,7 +17,7 @@ export type Supply = {
   /** Maximum number of public addresses of its Pods; absent while not known. */
   readonly maxEips?: number;
   /** ENIs that Pods get as a whole; absent on a node that has none and may have none. */
-  readonly direct?: DirectSupply;
+  readonly direct?: ExclusiveSupply;
   /** Pods of the node may have static IPs; absent: they may not, or it is not known. */
   readonly isStaticIpEnabled?: true;
   /**
@@ -80,13 +80,13 @@ export type EniPrimaryAddress = {
 };
 
 /** The ENIs of this node that Pods get as a whole, and how many it should have. */
-export type DirectSupply = {
-  readonly enis: readonly DirectSupplyEni[];
-  readonly warm: DirectWarmTargets;
+export type ExclusiveSupply = {
+  readonly enis: readonly ExclusiveSupplyEni[];
+  readonly warm: ExclusiveWarmTargets;
 };
 
 /** One whole ENI. */
-export type DirectSupplyEni = {
+export type ExclusiveSupplyEni = {
   readonly eniId: string;
   /** Lower case, with colons. */
   readonly mac: string;
@@ -103,7 +103,7 @@ export type DirectSupplyEni = {
 };
 
 /** How many ENIs beyond those in use a node keeps ready, and its hard limit. */
-export type DirectWarmTargets = {
+export type ExclusiveWarmTargets = {
   readonly min: number;
   readonly max: number;
   readonly limit?: number;

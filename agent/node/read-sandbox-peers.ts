@@ -57,7 +57,7 @@ function peersIn(
     const all = rtnetlink.link.list();
     const links = all.filter(({ kind }) => kind === 'veth');
     return veths.flatMap((veth) => {
-      if (veth.table === DIRECT_LINK_GROUP) return directPeerIn(rtnetlink, path, all, veth);
+      if (veth.table === DIRECT_LINK_GROUP) return exclusivePeerIn(rtnetlink, path, all, veth);
       const link = links.find(({ ifname, link: peer }) => ifname === veth.ifName && peer === veth.ifindex);
       const key = leaseKey(veth.containerId, veth.ifName);
       if (link === undefined) return [];
@@ -73,7 +73,7 @@ function peersIn(
 }
 
 /** Finds the interface of a whole ENI, whose alias names the attachment. */
-function directPeerIn(
+function exclusivePeerIn(
   rtnetlink: Rtnetlink,
   path: string,
   links: readonly LinkMessage[],

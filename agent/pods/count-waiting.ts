@@ -1,5 +1,5 @@
 import type { Lease } from '../journal/lease.ts';
-import type { PodRecord } from './pod-record.ts';
+import type { KubePod } from './pod-record.ts';
 
 /** An ADD that waits for an address. */
 export type WaitingAdd = {
@@ -15,7 +15,7 @@ export type WaitingAdd = {
  * earlier Pod of its name. A lease without uid matches by name, and one without a name (adopted from the kernel) by
  * address.
  */
-export function countWaiting(pods: Iterable<PodRecord>, leases: Iterable<Lease>, adds: Iterable<WaitingAdd>): number {
+export function countWaiting(pods: Iterable<KubePod>, leases: Iterable<Lease>, adds: Iterable<WaitingAdd>): number {
   const uids = new Set<string>();
   const namesWithoutUid = new Set<string>();
   const ipsWithoutName = new Set<string>();
@@ -41,6 +41,6 @@ export function countWaiting(pods: Iterable<PodRecord>, leases: Iterable<Lease>,
 }
 
 /** Tells whether a Pod gets an address of a shared ENI: not a whole ENI, not the bridge, and nothing by a wrong annotation. */
-function sharesEni({ direct, network, networkFault }: PodRecord): boolean {
+function sharesEni({ direct, network, networkFault }: KubePod): boolean {
   return direct === undefined && network !== 'bridge' && networkFault === undefined;
 }

@@ -3,7 +3,7 @@ import { PODS } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import type { PodIdentity } from '../pool/lease-static.ts';
-import { type PodRecord, podUidOf } from './pod-record.ts';
+import { type KubePod, podUidOf } from './pod-record.ts';
 import type { PodView } from './pod-view.ts';
 
 /** A lookup that gave no answer, and why. `isAbsent`: the API server answered that it has no such Pod. */
@@ -16,10 +16,7 @@ type PodAnswer = { readonly pod: KubeObject } | LookupFailure;
 const FETCH_MS = 4_000;
 
 /** Finds a Pod in the cache; undefined when it is not known. Without a uid the name is enough. */
-export function findCachedPod(
-  view: Pick<PodView, 'find'>,
-  { namespace, name, uid }: PodIdentity,
-): PodRecord | undefined {
+export function findCachedPod(view: Pick<PodView, 'find'>, { namespace, name, uid }: PodIdentity): KubePod | undefined {
   const record = view.find(namespace, name);
   return record === undefined || (uid !== '' && record.uid !== uid) ? undefined : record;
 }

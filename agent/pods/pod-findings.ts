@@ -5,7 +5,7 @@ import type { Lease } from '../journal/lease.ts';
 import type { PodFinding, ShownPods } from '../pool/brief.ts';
 import type { PodIdentity } from '../pool/lease-static.ts';
 import { fetchPod } from './fetch-pod.ts';
-import { type PodRecord, podRecordOf } from './pod-record.ts';
+import { type KubePod, podRecordOf } from './pod-record.ts';
 import type { PodView } from './pod-view.ts';
 
 /** Looks at the Pods of leases that end: whether their status has an address. */
@@ -67,7 +67,7 @@ export function openPodFindings({ kube, view, clock, proven }: PodFindingsDeps):
 }
 
 /** Collects what the watch shows of all Pods of the node. */
-export function shownPodsOf(pods: Iterable<PodRecord>): ShownPods {
+export function shownPodsOf(pods: Iterable<KubePod>): ShownPods {
   const all = [...pods];
   return {
     ips: new Set(all.flatMap(({ ips }) => ips)),
@@ -75,11 +75,11 @@ export function shownPodsOf(pods: Iterable<PodRecord>): ShownPods {
   };
 }
 
-function isLiving(record: PodRecord, uid: string): boolean {
+function isLiving(record: KubePod, uid: string): boolean {
   return uid !== '' && record.uid === uid && record.isAlive;
 }
 
 /** A Pod that runs had an address, whatever its status has now: kubelet takes it out when the sandbox dies. */
-function hasNoAddress(record: PodRecord | undefined, uid: string): boolean {
+function hasNoAddress(record: KubePod | undefined, uid: string): boolean {
   return record !== undefined && isLiving(record, uid) && record.ips.length === 0 && !record.isRunning;
 }

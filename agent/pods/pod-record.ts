@@ -10,7 +10,7 @@ import { recordOf } from '../../runtime/json.ts';
 import { limitText } from '../../runtime/limit-text.ts';
 
 /** What the agent caches of a Pod of its node that may have an address of ours. */
-export type PodRecord = {
+export type KubePod = {
   readonly namespace: string;
   readonly name: string;
   /** As kubelet and the runtime know it: the uid of a static Pod differs from that of its mirror Pod in the API. */
@@ -48,7 +48,7 @@ export function podUidOf({ annotations, uid }: KubeObject['metadata']): string {
  * Extracts what the agent caches of a Pod; undefined for one that has no address of ours: in the host's network, or
  * ended.
  */
-export function podRecordOf({ metadata, ...pod }: KubeObject): PodRecord | undefined {
+export function podRecordOf({ metadata, ...pod }: KubeObject): KubePod | undefined {
   const [spec, status] = [recordOf(pod['spec']), recordOf(pod['status'])];
   if (spec['hostNetwork'] === true || hasPodEnded(status)) return undefined;
   const networks = readPodNetworks(metadata.annotations?.[POD_ANNOTATION.networks]);

@@ -4,7 +4,7 @@ import { PODS } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { type PodRecord, podRecordOf } from './pod-record.ts';
+import { type KubePod, podRecordOf } from './pod-record.ts';
 
 /** Dependencies of following the node's Pods. */
 type PodViewOptions = {
@@ -18,9 +18,9 @@ type PodViewOptions = {
 /** The Pods of this node, from the API server. */
 export type PodView = {
   /** Empty before the first list; later what was last known. */
-  pods(): Iterable<PodRecord>;
+  pods(): Iterable<KubePod>;
   /** The Pod of a name as last known; undefined too when it is in another network. */
-  find(namespace: string, name: string): PodRecord | undefined;
+  find(namespace: string, name: string): KubePod | undefined;
   /** True while the API server answers: the content is up to date. */
   isFresh(): boolean;
   /** Milliseconds since the last answer or event of the API server; infinite when there was none. */

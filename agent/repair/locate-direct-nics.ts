@@ -20,12 +20,12 @@ export type NicKernel = {
  * which something has set up there, also that of a Pod whose namespace was deleted: it is idle. Changes no kernel
  * state.
  */
-export function locateDirectNics(
+export function locateExclusiveNics(
   state: NodeState,
   kernel: Pick<NicKernel, 'addressesOn'>,
   links: readonly HostLink[],
 ): readonly Operation[] {
-  const found = findDirectNics(state, links);
+  const found = findExclusiveNics(state, links);
   state.directNics.clear();
   for (const [eniId, link] of found) state.directNics.set(eniId, link);
   return planIdleNics([...found.values()].map((link) => ({ link, prefixes: kernel.addressesOn(link.ifindex) })));
@@ -38,7 +38,7 @@ export function findReturnedNics(state: NodeState): readonly HostLink[] {
 }
 
 /** Finds the interfaces of whole ENIs among the host's links, by ENI id; also of ENIs that only a lease names. */
-export function findDirectNics(
+export function findExclusiveNics(
   { supply, leases }: Pick<NodeState, 'supply' | 'leases'>,
   links: readonly HostLink[],
 ): ReadonlyMap<string, HostLink> {

@@ -6,7 +6,7 @@ import type { RuleMode } from '../../dataplane/network.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import { desiredState } from './desired-state.ts';
-import { findDirectNics } from './locate-direct-nics.ts';
+import { findExclusiveNics } from './locate-direct-nics.ts';
 import { planIdleNics } from './plan-idle-nics.ts';
 import { leftOut, namerOf, type ReconcileDeps, withoutReliant } from './reconcile.ts';
 import { listPlannedEnis } from './sync-enis.ts';
@@ -33,7 +33,7 @@ export async function previewRepair(deps: PreviewDeps): Promise<RepairPreview | 
   const { operations: differing, conflicts } = diffHost(observation.desiredHost, observation.observed);
   const links = kernel.links();
   const idle = planIdleNics(
-    [...findDirectNics(state, links).values()].map((link) => ({
+    [...findExclusiveNics(state, links).values()].map((link) => ({
       link,
       prefixes: kernel.addressesOn(link.ifindex),
     })),

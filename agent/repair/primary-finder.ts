@@ -120,7 +120,7 @@ export function createPrimaryFinder({
           : { bridge: { ...located, mtu: smallestMtu(state, located.mtu), ...masqueradeOf(state, found) } }),
         ruleMode: state.ruleMode,
         ...(connected.length === 0 ? {} : { connected }),
-        ...(hasDirect(state) ? { hasDirect: true } : {}),
+        ...(hasExclusive(state) ? { hasDirect: true } : {}),
         ...(settings.serviceCidrs.length === 0 ? { serviceCidrs: state.serviceCidrs } : {}),
         ...(isExempting ? { egressExempt: state.egressExempt } : {}),
       };
@@ -203,7 +203,7 @@ function isIpv4(cidr: string): boolean {
  * Tells whether there is a whole ENI, or a Pod with one. The rule for them does no harm without any; a missing rule
  * does.
  */
-function hasDirect({ supply, leases }: NodeState): boolean {
+function hasExclusive({ supply, leases }: NodeState): boolean {
   if ((supply?.direct?.enis.length ?? 0) > 0) return true;
   return [...leases.values()].some(({ plugin }) => plugin === 'direct-eni');
 }

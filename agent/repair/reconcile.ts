@@ -16,7 +16,7 @@ import { desiredState } from './desired-state.ts';
 import type { FightDetector } from './fight-detector.ts';
 import { findRenamedLeases } from './find-renamed-leases.ts';
 import type { ForeignChanges } from './foreign-changes.ts';
-import { findReturnedNics, locateDirectNics, type NicKernel } from './locate-direct-nics.ts';
+import { findReturnedNics, locateExclusiveNics, type NicKernel } from './locate-direct-nics.ts';
 import { objectOf } from './object-of.ts';
 import { findOwner, type OperationOwner, reliesOn } from './operation-scope.ts';
 import { restoreLeftLinks } from './restore-left-links.ts';
@@ -96,7 +96,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   const desired = planned(deps, node, links);
   const observed = kernel.observe(desired, nft);
   const { operations: differing, conflicts } = diffHost(desired, observed);
-  const idleNics = locateDirectNics(state, kernel, links);
+  const idleNics = locateExclusiveNics(state, kernel, links);
   const left = leftOperations(deps, desired, observed, links, node.primary.ifindex);
   const operations = [...idleNics, ...differing, ...left];
   const nameObject = namerOf(links);

@@ -30,7 +30,7 @@ const NO_INTERFACE = -1;
  * @throws CniFailureError 103 for an uplink that is not known
  */
 export function attachmentOf(lease: Lease, enis: readonly EniAddressing[]): InitOf<typeof ATTACHMENT> {
-  if (lease.nic !== undefined) return direct(lease, lease.nic);
+  if (lease.nic !== undefined) return exclusive(lease, lease.nic);
   if (lease.block !== undefined && lease.block.wiring === 'bridge') return onBridge(lease, lease.block.cidr);
   if (lease.plugin !== 'ipam') return wired(lease);
   return lease.uplink === undefined ? addressesOnly(lease, enis) : withUplink(lease, enis);
@@ -71,7 +71,7 @@ function onBridge(lease: Lease, cidr: string): InitOf<typeof ATTACHMENT> {
  * Builds the reply for a whole ENI: its interface with its own address and gateway. The veth pair beside it is listed
  * too, without addresses.
  */
-function direct(lease: Lease, { primary, sideMac }: LeasedNic): InitOf<typeof ATTACHMENT> {
+function exclusive(lease: Lease, { primary, sideMac }: LeasedNic): InitOf<typeof ATTACHMENT> {
   const { hostVeth, ifName, podMac = '', mtu, netns, eniId } = lease;
   const assigned = primary.filter(({ ip }) => lease.addresses.some((address) => address.ip === ip));
   return {

@@ -1,12 +1,12 @@
 import type { EniNetwork, PodNetwork, RuleMode } from '../../dataplane/network.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
-import { DirectEniPool } from '../direct/direct-eni-pool.ts';
+import { ExclusiveEniPool } from '../direct/direct-eni-pool.ts';
 import type { HostLink } from '../direct/locate-enis.ts';
 import type { FastPathChoice } from '../fast-path/choose-fast-path.ts';
 import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from '../journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, type LeasePlugin, leaseKey } from '../journal/lease.ts';
-import { bridgePodNetworkOf, directPodNetworkOf, podNetworkOf } from '../journal/pod-network.ts';
+import { bridgePodNetworkOf, exclusivePodNetworkOf, podNetworkOf } from '../journal/pod-network.ts';
 import { ON_LINK_ENI_ID, type Supply, type SupplyRefusal } from '../journal/supply.ts';
 import type { MasqueradeChoice } from '../pod-cidr/masquerade.ts';
 import { formerBlocks, isPodCidrId, podCidrSupply, usableBlocks } from '../pod-cidr/pod-cidr-supply.ts';
@@ -71,7 +71,7 @@ export class NodeState {
   /** Why the last pass did not set them up. */
   bridgeProblem: string | undefined;
   /** ENIs that Pods get as a whole. */
-  readonly direct = new DirectEniPool();
+  readonly direct = new ExclusiveEniPool();
   /** Addresses that are targets of load balancers. */
   #registered: RegisteredAddresses = NOTHING_REGISTERED;
   /** How long such an address waits without a Pod, milliseconds; 0: not at all. */
@@ -326,7 +326,7 @@ export class NodeState {
    * Describes the lease for the data plane; undefined when the ENI was never set up, so that nothing of it can exist.
    */
   podNetwork(lease: Lease): PodNetwork | undefined {
-    if (lease.plugin === 'direct-eni') return directPodNetworkOf(lease);
+    if (lease.plugin === 'direct-eni') return exclusivePodNetworkOf(lease);
     if (lease.plugin === 'bridge') return bridgePodNetworkOf(lease);
     const record = this.eniRecords.get(lease.eniId);
     return record === undefined ? undefined : podNetworkOf(lease, record);

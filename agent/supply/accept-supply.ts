@@ -1,6 +1,6 @@
 import { NetlinkError } from '../../netlink/netlink-error.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
-import { foreignDirectOffers } from '../direct/decide-direct-publication.ts';
+import { foreignExclusiveOffers } from '../direct/decide-direct-publication.ts';
 import type { NodeEvents } from '../events/node-events.ts';
 import { type Offer, splitWholeEnis } from '../journal/journal-content.ts';
 import type { Supply, SupplyRefusal } from '../journal/supply.ts';
@@ -168,7 +168,7 @@ function withdrawForeignOffers(
   const [whole, single] = splitWholeEnis(journal.load().offers ?? []);
   const offers = new Map(single.map((offer): [string, Offer] => [offer.ip, offer]));
   const addresses = foreignOffers(state.pool.state, offers, observed);
-  const enis = observed.direct === undefined ? [] : foreignDirectOffers(state.direct.state, whole, observed.direct);
+  const enis = observed.direct === undefined ? [] : foreignExclusiveOffers(state.direct.state, whole, observed.direct);
   const foreign = [...addresses, ...enis];
   if (foreign.length === 0) return;
   const named = [...addresses.map(({ ip }) => ip), ...enis.map(({ eniId }) => eniId)];

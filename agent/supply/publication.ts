@@ -1,4 +1,4 @@
-import type { DirectSpec, ObservedDirect } from '../direct/decide-direct-publication.ts';
+import type { ExclusiveSpec, ObservedExclusive } from '../direct/decide-direct-publication.ts';
 import type { Offer } from '../journal/journal-content.ts';
 
 /** One assignment of an address. */
@@ -24,7 +24,7 @@ export type AgentSpec = ReadinessSpec & {
   /** Offers, sorted by IP as text. */
   readonly releasable: readonly AssignedIp[];
   /** The fields about whole ENIs; absent: they stay as they are. */
-  readonly direct?: DirectSpec;
+  readonly direct?: ExclusiveSpec;
   /** The highest supply epoch that was ever in force; never below one that an agent of this node wrote. */
   readonly observedEpoch: number;
 };
@@ -43,7 +43,7 @@ export type ObservedNec = {
     readonly life: string | undefined;
   };
   /** The fields about whole ENIs. */
-  readonly direct?: ObservedDirect;
+  readonly direct?: ObservedExclusive;
   /** 0 before ipamd wrote one; `UNREADABLE` when the status is malformed. */
   readonly supplyEpoch: number;
   /** State of each address in the status, by IP. */

@@ -1,8 +1,8 @@
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
-import { decideDirectPublication } from '../direct/decide-direct-publication.ts';
-import type { DirectEniPool } from '../direct/direct-eni-pool.ts';
+import { decideExclusivePublication } from '../direct/decide-direct-publication.ts';
+import type { ExclusiveEniPool } from '../direct/direct-eni-pool.ts';
 import { type Offer, splitWholeEnis } from '../journal/journal-content.ts';
-import type { DirectWarmTargets, WarmTargets } from '../journal/supply.ts';
+import type { ExclusiveWarmTargets, WarmTargets } from '../journal/supply.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import type { IpPool } from '../pool/ip-pool.ts';
@@ -18,7 +18,7 @@ type PublisherDeps = Pick<AgentParts, 'clock' | 'log' | 'journal'> & {
   readonly pool: IpPool;
   readonly nec: Pick<NecSource, 'publish'>;
   /** Whole ENIs; absent: nothing is published about them. */
-  readonly direct?: DirectPublishing;
+  readonly direct?: ExclusivePublishing;
   /** Name of the journal. */
   readonly life: string;
   readonly demandChanged: ChangeSignal;
@@ -40,10 +40,10 @@ type PublisherDeps = Pick<AgentParts, 'clock' | 'log' | 'journal'> & {
 };
 
 /** Dependencies of publishing whole ENIs. */
-export type DirectPublishing = {
-  readonly pool: DirectEniPool;
+export type ExclusivePublishing = {
+  readonly pool: ExclusiveEniPool;
   /** Undefined for a node that has none and may have none. */
-  readonly warm: () => DirectWarmTargets | undefined;
+  readonly warm: () => ExclusiveWarmTargets | undefined;
   /** Number of Pods and ADDs that need an ENI of the pool and have none. */
   readonly waiting: () => number;
 };
@@ -185,7 +185,7 @@ class Publisher {
     const { direct, pool, life, clock, releaseEveryMs, outside } = this.#deps;
     if (direct === undefined || observed.direct === undefined) return published;
     const nextMs = this.#lastReleaseMs + releaseEveryMs;
-    const part = decideDirectPublication({
+    const part = decideExclusivePublication({
       ...{ offers, mayOffer, observed: observed.direct },
       pool: direct.pool.state,
       warm: direct.warm(),

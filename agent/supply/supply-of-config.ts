@@ -5,7 +5,7 @@ import {
   WARM_TARGET_ANNOTATION,
 } from '../../crd/node-eni-config-fields.ts';
 import { nodeLimitsOf } from '../../crd/node-limits.ts';
-import { directSupplyOf } from '../direct/direct-supply.ts';
+import { exclusiveSupplyOf } from '../direct/direct-supply.ts';
 import { familyOf } from '../journal/lease.ts';
 import type { EniPrimaryAddress, Supply, SupplyAddress, SupplyEni, WarmTargets } from '../journal/supply.ts';
 
@@ -20,7 +20,7 @@ const DEFAULT_WARM_TARGET = 5;
 export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettings = {}): Supply {
   const allocatable = config.status?.allocatableRouteENIIPs;
   const maxEips = config.status?.maxEIPs;
-  const direct = directSupplyOf(config, settings);
+  const direct = exclusiveSupplyOf(config, settings);
   const registeredIps = config.loadBalancers?.registeredIPs;
   return {
     nodeName: config.metadata.name,

@@ -3,7 +3,7 @@ import type { Tags } from '../../cloud/cloud.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { NoticeReason } from './notice.ts';
-import type { BalancerRecord } from './read-record.ts';
+import type { OwnerMark } from './read-record.ts';
 
 /** The object that a load balancer is for, as far as the keeping of the load balancer depends on it. */
 export type BalancerOwner = {
@@ -36,7 +36,7 @@ export type OwnerWriter = {
   /** Reads the head of an owner; accepts any shape. */
   readonly headOf: (object: KubeObject) => BalancerOwner;
   /** Writes the finalizer and the record of what is made next. @throws KubeError CONFLICT when the object has changed */
-  readonly writeRecord: (object: KubeObject, record: BalancerRecord, signal: AbortSignal) => Promise<KubeObject>;
+  readonly writeRecord: (object: KubeObject, record: OwnerMark, signal: AbortSignal) => Promise<KubeObject>;
 };
 
 /** What is wrong with an owner now. */

@@ -4,7 +4,7 @@ import type { SecurityGroupSpec } from '../../cloud/security-groups.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
-import type { RecordKeeper } from './keep-record.ts';
+import type { OwnerMarkWriter } from './keep-record.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
 import { readRecord } from './read-record.ts';
 
@@ -15,11 +15,11 @@ const ASK_AGAIN_MS = 20_000;
 /** Makes the security groups for source ranges. The API has no ClientToken, so one is on record before it is made. */
 export class SourceGroupCreator {
   readonly #deps: Pick<ControllerDeps, 'cloud' | 'clock'>;
-  readonly #records: RecordKeeper;
+  readonly #records: OwnerMarkWriter;
   /** By owner: since when none is found that is on record; monotonic milliseconds. */
   readonly #absentSinceMs = new Map<string, number>();
 
-  constructor(deps: Pick<ControllerDeps, 'cloud' | 'clock'>, records: RecordKeeper) {
+  constructor(deps: Pick<ControllerDeps, 'cloud' | 'clock'>, records: OwnerMarkWriter) {
     this.#deps = deps;
     this.#records = records;
   }

@@ -2,7 +2,7 @@ import type { BackendNodes } from '../backends/backend-nodes.ts';
 import type { EndpointSlice } from '../backends/endpoint-slice.ts';
 import type { PodFollower } from '../backends/follow-pods.ts';
 import type { CcmConfig } from '../config/options.ts';
-import type { PodFacts } from './plan-pod-targets.ts';
+import type { TargetPod } from './plan-pod-targets.ts';
 
 /** Finds what one plan depends on of Pods, and when that changes though no object does. */
 export class PodFinder {
@@ -23,7 +23,7 @@ export class PodFinder {
   }
 
   /** The facts of the Pods behind slices. */
-  of(slices: readonly EndpointSlice[]): PodFacts {
+  of(slices: readonly EndpointSlice[]): TargetPod {
     return {
       slices,
       podOf: (key) => this.#pods.podOf(key),

@@ -13,8 +13,8 @@ import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { desiredListenersOf } from './desired-places.ts';
 import { withSourceGroup } from './diff-security-groups.ts';
 import { type Baseline, baselineOf } from './find-drift.ts';
-import { type DriftDecision, DriftKeeper } from './keep-drift.ts';
-import { existingIdOf, RecordKeeper } from './keep-record.ts';
+import { type DriftDecision, DriftMemory } from './keep-drift.ts';
+import { existingIdOf, OwnerMarkWriter } from './keep-record.ts';
 import { withKnownPlaces } from './known-places.ts';
 import type { ListenerMemory } from './listener-memory.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
@@ -65,12 +65,12 @@ const MADE_MS = 60_000;
 export class BalancerKeeper {
   readonly #deps: ControllerDeps;
   readonly #reports: OwnerReports;
-  readonly #records: RecordKeeper;
+  readonly #records: OwnerMarkWriter;
   readonly #creator: BalancerCreator;
   readonly #comparer: BalancerComparer;
   readonly #refusedSteps: RefusedSteps;
   readonly #groups: SourceGroupCreator;
-  readonly #drift: DriftKeeper;
+  readonly #drift: DriftMemory;
   readonly #published: OwnerAddresses;
   readonly #memory: ListenerMemory;
   readonly #kind: OwnerKind;
@@ -91,12 +91,12 @@ export class BalancerKeeper {
     this.#kind = writer.kind;
     this.#deps = deps;
     this.#reports = reports;
-    this.#records = new RecordKeeper(writer);
+    this.#records = new OwnerMarkWriter(writer);
     this.#creator = new BalancerCreator(deps, writer, reports);
     this.#comparer = new BalancerComparer(deps, published);
     this.#refusedSteps = new RefusedSteps(deps.clock);
     this.#groups = new SourceGroupCreator(deps, this.#records);
-    this.#drift = new DriftKeeper(deps, writer.kind, reports);
+    this.#drift = new DriftMemory(deps, writer.kind, reports);
   }
 
   /**

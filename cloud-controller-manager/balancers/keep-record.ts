@@ -7,7 +7,7 @@ import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
 import { readRecord } from './read-record.ts';
 
 /** Keeps the record of which load balancer an owner has: it is written before anything is changed. */
-export class RecordKeeper {
+export class OwnerMarkWriter {
   readonly #writer: OwnerWriter;
 
   constructor(writer: OwnerWriter) {

@@ -15,7 +15,7 @@ import type { PoolPorts } from './place-on-pool.ts';
 import type { ListenerKey } from './target-place.ts';
 
 /** What is on record about the load balancer of an owner, in an annotation, before and after it is made. */
-export type BalancerRecord = {
+export type OwnerMark = {
   /** Of the object that it was written for. Absent: by a release that wrote none; it counts where the load balancer shows it. */
   readonly uid?: string;
   /** Counts the load balancers that were made for the owner: the first one is 1. 0: none was begun. */
@@ -66,12 +66,12 @@ export function readRecord({
 }: {
   readonly annotations: Readonly<Record<string, string>>;
   readonly uid: string;
-}): BalancerRecord {
-  const none: BalancerRecord = { serial: 0 };
+}): OwnerMark {
+  const none: OwnerMark = { serial: 0 };
   const json = annotations[SERVICE_ANNOTATION.record];
   if (json === undefined || json.length > MAX_CHARS) return none;
   try {
-    const read: BalancerRecord = RECORD(JSON.parse(json), '', new Faults()) ?? none;
+    const read: OwnerMark = RECORD(JSON.parse(json), '', new Faults()) ?? none;
     return read.uid === undefined || read.uid === uid ? read : none;
   } catch {
     return none;

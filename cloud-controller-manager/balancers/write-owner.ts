@@ -4,7 +4,7 @@ import type { KubeObject, ResourceType } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { BalancerOwner, OwnerWriter, StatusAddress } from './balancer-owner.ts';
-import { type BalancerRecord, readRecord } from './read-record.ts';
+import { type OwnerMark, readRecord } from './read-record.ts';
 
 /** What owners of a kind are. */
 export type OwnerType<H extends BalancerOwner> = {
@@ -81,7 +81,7 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
    * While another client keeps taking them away, the object is returned as if it had them: nothing waits for them.
    * @throws KubeError CONFLICT when the object has changed
    */
-  async writeRecord(object: KubeObject, record: BalancerRecord, signal: AbortSignal): Promise<KubeObject> {
+  async writeRecord(object: KubeObject, record: OwnerMark, signal: AbortSignal): Promise<KubeObject> {
     const { finalizer, idAnnotation } = this.type;
     const head = this.headOf(object);
     const { resourceVersion, uid } = head;
@@ -237,10 +237,7 @@ export function renderAddress(addresses: readonly StatusAddress[]): string {
 }
 
 /** A Service keeps its ports with its load balancer, and an Ingress stays in its group. */
-function keptOf(
-  before: BalancerRecord,
-  { loadBalancerId }: BalancerRecord,
-): Pick<Partial<BalancerRecord>, 'ports' | 'grouped'> {
+function keptOf(before: OwnerMark, { loadBalancerId }: OwnerMark): Pick<Partial<OwnerMark>, 'ports' | 'grouped'> {
   return before.loadBalancerId === loadBalancerId ? before : {};
 }
 

@@ -1,6 +1,6 @@
 import type { Notice } from '../balancers/notice.ts';
 import { MAX_RULES_OF_PLAN, MAX_TARGETS_OF_PLAN, refuseProducts } from '../balancers/plan-bound.ts';
-import type { PodFacts } from '../balancers/plan-pod-targets.ts';
+import type { TargetPod } from '../balancers/plan-pod-targets.ts';
 import { backendsOf } from './backend-services.ts';
 import type { IngressSpec } from './read-ingress.ts';
 import { LISTEN_PORTS, type ListenPorts } from './rule-annotations.ts';
@@ -15,7 +15,7 @@ const DIVIDE = 'divide them between several Ingresses';
 export function boundIngress(
   spec: IngressSpec,
   settings: IngressSettings,
-  podsOf?: (service: string) => Pick<PodFacts, 'slices'>,
+  podsOf?: (service: string) => Pick<TargetPod, 'slices'>,
 ): readonly Notice[] {
   const { weights } = settings;
   const rules = countRules(spec, settings);

@@ -22,7 +22,7 @@ import { GroupClaims } from './group-claims.ts';
 import { GroupReservations } from './group-reservations.ts';
 import { INGRESSES_BY } from './ingress-indexes.ts';
 import type { IngressPlanner } from './ingress-planner.ts';
-import type { CertificateKeeper } from './keep-certificates.ts';
+import type { UploadedCertificates } from './keep-certificates.ts';
 import { hasOtherRules } from './other-rules.ts';
 import { namedIdsOf, noticesOfRefused, placeCertificates, withRetry } from './place-certificates.ts';
 import { planAddresses } from './plan-addresses.ts';
@@ -41,7 +41,7 @@ type GroupParts = {
   readonly published: OwnerAddresses;
   readonly quota: TargetQuota;
   readonly planner: IngressPlanner;
-  readonly certificates: Pick<CertificateKeeper, 'ensure' | 'forget'>;
+  readonly certificates: Pick<UploadedCertificates, 'ensure' | 'forget'>;
   readonly objects: OwnerObjects<IngressHead>;
   readonly reports: OwnerEvents;
   readonly status: StatusPublisher<IngressHead>;

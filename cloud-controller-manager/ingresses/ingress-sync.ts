@@ -24,7 +24,7 @@ import { GroupSync } from './group-sync.ts';
 import { hasBalancer } from './ingress-needs.ts';
 import { INGRESS_OWNER } from './ingress-owner.ts';
 import type { IngressPlanner } from './ingress-planner.ts';
-import type { CertificateKeeper } from './keep-certificates.ts';
+import type { UploadedCertificates } from './keep-certificates.ts';
 import { namedIdsOf, noticesOfRefused, withRetry } from './place-certificates.ts';
 import { planAddresses } from './plan-addresses.ts';
 import type { IngressPlan } from './plan-ingress.ts';
@@ -45,7 +45,7 @@ type IngressParts = {
   readonly quota: TargetQuota;
   readonly order: Pick<StartOrder, 'isStarting'>;
   readonly planner: IngressPlanner;
-  readonly certificates: Pick<CertificateKeeper, 'ensure' | 'forget'>;
+  readonly certificates: Pick<UploadedCertificates, 'ensure' | 'forget'>;
 };
 
 /** Brings load balancers in line with Ingresses: one unit at a time, an Ingress or a group of them. */

@@ -4,7 +4,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { type OrphanKind, OrphanSweep } from '../../cloud/orphan-sweep.ts';
 import { CLUSTER_TAG } from '../../crd/cloud-tags.ts';
-import type { CertificateDeps, CertificateKeeper } from './keep-certificates.ts';
+import type { CertificateDeps, UploadedCertificates } from './keep-certificates.ts';
 import { hashOf } from './owned-certificate.ts';
 
 /** So often it is looked for unused ones; one that is unused so long apart, twice, is deleted. */
@@ -14,7 +14,7 @@ const REFUSED_MS = 3_600_000;
 /** Most deletions of one sweep while an Ingress uses any, beside as many as were uploaded: deletions keep pace with renewals. */
 const MAX_DELETIONS = 20;
 
-type Keeper = Pick<CertificateKeeper, 'learn' | 'isUsed' | 'delete' | 'takeUploads'>;
+type Keeper = Pick<UploadedCertificates, 'learn' | 'isUsed' | 'delete' | 'takeUploads'>;
 
 /**
  * Deletes certificates of this cluster that no Ingress and no load balancer uses any more, as after a renewal, until aborted;

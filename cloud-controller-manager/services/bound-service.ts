@@ -1,7 +1,7 @@
 import type { BackendNode } from '../backends/decide-backend-node.ts';
 import type { Notice } from '../balancers/notice.ts';
 import { assumeTargets, MAX_TARGETS_OF_PLAN as most, refuseProducts } from '../balancers/plan-bound.ts';
-import type { PodFacts } from '../balancers/plan-pod-targets.ts';
+import type { TargetPod } from '../balancers/plan-pod-targets.ts';
 import type { ServiceSpec } from './read-service.ts';
 
 /** What the size of a plan depends on. */
@@ -9,7 +9,7 @@ type SizeFacts = {
   readonly spec: Pick<ServiceSpec, 'ports' | 'sourceRanges'>;
   readonly settings: { readonly sourceRanges?: readonly string[] };
   readonly nodes: readonly BackendNode[];
-  readonly pods?: Pick<PodFacts, 'slices'>;
+  readonly pods?: Pick<TargetPod, 'slices'>;
   readonly maxTargets?: number;
 };
 

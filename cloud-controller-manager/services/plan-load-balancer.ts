@@ -9,7 +9,7 @@ import type { BalancerSource, DesiredListener, DesiredLoadBalancer } from '../ba
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import { listenerPortOf, type PoolPorts } from '../balancers/place-on-pool.ts';
 import { assumeTargets } from '../balancers/plan-bound.ts';
-import { type PodFacts, planPodTargets, type UnboundPods } from '../balancers/plan-pod-targets.ts';
+import { planPodTargets, type TargetPod, type UnboundPods } from '../balancers/plan-pod-targets.ts';
 import { planSource, remarkUnused } from '../balancers/plan-source.ts';
 import { planTargets, type TargetPlan } from '../balancers/plan-targets.ts';
 import { configureListener, type LoadBalancerConfig } from '../service-configs/l4-settings.ts';
@@ -27,7 +27,7 @@ type PlanFacts = {
   /** Every Node that may be a backend. */
   readonly nodes: readonly BackendNode[];
   /** Present: Pods are the backends, and not Nodes. */
-  readonly pods?: PodFacts;
+  readonly pods?: TargetPod;
   /** What its TkeServiceConfig says. `unknown`: it has one that cannot be read; absent: it has none. */
   readonly config?: LoadBalancerConfig | 'unknown';
   readonly clusterId: string;

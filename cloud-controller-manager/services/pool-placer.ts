@@ -16,7 +16,7 @@ import {
   type PoolPorts,
   placeOnPool,
 } from '../balancers/place-on-pool.ts';
-import { type BalancerRecord, readRecord } from '../balancers/read-record.ts';
+import { type OwnerMark, readRecord } from '../balancers/read-record.ts';
 import type { ListenerKey } from '../balancers/target-place.ts';
 import { listenerKeyOf } from '../balancers/target-place.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
@@ -49,7 +49,7 @@ type PoolDeps = Pick<ControllerDeps, 'cloud' | 'clock' | 'log' | 'config'>;
 const AGE_MS = 30_000;
 /** Between the two listings that contradict a record: one alone may be behind, or a listener renamed for a moment. */
 const CONTRADICTION_MS = 60_000;
-const NONE: BalancerRecord = { serial: 0 };
+const NONE: OwnerMark = { serial: 0 };
 /** The cloud's quota, where it does not say. */
 const MAX_LISTENERS = 50;
 
@@ -67,7 +67,7 @@ export class PoolPlacer {
   /** By pool: its load balancers with the listeners that they have, and when they were listed. */
   readonly #listed = new Map<string, { readonly atMs: number; readonly members: readonly Listed[] }>();
   /** By uid of a Service: what it was given. The cache learns of it later. */
-  readonly #given = new Map<string, BalancerRecord>();
+  readonly #given = new Map<string, OwnerMark>();
   /** By uid of a Service: when the listing was made that first contradicted its record; monotonic milliseconds. */
   readonly #contradictedMs = new Map<string, number>();
 
@@ -128,7 +128,7 @@ export class PoolPlacer {
    */
   async #isShown(
     { uid, ingress }: ServiceHead,
-    { loadBalancerId }: BalancerRecord,
+    { loadBalancerId }: OwnerMark,
     owner: string,
     context: CallContext,
   ): Promise<boolean | undefined> {
@@ -151,7 +151,7 @@ export class PoolPlacer {
     return atMs - sinceMs >= CONTRADICTION_MS ? false : undefined;
   }
 
-  async #give(user: PoolUser, record: BalancerRecord, owner: string, context: CallContext): Promise<PoolPlace> {
+  async #give(user: PoolUser, record: OwnerMark, owner: string, context: CallContext): Promise<PoolPlace> {
     const { uid, namespace, name } = readServiceHead(user.object);
     const isUnderWay = record.serial > 0 && record.loadBalancerId === undefined;
     const members = await this.#members(owner, context);
@@ -190,7 +190,7 @@ export class PoolPlacer {
       : await this.#write(made, { serial, ...first }, context);
   }
 
-  async #write(object: KubeObject, record: BalancerRecord, { signal }: CallContext): Promise<PoolPlace> {
+  async #write(object: KubeObject, record: OwnerMark, { signal }: CallContext): Promise<PoolPlace> {
     const { uid } = readServiceHead(object);
     this.#given.set(uid, record);
     try {
@@ -229,7 +229,7 @@ export class PoolPlacer {
    * What a Service was given, or has on record. The record is an annotation, which everybody writes who may write the Service:
    * it counts for a Service that is served in a pool, which gets as many listeners as it asks for anyway.
    */
-  #placeOf(head: ServiceHead): BalancerRecord | undefined {
+  #placeOf(head: ServiceHead): OwnerMark | undefined {
     const given = this.#given.get(head.uid);
     if (given !== undefined) return given;
     const isOfPool = head.annotations[SERVICE_ANNOTATION.pool] !== undefined;
@@ -239,7 +239,7 @@ export class PoolPlacer {
   }
 
   /** Adds what Services were given, but for one Service: the cache and this process know it before the cloud does. */
-  #countTaken({ balancer: { loadBalancerId }, keys }: Listed, except: string, its: BalancerRecord): PoolMember {
+  #countTaken({ balancer: { loadBalancerId }, keys }: Listed, except: string, its: OwnerMark): PoolMember {
     const taken = new Set(keys);
     const own = new Set<ListenerKey>();
     for (const service of this.#services.values()) {
@@ -266,7 +266,7 @@ type Listed = {
 };
 
 function placeOnRecord(
-  { loadBalancerId, ports }: BalancerRecord,
+  { loadBalancerId, ports }: OwnerMark,
   { listeners, allots }: PoolUser,
 ): Extract<PoolPlace, { readonly kind: 'placed' }> | undefined {
   if (loadBalancerId === undefined || ports === undefined) return undefined;

@@ -1,6 +1,6 @@
 import type { JournalContent } from '../../agent/journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../../agent/journal/lease.ts';
-import { bridgePodNetworkOf, directPodNetworkOf, podNetworkOf } from '../../agent/journal/pod-network.ts';
+import { bridgePodNetworkOf, exclusivePodNetworkOf, podNetworkOf } from '../../agent/journal/pod-network.ts';
 import { withoutTakenOver } from '../../agent/journal/taken-over.ts';
 import { type HostState, mergeHostState, type PodState } from '../../dataplane/desired.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork, RuleMode } from '../../dataplane/network.ts';
@@ -99,7 +99,7 @@ function activePods(
     const record = records.get(lease.eniId);
     const network =
       lease.plugin === 'direct-eni'
-        ? directPodNetworkOf(lease)
+        ? exclusivePodNetworkOf(lease)
         : lease.plugin === 'bridge'
           ? bridgePodNetworkOf(lease)
           : record !== undefined && tables.has(record.table)

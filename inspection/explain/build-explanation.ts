@@ -9,7 +9,13 @@ import { findPod } from '../node/find-pod.ts';
 import { type End, endOf, endText, pathFromPod, pathToPod, targetOf } from './build-paths.ts';
 import { evaluateRouting } from './evaluate-routing.ts';
 import { expectedRouteFromPrimary } from './expected-route.ts';
-import { type EniView, type ExplainContext, nodeAddresses, type PodView, podOfIp } from './explain-context.ts';
+import {
+  type ExplainContext,
+  type ExplainedEni,
+  type ExplainedPod,
+  nodeAddresses,
+  podOfIp,
+} from './explain-context.ts';
 import type { Explanation, Hop, Path } from './explanation.ts';
 import { findService, type Service } from './find-service.ts';
 import { hopOf, mostSevere } from './hop.ts';
@@ -52,7 +58,7 @@ export function buildExplanation(context: ExplainContext, question: ExplainQuest
   return explainPod(context, view, isAddress(word) ? name : undefined, ends);
 }
 
-function viewOf(context: ExplainContext, name: string): PodView {
+function viewOf(context: ExplainContext, name: string): ExplainedPod {
   try {
     return findPod(context.pods, context.facts.agent, name);
   } catch (error) {
@@ -74,7 +80,7 @@ function oneFamily(named: readonly (string | undefined)[]): void {
 }
 
 /** @param namedIp the address that names the Pod; undefined: all addresses of the Pod are explained */
-function explainPod(context: ExplainContext, view: PodView, namedIp: string | undefined, ends: Ends): Explanation {
+function explainPod(context: ExplainContext, view: ExplainedPod, namedIp: string | undefined, ends: Ends): Explanation {
   const network = networkText(view);
   const other = [ends.to, ends.from].find((ip) => ip !== undefined);
   const named = [namedIp, ends.to, ends.from].filter((ip) => ip !== undefined);
@@ -94,7 +100,7 @@ function explainPod(context: ExplainContext, view: PodView, namedIp: string | un
 }
 
 /** Says by which network the Pod is connected. */
-function networkText(view: PodView): string {
+function networkText(view: ExplainedPod): string {
   const { gr, eni } = view;
   if (gr !== undefined) {
     const former = gr.isFormer ? ', a former podCIDR' : ' of this node';
@@ -107,7 +113,7 @@ function networkText(view: PodView): string {
  * Finds routes of other programs in the table of the Pod's ENI. They match some packets, even if not those explained
  * here.
  */
-function tableCollisions({ facts }: ExplainContext, { eni }: PodView): readonly Finding[] {
+function tableCollisions({ facts }: ExplainContext, { eni }: ExplainedPod): readonly Finding[] {
   const { routes, links } = facts.host;
   return routes
     .filter(({ table, protocol }) => table === eni?.table && protocol !== RTPROT_TKE_ENI)
@@ -121,7 +127,7 @@ function tableCollisions({ facts }: ExplainContext, { eni }: PodView): readonly 
     );
 }
 
-function pathsOfPod(context: ExplainContext, view: PodView, ip: string, { to, from }: Ends): readonly Path[] {
+function pathsOfPod(context: ExplainContext, view: ExplainedPod, ip: string, { to, from }: Ends): readonly Path[] {
   // With both options the Pod sends, and `--from` is the source address that it uses.
   if (to !== undefined && from !== undefined) return [pathFromPod(context, view, from, targetOf(context, view, to))];
   const other = to ?? from;
@@ -146,7 +152,7 @@ function pathsOfPod(context: ExplainContext, view: PodView, ip: string, { to, fr
   ];
 }
 
-function otherPod({ pods }: ExplainContext, view: PodView, family: 4 | 6): End | undefined {
+function otherPod({ pods }: ExplainContext, view: ExplainedPod, family: 4 | 6): End | undefined {
   for (const pod of pods) {
     const ip = pod.ips.find((each) => familyOf(each) === family);
     if (ip !== undefined && pod.pod.key !== view.pod.key && pod.veth !== undefined) return { kind: 'pod', ip, pod };
@@ -155,7 +161,7 @@ function otherPod({ pods }: ExplainContext, view: PodView, family: 4 | 6): End |
 }
 
 /** Explains what the node does with packets from an ENI's own address. */
-function explainEni(context: ExplainContext, eni: EniView, name: string, { to, from }: Ends): Explanation {
+function explainEni(context: ExplainContext, eni: ExplainedEni, name: string, { to, from }: Ends): Explanation {
   if (from !== undefined) {
     throw new UserError(
       'USAGE',

@@ -14,11 +14,11 @@ import {
   expectedRouteToPod,
 } from './expected-route.ts';
 import {
-  type EniView,
   type ExplainContext,
+  type ExplainedEni,
+  type ExplainedPod,
   linkName,
   nodeAddresses,
-  type PodView,
   podOfIp,
 } from './explain-context.ts';
 import type { Hop, Path } from './explanation.ts';
@@ -38,7 +38,7 @@ import { deliveryHop, forwardingHop, outputHop, sourceCheckHop } from './setting
 
 /** The other end of a conversation. */
 export type End =
-  | { readonly kind: 'pod'; readonly ip: string; readonly pod: PodView }
+  | { readonly kind: 'pod'; readonly ip: string; readonly pod: ExplainedPod }
   | { readonly kind: 'node'; readonly ip: string }
   | { readonly kind: 'outside'; readonly ip: string };
 
@@ -53,7 +53,7 @@ export function endOf(context: ExplainContext, ip: string): End {
  * Tells where packets that a Pod sends to an address go: to that address, or, if it is a Service, to a backend, of
  * another Pod if possible.
  */
-export function targetOf(context: ExplainContext, view: PodView, ip: string): Target {
+export function targetOf(context: ExplainContext, view: ExplainedPod, ip: string): Target {
   const to = endOf(context, ip);
   const service = to.kind === 'pod' ? undefined : findService(context.facts, ip);
   if (service === undefined || (to.kind === 'node' && !service.isKubeProxy)) return { to };
@@ -79,7 +79,7 @@ type Target = {
 };
 
 /** Walks a packet that a Pod sends. @param src an address of the Pod, or a forged one */
-export function pathFromPod(context: ExplainContext, view: PodView, src: string, { to, service }: Target): Path {
+export function pathFromPod(context: ExplainContext, view: ExplainedPod, src: string, { to, service }: Target): Path {
   const named = service?.ip ?? to.ip;
   const sending = sendingHops(context, view, src, named);
   const path = {
@@ -104,14 +104,14 @@ export function pathFromPod(context: ExplainContext, view: PodView, src: string,
 }
 
 /** Tells whether packets leave a Pod that has its own ENI by the link to the node beside it. */
-function isSideLink(view: PodView, oif: number | undefined): boolean {
+function isSideLink(view: ExplainedPod, oif: number | undefined): boolean {
   return view.hasOwnEni && oif !== undefined && oif === view.veth?.link;
 }
 
 function bridgedHops(
   context: ExplainContext,
-  from: PodView,
-  to: PodView,
+  from: ExplainedPod,
+  to: ExplainedPod,
   { src, dst, isFirst = true }: { readonly src: string; readonly dst: string; readonly isFirst?: boolean },
 ): readonly Hop[] {
   const bridged = bridgeHop(context, to, { from, src, dst, isFirst });
@@ -120,7 +120,7 @@ function bridgedHops(
 
 type Sent = Target & { readonly src: string; readonly link: LinkMessage };
 
-function routedFromPod(context: ExplainContext, view: PodView, { src, to, service, link }: Sent): readonly Hop[] {
+function routedFromPod(context: ExplainContext, view: ExplainedPod, { src, to, service, link }: Sent): readonly Hop[] {
   const family = familyOf(src);
   const isLocal = to.kind === 'node';
   const isRoutedByMark = to.kind === 'outside';
@@ -151,7 +151,7 @@ function routedFromPod(context: ExplainContext, view: PodView, { src, to, servic
 
 function expectedRouteFromPod(
   context: ExplainContext,
-  view: PodView,
+  view: ExplainedPod,
   src: string,
   to: End,
   mark: number,
@@ -166,7 +166,12 @@ function expectedRouteFromPod(
   return isMarked ? expectedRouteByEni(context, view, src, mark) : undefined;
 }
 
-function wrongLinkHop(context: ExplainContext, view: PodView, src: string, { hops: [, route], taken }: Routing): Hop {
+function wrongLinkHop(
+  context: ExplainContext,
+  view: ExplainedPod,
+  src: string,
+  { hops: [, route], taken }: Routing,
+): Hop {
   if (view.eni === undefined || !view.ips.includes(src) || route.finding !== undefined) return route;
   const by = linkName(context.facts.host.links, taken.oif);
   const found = finding('source-not-ours', {
@@ -180,8 +185,8 @@ function wrongLinkHop(context: ExplainContext, view: PodView, src: string, { hop
 type Checks = {
   readonly expected: ExpectedRoute | undefined;
   /** The Pod that sends the packet, by its host veth. */
-  readonly pod: PodView | undefined;
-  readonly eni?: EniView;
+  readonly pod: ExplainedPod | undefined;
+  readonly eni?: ExplainedEni;
   readonly isLocal: boolean;
   /** Whether it opens a connection. */
   readonly isFirst: boolean;
@@ -219,7 +224,7 @@ function routeThrough(
 /** Builds the hops out of the node, by the link that the route names. */
 function egressHops(
   context: ExplainContext,
-  view: PodView,
+  view: ExplainedPod,
   { src, dst }: { readonly src: string; readonly dst: string },
   routing: Routing | undefined,
 ): readonly Hop[] {
@@ -255,14 +260,14 @@ function primaryHops({ facts }: ExplainContext, oif: number | undefined): readon
 }
 
 /** Builds the hops from the host end of the Pod's veth pair into the Pod. */
-function ingressHops(context: ExplainContext, view: PodView, src: string, dst: string): readonly Hop[] {
+function ingressHops(context: ExplainContext, view: ExplainedPod, src: string, dst: string): readonly Hop[] {
   const veth = vethHop(context, view, false);
   const [neigh, receiving] = [podNeighHop(context, view, dst), receivingHop(context, view, src, dst)];
   return isOnBridge(view) ? [bridgeHop(context, view), neigh, veth, receiving] : [veth, neigh, receiving];
 }
 
 /** Walks a packet to a Pod, from any sender. @param dst an address of the Pod */
-export function pathToPod(context: ExplainContext, view: PodView, dst: string, from: End): Path {
+export function pathToPod(context: ExplainContext, view: ExplainedPod, dst: string, from: End): Path {
   // Packets that a Pod sends by its own ENI reach other Pods from the VPC; to a block of the node it sends by the node.
   const isByVpc = from.kind === 'pod' && from.pod.hasOwnEni && !sendsByNode(context, from, view, dst);
   const sender: End = isByVpc ? { kind: 'outside', ip: from.ip } : from;
@@ -283,13 +288,13 @@ export function pathToPod(context: ExplainContext, view: PodView, dst: string, f
 function sendsByNode(
   context: ExplainContext,
   { pod, ip }: End & { readonly kind: 'pod' },
-  view: PodView,
+  view: ExplainedPod,
   dst: string,
 ): boolean {
   return view.gr !== undefined && isSideLink(pod, sendingHops(context, pod, ip, dst).oif);
 }
 
-function hopsTowardsPod(context: ExplainContext, view: PodView, dst: string, from: End): readonly Hop[] {
+function hopsTowardsPod(context: ExplainContext, view: ExplainedPod, dst: string, from: End): readonly Hop[] {
   if (view.hasOwnEni && from.kind === 'outside') return [ownEniHop(view, 'arrives')];
   const family = familyOf(dst);
   const expected = expectedRouteToPod(context, view, dst);
@@ -341,7 +346,7 @@ function hopsTowardsPod(context: ExplainContext, view: PodView, dst: string, fro
 }
 
 /** Walks a packet that the VPC's route of the Pod's block leads to the node. */
-function hopsByGrRoute(context: ExplainContext, view: PodView, dst: string, from: End): readonly Hop[] {
+function hopsByGrRoute(context: ExplainContext, view: ExplainedPod, dst: string, from: End): readonly Hop[] {
   const expected = expectedRouteToPod(context, view, dst);
   const link = primaryLink(context);
   const cloud = grRouteHop(context, view, dst);

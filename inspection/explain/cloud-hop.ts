@@ -1,7 +1,7 @@
 import { finding } from '../catalogue/catalogue.ts';
 import { eniId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
-import type { EniView, ExplainContext, PodView } from './explain-context.ts';
+import type { ExplainContext, ExplainedEni, ExplainedPod } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { hopOf, mostSevere, unknownHop } from './hop.ts';
 
@@ -9,7 +9,12 @@ import { hopOf, mostSevere, unknownHop } from './hop.ts';
  * Checks whether the VPC routes the address to this ENI, by the last supply that the agent applied. The cloud itself is
  * not asked, so every text names the record as its source.
  */
-export function cloudHop({ supply, facts }: ExplainContext, view: PodView, ip: string, eni: EniView | undefined): Hop {
+export function cloudHop(
+  { supply, facts }: ExplainContext,
+  view: ExplainedPod,
+  ip: string,
+  eni: ExplainedEni | undefined,
+): Hop {
   const fields = {
     kind: 'cloud' as const,
     element: `cloud:${ip}`,
@@ -41,7 +46,7 @@ export function cloudHop({ supply, facts }: ExplainContext, view: PodView, ip: s
   return hopOf({ ...fields, details }, fault);
 }
 
-function notAssigned(view: PodView, ip: string, subjects: readonly string[]): Finding {
+function notAssigned(view: ExplainedPod, ip: string, subjects: readonly string[]): Finding {
   return finding('source-not-ours', {
     what: `by the supply that is recorded no ENI of this node has ${ip}: if so, the VPC drops what ${view.title} sends and leads nothing to it`,
     fix: [
@@ -54,7 +59,7 @@ function notAssigned(view: PodView, ip: string, subjects: readonly string[]): Fi
   });
 }
 
-function elsewhere(view: PodView, ip: string, where: string, subjects: readonly string[]): Finding {
+function elsewhere(view: ExplainedPod, ip: string, where: string, subjects: readonly string[]): Finding {
   return finding('source-not-ours', {
     what: `${ip} of ${view.title} is on ${where}`,
     fix: ['tke-eni diff', 'delete the Pod'],
@@ -71,7 +76,7 @@ function notAttached(eni: string, subjects: readonly string[]): Finding {
   });
 }
 
-function releasing(view: PodView, ip: string, subjects: readonly string[]): Finding {
+function releasing(view: ExplainedPod, ip: string, subjects: readonly string[]): Finding {
   return finding('source-not-ours', {
     what: `${ip} of ${view.title} is being released by ipamd, by the supply that is recorded: the cloud will take it away, or has`,
     fix: ['kubectl describe nec', 'delete the Pod'],

@@ -14,7 +14,7 @@ import { RT_TABLE_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { consequenceWithoutBlockRule } from '../node/consequence-without-block-rule.ts';
 import { prefixBits, prefixContains } from '../node/prefix-contains.ts';
 import { bridgeFault } from './bridge-hop.ts';
-import type { EniView, ExplainContext, PodView } from './explain-context.ts';
+import type { ExplainContext, ExplainedEni, ExplainedPod } from './explain-context.ts';
 import type { ExpectedRoute } from './find-routing-fault.ts';
 import { addressFamily } from './flow.ts';
 import { primaryLink } from './gr-hops.ts';
@@ -24,7 +24,7 @@ import type { GrView } from './gr-view.ts';
  * Returns the route that packets to a Pod should take: its host route, or that of its block to the bridge; undefined when
  * the Pod's link is not known.
  */
-export function expectedRouteToPod(context: ExplainContext, view: PodView, ip: string): ExpectedRoute | undefined {
+export function expectedRouteToPod(context: ExplainContext, view: ExplainedPod, ip: string): ExpectedRoute | undefined {
   const isCompact = context.ruleMode === 'compact';
   if (view.gr?.wiring === 'bridge') return expectedRouteToBridge(context, view, view.gr);
   const dst = hostPrefix(ip);
@@ -50,7 +50,7 @@ export function expectedRouteToPod(context: ExplainContext, view: PodView, ip: s
   };
 }
 
-function expectedRouteToBridge(context: ExplainContext, view: PodView, gr: GrView): ExpectedRoute {
+function expectedRouteToBridge(context: ExplainContext, view: ExplainedPod, gr: GrView): ExpectedRoute {
   const { bridge } = context;
   return {
     rule: blockRule(gr),
@@ -104,7 +104,7 @@ export function expectedRouteToConnected({ node }: ExplainContext, dst: string):
 /** Returns the route that packets of a Pod out of the node should take: in the table of its ENI. */
 export function expectedRouteByEni(
   context: ExplainContext,
-  view: PodView,
+  view: ExplainedPod,
   src: string,
   mark: number,
 ): ExpectedRoute | undefined {
@@ -122,7 +122,7 @@ export function expectedRouteByEni(
 }
 
 /** Returns the route that packets from an ENI's own address should take. */
-export function expectedRouteFromPrimary(eni: EniView, src: string): ExpectedRoute {
+export function expectedRouteFromPrimary(eni: ExplainedEni, src: string): ExpectedRoute {
   const rule = ours(src, { priority: PRIORITY.fromEniPrimary, src: hostPrefix(src), table: eni.table });
   return { rule, ...byTable(eni, src) };
 }
@@ -138,7 +138,7 @@ export function expectedRouteToNode(ip: string): ExpectedRoute {
   };
 }
 
-function expectedRouteByPrimary({ node }: ExplainContext, view: PodView, src: string): ExpectedRoute | undefined {
+function expectedRouteByPrimary({ node }: ExplainContext, view: ExplainedPod, src: string): ExpectedRoute | undefined {
   if (node === undefined) return undefined;
   const rule = ours(src, {
     priority: PRIORITY.nodePort,
@@ -157,7 +157,7 @@ function expectedRouteByPrimary({ node }: ExplainContext, view: PodView, src: st
   };
 }
 
-function byTable(eni: EniView, src: string): Omit<ExpectedRoute, 'rule'> {
+function byTable(eni: ExplainedEni, src: string): Omit<ExpectedRoute, 'rule'> {
   const gateway = eni.network?.addresses.find(({ ip }) => familyOf(ip) === familyOf(src))?.gateway;
   return {
     table: eni.table,

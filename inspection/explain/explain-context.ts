@@ -19,20 +19,20 @@ import { type BridgeView, bridgeViewOf, type GrView, grViewOf } from './gr-view.
 import type { KernelLookup, ReadFollowedFlows } from './kernel-answer.ts';
 
 /** A Pod interface, with its links and its ENI. */
-export type PodView = NodePod & {
+export type ExplainedPod = NodePod & {
   /** False when another main plugin wired the Pod and got only the address from tke-eni. */
   readonly isOurs: boolean;
   /** True when a whole ENI is inside the Pod. Its veth pair then only serves the node and Services. */
   readonly hasOwnEni: boolean;
   /** Host end of the veth pair, of one that another plugin created too. */
   readonly veth: LinkMessage | undefined;
-  readonly eni: EniView | undefined;
+  readonly eni: ExplainedEni | undefined;
   /** Set for a GlobalRoute Pod, which has no ENI. */
   readonly gr?: GrView;
 };
 
 /** An ENI, by the agent's record and the kernel. */
-export type EniView = EniFacts & {
+export type ExplainedEni = EniFacts & {
   /** The ENI as the agent last planned it; undefined without the agent's record. */
   readonly network: EniNetwork | undefined;
   /** Packet mark of its Pods; 0 when the slot is not known. */
@@ -46,8 +46,8 @@ export type EniView = EniFacts & {
 /** Everything that an explanation is built from, joined once. */
 export type ExplainContext = {
   readonly facts: NodeFacts;
-  readonly pods: readonly PodView[];
-  readonly enis: readonly EniView[];
+  readonly pods: readonly ExplainedPod[];
+  readonly enis: readonly ExplainedEni[];
   /** The bridge of GlobalRoute Pods. */
   readonly bridge: BridgeView;
   readonly node: NodeNetwork | undefined;
@@ -74,7 +74,7 @@ export function buildExplainContext(
   const agent = ifKnown(facts.agent);
   const record = agent === undefined ? undefined : ifKnown(agent.node);
   const mask = record?.node.eniMarkMask ?? maskOfRules(facts) ?? DEFAULT_ENI_MARK_MASK;
-  const enis = findEnis(facts.host, facts.agent).map((eni): EniView => {
+  const enis = findEnis(facts.host, facts.agent).map((eni): ExplainedEni => {
     const network = record?.enis.find(({ table }) => table === eni.table);
     const name = eni.eniId ?? `ENI of table ${eni.table}`;
     const title = eni.ifname === undefined ? name : `${name} (${eni.ifname})`;
@@ -103,7 +103,7 @@ function podView(
   facts: NodeFacts,
   { enis, bridge, node }: Pick<ExplainContext, 'enis' | 'bridge' | 'node'>,
   pod: NodePod,
-): PodView {
+): ExplainedPod {
   const { lease, podLink, ips } = pod;
   const isOurs = lease?.plugin !== 'ipam';
   // A pair that another plugin created is only known by the Pod's end.
@@ -161,7 +161,7 @@ function ourRules(host: NodeFacts['host']): NodeFacts['host']['rules'] {
 }
 
 /** Returns the Pod of this node that has an address. */
-export function podOfIp(context: ExplainContext, ip: string): PodView | undefined {
+export function podOfIp(context: ExplainContext, ip: string): ExplainedPod | undefined {
   return context.pods.find(({ ips }) => ips.includes(ip));
 }
 

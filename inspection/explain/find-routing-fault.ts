@@ -12,7 +12,7 @@ import { eniId, linkId, podId, routeId, tableId } from '../catalogue/element-id.
 import type { Finding } from '../catalogue/finding.ts';
 import { prefixBits } from '../node/prefix-contains.ts';
 import { ruleElement } from '../node/rule-selector.ts';
-import { type EniView, linkName, type PodView } from './explain-context.ts';
+import { type ExplainedEni, type ExplainedPod, linkName } from './explain-context.ts';
 import type { RouteResult } from './find-route.ts';
 import { addressFamily } from './flow.ts';
 import { refusalText, routeText, ruleText } from './routing-text.ts';
@@ -33,8 +33,8 @@ export type ExpectedRoute = {
    * The ENI or Pod that the route belongs to. The cause may be there: a link that is missing, down, or without its
    * address.
    */
-  readonly eni?: EniView;
-  readonly pod?: PodView;
+  readonly eni?: ExplainedEni;
+  readonly pod?: ExplainedPod;
   /** A fault of the link that the route needs: the reason where the route is gone. */
   readonly cause?: Finding | undefined;
   /** What follows where the rule is missing, where that differs from other rules. */
@@ -236,7 +236,7 @@ function linkFault({ eni, pod, oif }: ExpectedRoute, family: 4 | 6): Finding | u
 }
 
 /** Reports that the ENI is not on the node. */
-export function eniDetached(eni: EniView): Finding {
+export function eniDetached(eni: ExplainedEni): Finding {
   return finding('eni-detached', {
     what: `${eni.title}${eni.mac === undefined ? '' : ` with MAC ${eni.mac}`} is not on this node: its link is gone`,
     fix: ['look at the ENI in the console and at `kubectl describe nec`', 'delete its Pods if it does not come back'],
@@ -245,7 +245,7 @@ export function eniDetached(eni: EniView): Finding {
 }
 
 /** Reports that the ENI is down. */
-export function eniDown(eni: EniView): Finding {
+export function eniDown(eni: ExplainedEni): Finding {
   return finding('eni-down', {
     what: `${eni.title} is down, and so table ${eni.table} has lost its routes`,
     fix: [REPAIR, `ip link set ${eni.ifname} up`],
@@ -254,7 +254,7 @@ export function eniDown(eni: EniView): Finding {
 }
 
 /** Reports that the ENI lacks a primary address. */
-export function eniWithoutAddress(eni: EniView, severity?: Finding['severity']): Finding {
+export function eniWithoutAddress(eni: ExplainedEni, severity?: Finding['severity']): Finding {
   return finding('eni-without-address', {
     what: `${eni.title} does not have its own address ${eni.missing.join(', ')}`,
     fix: [REPAIR, ...eni.missing.map((ip) => `ip address add ${hostPrefix(ip)} dev ${eni.ifname}`)],
@@ -264,7 +264,7 @@ export function eniWithoutAddress(eni: EniView, severity?: Finding['severity']):
 }
 
 /** Reports that the Pod has no host interface. */
-export function vethMissing(pod: PodView): Finding {
+export function vethMissing(pod: ExplainedPod): Finding {
   return finding('veth-missing', {
     what: `the host interface ${pod.lease?.hostVeth?.name ?? ''} of ${pod.title} is not there`,
     fix: ['delete the Pod: a running container gets no new interface'],
@@ -273,7 +273,7 @@ export function vethMissing(pod: PodView): Finding {
 }
 
 /** Reports that the Pod's host interface is down. */
-export function vethDown(pod: PodView): Finding {
+export function vethDown(pod: ExplainedPod): Finding {
   return finding('veth-down', {
     what: `the host interface ${pod.veth?.ifname} of ${pod.title} is down`,
     fix: [REPAIR, `ip link set ${pod.veth?.ifname} up`],
@@ -285,7 +285,7 @@ export function vethDown(pod: PodView): Finding {
  * Reports that the host end of a Pod's veth pair does not have the MAC that the Pod sends to: a permanent neighbour
  * entry in the Pod holds the one that the agent set.
  */
-export function vethMacChanged({ veth, lease, title, pod }: PodView): Finding | undefined {
+export function vethMacChanged({ veth, lease, title, pod }: ExplainedPod): Finding | undefined {
   const wanted = lease?.hostVeth?.mac;
   if (wanted === undefined || veth?.address === undefined || veth.address === wanted) return undefined;
   return finding('veth-mac-changed', {

@@ -11,7 +11,7 @@ import { findFullTable, findStaticNeighbour } from '../faults/find-neighbour-fau
 import { findSolicitFault } from '../faults/find-setting-fault.ts';
 import { ifKnown } from '../node/known.ts';
 import { isOnBridge } from './bridge-hop.ts';
-import { type EniView, type ExplainContext, linkName, type PodView } from './explain-context.ts';
+import { type ExplainContext, type ExplainedEni, type ExplainedPod, linkName } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import {
   eniDetached,
@@ -31,7 +31,7 @@ const REPAIR = 'tke-eni repair';
  * group of the Pod's ENI.
  * @param isRoutedByGroup whether the link group selects the route: for packets from the Pod out of the node
  */
-export function vethHop(context: ExplainContext, view: PodView, isRoutedByGroup: boolean): Hop {
+export function vethHop(context: ExplainContext, view: ExplainedPod, isRoutedByGroup: boolean): Hop {
   const { veth, lease, pod } = view;
   const element = linkId(pod.hostIfindex ?? 0);
   if (!view.isOurs && veth === undefined) {
@@ -96,14 +96,14 @@ function masterFault({ facts }: ExplainContext, { master = 0, ifname, ifindex }:
   });
 }
 
-function pairText(view: PodView): string | undefined {
+function pairText(view: ExplainedPod): string | undefined {
   if (view.hasOwnEni) return 'beside the ENI that the Pod has as its own: for this node, its Pods, probes and Services';
   return view.podLink === undefined
     ? undefined
     : `other end: ${view.ifName} in the Pod, ifindex ${view.podLink.ifindex}`;
 }
 
-function peerFault(view: PodView): Finding | undefined {
+function peerFault(view: ExplainedPod): Finding | undefined {
   const { veth, podLink, pod, hasOwnEni } = view;
   const isPair = hasOwnEni || podLink === undefined || veth?.link === undefined || veth.link === podLink.ifindex;
   if (isPair) return undefined;
@@ -114,7 +114,7 @@ function peerFault(view: PodView): Finding | undefined {
   });
 }
 
-function groupFault({ ruleMode }: ExplainContext, view: PodView, isRoutedByGroup: boolean): Finding | undefined {
+function groupFault({ ruleMode }: ExplainContext, view: ExplainedPod, isRoutedByGroup: boolean): Finding | undefined {
   const { veth, eni, pod, title, isOurs } = view;
   if (!isOurs || veth === undefined || eni === undefined || veth.group === eni.table) return undefined;
   return finding('link-group-wrong', {
@@ -127,7 +127,7 @@ function groupFault({ ruleMode }: ExplainContext, view: PodView, isRoutedByGroup
   });
 }
 
-function mtuFault({ veth, podLink, lease, ifName, title, isOurs, hasOwnEni }: PodView): Finding | undefined {
+function mtuFault({ veth, podLink, lease, ifName, title, isOurs, hasOwnEni }: ExplainedPod): Finding | undefined {
   if (veth === undefined || hasOwnEni) return undefined;
   const recorded = isOurs ? lease?.mtu : undefined;
   const ends = [
@@ -145,7 +145,7 @@ function mtuFault({ veth, podLink, lease, ifName, title, isOurs, hasOwnEni }: Po
 }
 
 /** Checks the node's neighbour entry for the Pod: learned by ARP or ND, which the Pod answers itself. */
-export function podNeighHop(context: ExplainContext, view: PodView, ip: string): Hop {
+export function podNeighHop(context: ExplainContext, view: ExplainedPod, ip: string): Hop {
   const { facts } = context;
   const link = ingressLink(context, view);
   const ifindex = link?.ifindex;
@@ -190,7 +190,7 @@ export function podNeighHop(context: ExplainContext, view: PodView, ip: string):
 }
 
 /** Returns the MAC of the Pod's end of the veth pair that a Pod with its own ENI has in addition. */
-function sideMac({ veth, pod }: PodView): string | undefined {
+function sideMac({ veth, pod }: ExplainedPod): string | undefined {
   return ifKnown(pod.inside)?.links.find(({ ifindex }) => ifindex === veth?.link)?.address;
 }
 
@@ -198,7 +198,7 @@ function sideMac({ veth, pod }: PodView): string | undefined {
  * Checks the ENI: it is on the node, up, with a carrier, with its MAC and its own address, and its MTU suffices for the
  * Pod.
  */
-export function eniHop(context: ExplainContext, eni: EniView, family: 4 | 6, view: PodView | undefined): Hop {
+export function eniHop(context: ExplainContext, eni: ExplainedEni, family: 4 | 6, view: ExplainedPod | undefined): Hop {
   const { link } = eni;
   const fields = {
     kind: 'eni' as const,
@@ -235,7 +235,7 @@ export function eniHop(context: ExplainContext, eni: EniView, family: 4 | 6, vie
   return hopOf({ ...fields, details }, fault);
 }
 
-function noCarrier(eni: EniView): Finding {
+function noCarrier(eni: ExplainedEni): Finding {
   return finding('eni-no-carrier', {
     what: `${eni.title} is up and has no carrier`,
     fix: ['look at the ENI in the console; detach and attach it if it stays so'],
@@ -243,7 +243,7 @@ function noCarrier(eni: EniView): Finding {
   });
 }
 
-function macFault(eni: EniView): Finding | undefined {
+function macFault(eni: ExplainedEni): Finding | undefined {
   if (eni.mac === undefined || eni.link?.address === undefined || eni.mac === eni.link.address) return undefined;
   return finding('eni-detached', {
     what: `${eni.link.ifname} has MAC ${eni.link.address}; ${eni.eniId ?? 'the ENI'} has ${eni.mac}`,
@@ -252,7 +252,7 @@ function macFault(eni: EniView): Finding | undefined {
   });
 }
 
-function eniMtuFault(eni: EniView, view: PodView): Finding | undefined {
+function eniMtuFault(eni: ExplainedEni, view: ExplainedPod): Finding | undefined {
   const podMtu = view.podLink?.mtu ?? view.lease?.mtu ?? view.veth?.mtu;
   const { link } = eni;
   if (link === undefined || podMtu === undefined || podMtu <= link.mtu) return undefined;
@@ -264,7 +264,7 @@ function eniMtuFault(eni: EniView, view: PodView): Finding | undefined {
 }
 
 /** Checks the node's neighbour entry for the VPC's gateway on the ENI. */
-export function gatewayHop({ facts }: ExplainContext, eni: EniView, gateway: string): Hop {
+export function gatewayHop({ facts }: ExplainContext, eni: ExplainedEni, gateway: string): Hop {
   const neigh = facts.host.neighs.find(({ ifindex, dst }) => ifindex === eni.ifindex && dst === gateway);
   const recorded = eni.network?.addresses.find(({ ip }) => familyOf(ip) === familyOf(gateway))?.gateway;
   const fields = {

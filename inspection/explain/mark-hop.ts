@@ -10,7 +10,7 @@ import { rewritesAt } from '../firewall/evaluate-firewall-chain.ts';
 import { nodeFirewalls } from '../firewall/node-firewalls.ts';
 import { evaluatePacketMark, type NftVerdict } from './evaluate-packet-mark.ts';
 import { expectedRouteToPod } from './expected-route.ts';
-import type { EniView, ExplainContext, PodView } from './explain-context.ts';
+import type { ExplainContext, ExplainedEni, ExplainedPod } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { findRoute, type RouteResult } from './find-route.ts';
 import { findRoutingFault } from './find-routing-fault.ts';
@@ -27,9 +27,9 @@ type Incoming = {
   readonly dst: string;
   readonly link: LinkMessage;
   /** The Pod that has the link as its host veth; undefined for an ENI. */
-  readonly pod: PodView | undefined;
+  readonly pod: ExplainedPod | undefined;
   /** The ENI whose link it is. */
-  readonly eni?: EniView;
+  readonly eni?: ExplainedEni;
   readonly isLocal: boolean;
   /**
    * Whether the mark selects the route: not for the node's own addresses and for Pods of this node, which earlier rules

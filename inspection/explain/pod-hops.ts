@@ -14,7 +14,7 @@ import { findXfrmFault } from '../faults/find-xfrm-fault.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
 import { isOnBridge, isOnLink } from './bridge-hop.ts';
 import { compareWithKernel } from './compare-with-kernel.ts';
-import type { ExplainContext, PodView } from './explain-context.ts';
+import type { ExplainContext, ExplainedPod } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { findRoute } from './find-route.ts';
 import { vethMacChanged } from './find-routing-fault.ts';
@@ -35,7 +35,7 @@ type Sending = {
 };
 
 /** Walks a packet inside the Pod that sends it: interface and address, the Pod's route, its neighbour entry. */
-export function sendingHops(context: ExplainContext, view: PodView, src: string, dst: string): Sending {
+export function sendingHops(context: ExplainContext, view: ExplainedPod, src: string, dst: string): Sending {
   const { pod, podLink: link } = view;
   const { inside } = pod;
   const fields = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, src) };
@@ -67,7 +67,7 @@ type Asking = {
   readonly dst: string;
 };
 
-function neighHops(context: ExplainContext, view: PodView, { netns, link, gateway, dst }: Asking): readonly Hop[] {
+function neighHops(context: ExplainContext, view: ExplainedPod, { netns, link, gateway, dst }: Asking): readonly Hop[] {
   if (isOnBridge(view)) return [askedNeighHop(context, view, netns, link, gateway ?? dst)];
   return gateway === undefined ? [] : [neighHop(view, netns, link, gateway)];
 }
@@ -77,7 +77,7 @@ function sendingOf(...hops: readonly Hop[]): Sending {
 }
 
 /** Builds the hop inside the Pod that receives a packet. */
-export function receivingHop(context: ExplainContext, view: PodView, src: string, dst: string): Hop {
+export function receivingHop(context: ExplainContext, view: ExplainedPod, src: string, dst: string): Hop {
   const { pod, podLink: link } = view;
   const { inside } = pod;
   const fields = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, dst) };
@@ -111,18 +111,18 @@ export function receivingHop(context: ExplainContext, view: PodView, src: string
 }
 
 /** What was attached to the Pod's interface that takes its packets. */
-function obstacles(view: PodView, netns: NetnsFacts, link: LinkMessage): readonly Finding[] {
+function obstacles(view: ExplainedPod, netns: NetnsFacts, link: LinkMessage): readonly Finding[] {
   const { pod, ifName, title } = view;
   const subjects = [linkId(link.ifindex, pod.key), podId(pod.key)];
   return findLinkObstacles(netns, { link, title: `${ifName} in ${title}`, subjects, prefix: inPod(view) });
 }
 
 /** Beginning of a command that is for the Pod's namespace. */
-function inPod({ lease }: PodView): string {
+function inPod({ lease }: ExplainedPod): string {
   return `nsenter --net=${lease?.netns ?? '<netns>'} `;
 }
 
-function podHopTitle(view: PodView, ip: string): string {
+function podHopTitle(view: ExplainedPod, ip: string): string {
   return `Pod ${view.title}, ${view.ifName}, ${ip}`;
 }
 
@@ -141,7 +141,7 @@ function linkLines(netns: NetnsFacts, link: LinkMessage): readonly string[] {
   ];
 }
 
-function podLinkFault(view: PodView, link: LinkMessage | undefined): Finding | undefined {
+function podLinkFault(view: ExplainedPod, link: LinkMessage | undefined): Finding | undefined {
   const { title, ifName, pod } = view;
   if (link === undefined) {
     return finding('veth-missing', {
@@ -167,7 +167,7 @@ function podLinkFault(view: PodView, link: LinkMessage | undefined): Finding | u
   });
 }
 
-function addressMissing(view: PodView, ip: string): Finding {
+function addressMissing(view: ExplainedPod, ip: string): Finding {
   return finding('pod-address-missing', {
     what: `${view.title} does not have ${ip} on ${view.ifName}`,
     fix: [
@@ -179,7 +179,7 @@ function addressMissing(view: PodView, ip: string): Finding {
 }
 
 /** Reports a forged source where the packet starts. It is a warning: the packet is dropped at a later hop. */
-function foreignSource(view: PodView, src: string): Finding {
+function foreignSource(view: ExplainedPod, src: string): Finding {
   return finding('source-not-ours', {
     what: `${src} is no address of ${view.title} (${view.ips.join(', ')})`,
     fix: [`let the Pod send with ${view.ips[0] ?? 'its own address'}`],
@@ -191,7 +191,7 @@ function foreignSource(view: PodView, src: string): Finding {
 
 function podRouteHop(
   context: ExplainContext,
-  view: PodView,
+  view: ExplainedPod,
   netns: NetnsFacts,
   flow: Flow,
 ): { readonly hop: Hop; readonly isLocal: boolean; readonly gateway?: string; readonly oif?: number } {
@@ -224,7 +224,7 @@ function podRouteHop(
  * Reports a destination that is an address inside the Pod, but not one of the Pod's own: such packets never leave the
  * Pod.
  */
-function localAddressFault(view: PodView, dst: string): Finding | undefined {
+function localAddressFault(view: ExplainedPod, dst: string): Finding | undefined {
   if (view.ips.includes(dst)) return undefined;
   return finding('address-two-owners', {
     what: `${dst} is an address inside ${view.title}: packets for it stay there, even if another Pod has it`,
@@ -238,7 +238,7 @@ function localAddressFault(view: PodView, dst: string): Finding | undefined {
  * Reports a wrong source address. A program that binds no address sends with the one that the route or the kernel
  * selects.
  */
-function sourceFault({ lookup }: ExplainContext, view: PodView, flow: Flow): Finding | undefined {
+function sourceFault({ lookup }: ExplainContext, view: ExplainedPod, flow: Flow): Finding | undefined {
   const { src, ...unbound } = flow;
   const answer = lookup(view.pod.key, unbound, false);
   const chosen = answer.kind === 'route' ? answer.route.prefsrc : undefined;
@@ -268,7 +268,7 @@ type PodRouteState = {
   readonly title: string;
 };
 
-function podRouteFault(view: PodView, code: string | undefined, state: PodRouteState): Finding | undefined {
+function podRouteFault(view: ExplainedPod, code: string | undefined, state: PodRouteState): Finding | undefined {
   const subjects = [podId(view.pod.key)];
   if (code !== undefined && state.hasRefusal) {
     const what = `${view.title}: ${state.title}: ${refusalText(code)}`;
@@ -296,7 +296,7 @@ function podRouteFault(view: PodView, code: string | undefined, state: PodRouteS
 }
 
 /** Returns the gateway of a Pod: no host has that of a Pod with a link of its own, the bridge has that of its block. */
-function gatewayOf({ gr }: PodView, family: 4 | 6): string {
+function gatewayOf({ gr }: ExplainedPod, family: 4 | 6): string {
   if (gr?.wiring === 'bridge') return gr.gateway;
   return family === 4 ? POD_GATEWAY_IPV4 : POD_GATEWAY_IPV6;
 }
@@ -304,7 +304,7 @@ function gatewayOf({ gr }: PodView, family: 4 | 6): string {
 /** Checks the entry that a Pod on the bridge has for its gateway, or for another Pod of its block: it asks for both. */
 function askedNeighHop(
   { bridge }: ExplainContext,
-  view: PodView,
+  view: ExplainedPod,
   netns: NetnsFacts,
   link: LinkMessage,
   ip: string,
@@ -335,7 +335,7 @@ function askedNeighHop(
  * Checks the permanent neighbour entry of the gateway. No host has the gateway's address; the entry holds the host
  * veth's MAC.
  */
-function neighHop(view: PodView, netns: NetnsFacts, link: LinkMessage, gateway: string): Hop {
+function neighHop(view: ExplainedPod, netns: NetnsFacts, link: LinkMessage, gateway: string): Hop {
   const neigh = netns.neighs.find(({ ifindex, dst }) => ifindex === link.ifindex && dst === gateway);
   const expected = view.veth?.address ?? view.lease?.hostVeth?.mac;
   const element = `neigh:${view.pod.key}:${gateway}`;
@@ -362,7 +362,7 @@ function neighText(neigh: Neigh | undefined): string {
 }
 
 function neighFault(
-  view: PodView,
+  view: ExplainedPod,
   neigh: Neigh | undefined,
   expected: string | undefined,
   gateway: string,

@@ -7,7 +7,7 @@ import { findFullConntrack } from '../faults/find-setting-fault.ts';
 import { findXfrmFault } from '../faults/find-xfrm-fault.ts';
 import { nodeFirewalls } from '../firewall/node-firewalls.ts';
 import { effective, evaluateSourceCheck, type SourceCheck } from './evaluate-source-check.ts';
-import { type EniView, type ExplainContext, linkName, type PodView } from './explain-context.ts';
+import { type ExplainContext, type ExplainedEni, type ExplainedPod, linkName } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { type Forwarded, findForwardFault, HOOKS_OF } from './find-forward-fault.ts';
 import { type ExpectedRoute, eniWithoutAddress, findRoutingFault } from './find-routing-fault.ts';
@@ -108,8 +108,8 @@ type Checked = {
   readonly mark: number;
   readonly oif: number | undefined;
   /** The Pod that sends it, by its host veth; undefined for a packet from an ENI. */
-  readonly pod: PodView | undefined;
-  readonly eni: EniView | undefined;
+  readonly pod: ExplainedPod | undefined;
+  readonly eni: ExplainedEni | undefined;
   /** The route that a packet to the source should take; it explains why the check fails. */
   readonly back: ExpectedRoute | undefined;
 };

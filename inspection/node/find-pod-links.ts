@@ -2,10 +2,10 @@ import { leaseKey } from '../../agent/journal/lease.ts';
 import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { ifKnown, known, unknown } from './known.ts';
-import type { AgentFacts, Known, PodFacts } from './node-facts.ts';
+import type { AgentFacts, Known, PodReading } from './node-facts.ts';
 
 /** A Pod interface without the data from inside the Pod. */
-export type PodLink = Omit<PodFacts, 'inside'>;
+export type PodLink = Omit<PodReading, 'inside'>;
 
 /**
  * Finds the Pod interfaces of the node: one for each lease; without a journal, one for each host veth with an alias of

@@ -1,6 +1,6 @@
 import { isEmptied, isTaken } from '../../dataplane/decide-inside.ts';
 import { unknown } from './known.ts';
-import type { NetnsFacts, PodFacts } from './node-facts.ts';
+import type { NetnsFacts, PodReading } from './node-facts.ts';
 
 /** Asks for the handlers of runtimes by container id; empty when none is known. */
 export type ReadHandlers = () => Promise<ReadonlyMap<string, string>>;
@@ -10,9 +10,9 @@ export type ReadHandlers = () => Promise<ReadonlyMap<string, string>>;
  * of the Pod. The handlers are asked for once, and only where a Pod without addresses is.
  */
 export async function hideTaken(
-  pods: readonly PodFacts[],
+  pods: readonly PodReading[],
   readHandlers: ReadHandlers | undefined,
-): Promise<readonly PodFacts[]> {
+): Promise<readonly PodReading[]> {
   const emptied = pods.filter(({ key, inside }) => inside.kind === 'known' && isPodEmptied(key, inside.value));
   if (emptied.length === 0) return pods;
   const handlers = (await readHandlers?.()) ?? new Map<string, string>();

@@ -1,14 +1,14 @@
 import { familyOf, type Lease } from '../../agent/journal/lease.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { ifKnown } from './known.ts';
-import type { NodeFacts, PodFacts } from './node-facts.ts';
+import type { NodeFacts, PodReading } from './node-facts.ts';
 
 /** As many characters of a container id as `crictl pods` shows. */
 const SHOWN_ID_LENGTH = 13;
 
 /** A Pod interface of this node, joined with its lease, its addresses and its two links. */
 export type NodePod = {
-  readonly pod: PodFacts;
+  readonly pod: PodReading;
   readonly containerId: string;
   readonly ifName: string;
   /** `namespace/name`, or the container id where the name is not known; followed by the interface unless it is eth0. */
@@ -52,7 +52,7 @@ function titleOf(containerId: string, ifName: string, lease: Lease | undefined):
 
 function addressesOf(
   { routes }: NodeFacts['host'],
-  { inside, hostIfindex }: PodFacts,
+  { inside, hostIfindex }: PodReading,
   podLink: LinkMessage | undefined,
 ): readonly string[] {
   const inPod = (ifKnown(inside)?.addresses ?? [])

@@ -70,7 +70,7 @@ export type HostFacts = NetnsFacts & {
 };
 
 /** A Pod interface: from the journal, or, without a journal, from the kernel (by the alias of the host veth). */
-export type PodFacts = {
+export type PodReading = {
   /** `<containerId>/<ifName>` */
   readonly key: string;
   readonly lease: Known<Lease>;
@@ -92,5 +92,5 @@ export type AgentFacts = {
 export type NodeFacts = {
   readonly host: HostFacts;
   readonly agent: Known<AgentFacts>;
-  readonly pods: readonly PodFacts[];
+  readonly pods: readonly PodReading[];
 };

@@ -5,7 +5,7 @@ import { findPodLinks } from './find-pod-links.ts';
 import { hideTaken, type ReadHandlers } from './hide-taken.ts';
 import { unknown } from './known.ts';
 import { mergeTableNames } from './merge-table-names.ts';
-import type { HostFacts, NodeFacts, PodFacts } from './node-facts.ts';
+import type { HostFacts, NodeFacts, PodReading } from './node-facts.ts';
 import { readAgentFacts } from './read-agent-facts.ts';
 import { insideReader } from './read-insides.ts';
 import { readIpNames } from './read-ip-names.ts';
@@ -63,7 +63,7 @@ export async function readNodeFacts({ global }: NodeContext, reading: NodeReadin
   const { insides = 'all' } = reading;
   const isSelected = typeof insides === 'function' ? insides : () => insides === 'all';
   const readInside = insideReader(host, { ...reading, hostRoot: global.hostRoot });
-  const pods: PodFacts[] = [];
+  const pods: PodReading[] = [];
   for (const pod of findPodLinks(agent, host.links)) {
     const isRead = isSelected(pod.key);
     pods.push({ ...pod, inside: isRead ? readInside(pod) : NOT_REQUESTED });

@@ -11,7 +11,7 @@ import { PODS_BY_NODE, podKeyOf } from '../cache/pod-facts.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import type { NodeFactValues, NodeProblem } from '../decide/node-view.ts';
 import { planAddresses } from '../decide/plan-addresses.ts';
-import type { KnownNodeFacts } from '../node-lifecycle/node-facts.ts';
+import type { KnownNodeJoin } from '../node-lifecycle/node-facts.ts';
 import { isUntouched, restoredReason } from '../supply/read-input.ts';
 import type { Term } from '../supply/term.ts';
 import { BY_POOL_IP, type CiliumNodeEntry, decodeCiliumNode } from './cilium-node-entry.ts';
@@ -38,7 +38,7 @@ type CiliumDeps = Pick<Term, 'kube' | 'nodes' | 'necs' | 'pods' | 'clock' | 'log
   readonly config: Pick<IpamdConfig, 'ipMinWarmTarget' | 'ipMaxWarmTarget'>;
   /** `none`: the cluster has no CiliumNodes. `unknown`: that is not known yet. */
   readonly ciliumNodes: { readonly state: CiliumNodes | 'none' | 'unknown' };
-  readonly facts: Pick<KnownNodeFacts, 'viewOf' | 'settingsOf'>;
+  readonly facts: Pick<KnownNodeJoin, 'viewOf' | 'settingsOf'>;
 };
 
 /** The cache of CiliumNodes, with {@link BY_POOL_IP} as an index. */

@@ -7,7 +7,7 @@ import { freeEniSlots } from './eni-slots.ts';
 import type { NodeView } from './node-view.ts';
 import { type ClaimPlacement, placeClaims } from './place-claims.ts';
 import { isReservedSubnet } from './reserved-subnets.ts';
-import { freeSlotsOf, isUsable, type Supply, sumOf, supplyOf } from './supply.ts';
+import { countSlots, freeSlotsOf, isUsable, type Slots, sumOf } from './supply.ts';
 import { assignedIpv4Of, isShared } from './with-enis.ts';
 
 /** How many Pod addresses a node can have if everything that it requests is granted. */
@@ -32,7 +32,7 @@ export type Allocatable = {
  */
 export function decideAllocatable(view: NodeView, status: NodeEniConfigStatus): Allocatable | undefined {
   if (view.instance === undefined) return undefined;
-  const supply = supplyOf(view, status);
+  const supply = countSlots(view, status);
   const claims = placeClaims(view, status, supply.perEni);
   const unplaced = claims.open.length - claims.eniOf.size;
   // A static address counts too: its Pod can use it. A claim without a place counts only as far as new ENIs will do.
@@ -76,7 +76,7 @@ export function withAllocatable(status: NodeEniConfigStatus, { max, limit }: All
 type Capacity = {
   readonly view: NodeView;
   readonly status: NodeEniConfigStatus;
-  readonly supply: Supply;
+  readonly supply: Slots;
   readonly claims: ClaimPlacement;
   readonly refusedKeys: ReadonlySet<string>;
   readonly free: Map<string, number>;

@@ -15,19 +15,25 @@ import {
   RECHECK_MS,
   type Step,
 } from './decision-context.ts';
-import { type DirectSupply, directEnisOf, directSupplyOf, matchesEni, openEniRequests } from './direct-supply.ts';
+import {
+  countExclusiveSlots,
+  type ExclusiveSlots,
+  exclusiveEnisOf,
+  matchesEni,
+  openEniRequests,
+} from './direct-supply.ts';
 import { EXTENSION_ENIS, type NodeView, type SubnetChoice } from './node-view.ts';
 import { isSameData } from './same-data.ts';
 import { withEni, withPlace } from './with-enis.ts';
 
 /** Why the Pods of one claim wait; without a claim: why the pool waits. */
-export type DirectBlocked = Blocked & { readonly claim?: string };
+export type ExclusiveBlocked = Blocked & { readonly claim?: string };
 
 /** The next call for exclusive ENIs, and why the rest waits. */
-type DirectPlan = { readonly call?: DirectCall; readonly blockers: readonly DirectBlocked[] };
+type ExclusivePlan = { readonly call?: ExclusiveCall; readonly blockers: readonly ExclusiveBlocked[] };
 
 /** A call that has no ids yet. */
-type DirectCall = {
+type ExclusiveCall = {
   readonly action: Mutation;
   readonly fields: Partial<Intent>;
   readonly priority: CallPriority;
@@ -36,8 +42,8 @@ type DirectCall = {
 };
 
 /** Decides the call that brings the exclusive ENIs closer to what is requested. Takes ids. */
-export function decideDirectGrowth(context: DecisionContext): Step {
-  const { call, blockers } = planDirectGrowth(context);
+export function decideExclusiveGrowth(context: DecisionContext): Step {
+  const { call, blockers } = planExclusiveGrowth(context);
   if (call === undefined) return blockers.find(({ reason }) => reason !== 'CallUnderWay') ?? blockers[0];
   const { action, fields, priority, status } = call;
   const step = beginCall(context, action, fields, status);
@@ -48,9 +54,9 @@ export function decideDirectGrowth(context: DecisionContext): Step {
  * Plans the next call for exclusive ENIs, in this order: security groups of ENIs that Pods wait for; attachment of ENIs
  * that are on no instance; new ENIs for static Pods; new ENIs for the pool.
  */
-export function planDirectGrowth(context: DecisionContext): DirectPlan {
-  const supply = directSupplyOf(context.view, context.status);
-  const blockers: DirectBlocked[] = [];
+export function planExclusiveGrowth(context: DecisionContext): ExclusivePlan {
+  const supply = countExclusiveSlots(context.view, context.status);
+  const blockers: ExclusiveBlocked[] = [];
   const planners = [planGroups, planAttach, planForClaims, planForPool];
   for (const planner of planners) {
     for (const one of planner(context, supply)) {
@@ -69,14 +75,14 @@ function mayFreePlace({ status, inUse }: NodeView): boolean {
   });
 }
 
-type Planned = DirectCall | DirectBlocked;
+type Planned = ExclusiveCall | ExclusiveBlocked;
 
 /** Ids of an evaluation that starts no call. */
 const NO_IDS: Ids = { next: () => 'looked', now: () => '1970-01-01T00:00:00Z' };
 
 /** Tells why claims whose Pods are on the node wait for their exclusive ENI: by key. */
-export function directWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, ClaimWait> {
-  const { blockers } = planDirectGrowth(buildDecisionContext(view, view.status, leader, NO_IDS));
+export function exclusiveWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, ClaimWait> {
+  const { blockers } = planExclusiveGrowth(buildDecisionContext(view, view.status, leader, NO_IDS));
   const isFull = !mayFreePlace(view);
   return new Map(
     blockers.flatMap(({ claim, message, reason }) => {
@@ -89,7 +95,7 @@ export function directWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<strin
 /** Plans changes of security groups. A Pod gets its ENI only once its groups are set. */
 function planGroups(context: DecisionContext): readonly Planned[] {
   const { view, busy } = context;
-  return directEnisOf(context.status).flatMap((eni): readonly Planned[] => {
+  return exclusiveEnisOf(context.status).flatMap((eni): readonly Planned[] => {
     const { eniID } = eni;
     const request = requestOf(view, eni);
     const securityGroups = desiredGroupsOf(view, eni);
@@ -111,18 +117,18 @@ function planGroups(context: DecisionContext): readonly Planned[] {
 }
 
 /** Plans the attachment of ENIs that Pods wait for, then of pool ENIs that are still needed. */
-function planAttach(context: DecisionContext, supply: DirectSupply): readonly Planned[] {
+function planAttach(context: DecisionContext, supply: ExclusiveSlots): readonly Planned[] {
   const { view, busy } = context;
   if (view.leaving !== 'no') return [];
   const isDue = (eni: NodeEniInfo) =>
     eni.state === 'Attaching' && eni.draining !== true && !busy.has(eni.eniID) && !view.stuck.has(eni.eniID);
-  const due = directEnisOf(context.status).filter(isDue);
+  const due = exclusiveEnisOf(context.status).filter(isDue);
   const ofClaims = due.filter((eni) => isRequestedHere(view, eni));
   const ofPool = due.filter((eni) => eni.claim === undefined).slice(0, Math.max(0, supply.want - supply.have));
   return [...ofClaims, ...ofPool].map((eni) => attach(context, supply, eni));
 }
 
-function attach(context: DecisionContext, supply: DirectSupply, eni: NodeEniInfo): Planned {
+function attach(context: DecisionContext, supply: ExclusiveSlots, eni: NodeEniInfo): Planned {
   const { eniID, claim } = eni;
   const { instance } = context.view;
   const key = claim === undefined ? {} : { claim: `${claim.namespace}/${claim.name}` };
@@ -147,7 +153,7 @@ function blockedByPlaces(context: DecisionContext): Blocked | undefined {
 }
 
 /** Plans new ENIs for static Pods, only where the claim has none yet. */
-function planForClaims(context: DecisionContext, supply: DirectSupply): readonly Planned[] {
+function planForClaims(context: DecisionContext, supply: ExclusiveSlots): readonly Planned[] {
   if (context.view.leaving !== 'no') return [];
   return openEniRequests(context.view, context.status).map((request) => {
     const one =
@@ -177,7 +183,7 @@ function blockedByLocation(context: DecisionContext, request: ClaimRequest): Blo
     return { kind: 'hold', reason: 'DirectENIElsewhere', message, afterMs: RECHECK_MS };
   }
   if (staticEni?.isAttachable === true)
-    return blockedBySlots(context, directSupplyOf(view, context.status), request) ?? CALL_IN_FLIGHT;
+    return blockedBySlots(context, countExclusiveSlots(view, context.status), request) ?? CALL_IN_FLIGHT;
   if (eniId === '') {
     const message = `no exclusive ENI of this cluster has the address ${request.ip}, which ${request.key} must have`;
     return { kind: 'hold', reason: 'DirectENIElsewhere', message, afterMs: RECHECK_MS };
@@ -190,13 +196,13 @@ function blockedByLocation(context: DecisionContext, request: ClaimRequest): Blo
 /** The reconcile of another node, or of the VpcENI, ends within seconds. */
 const SOON_MS = 2_000;
 
-function planForPool(context: DecisionContext, supply: DirectSupply): readonly Planned[] {
+function planForPool(context: DecisionContext, supply: ExclusiveSlots): readonly Planned[] {
   const { view } = context;
   const need = supply.want - supply.have - supply.coming;
   if (need > 0) return [planCreation(context, supply, undefined)];
   const warm = view.spec.directENIMinWarmTarget ?? WARM_TARGET;
   const isCapped = view.leaving === 'no' && supply.want < supply.demand - warm;
-  return isCapped ? [blockedByDirectLimit(supply)] : [];
+  return isCapped ? [blockedByExclusiveLimit(supply)] : [];
 }
 
 /** Spare exclusive ENIs of a node when its spec contains no number. */
@@ -204,9 +210,9 @@ const WARM_TARGET = 1;
 
 function planCreation(
   context: DecisionContext,
-  supply: DirectSupply,
+  supply: ExclusiveSlots,
   request: ClaimRequest | undefined,
-): DirectCall | Blocked {
+): ExclusiveCall | Blocked {
   const { view } = context;
   const { instance } = view;
   if (instance === undefined || !instance.isRunning) return blockedByInstance(context);
@@ -256,23 +262,23 @@ function blockedBySubnetIds({ view }: DecisionContext, subnetIds: readonly strin
 /** Blocks when the node has as many ENIs as it may have; returns undefined when an ENI slot is free. */
 function blockedBySlots(
   { view }: DecisionContext,
-  supply: DirectSupply,
+  supply: ExclusiveSlots,
   request: ClaimRequest | undefined,
 ): Blocked | undefined {
   if (supply.freeSlots > 0) return undefined;
   const isSlotReleasing = supply.have + supply.coming + supply.staticEnis < supply.limit && request === undefined;
-  if (!isSlotReleasing) return blockedByDirectLimit(supply);
+  if (!isSlotReleasing) return blockedByExclusiveLimit(supply);
   const message = `all ${view.instance?.extensionEnis || view.instance?.secondaryEnis || 0} ENI slots of the instance for exclusive ENIs are used, some by ENIs that are being released`;
   return { kind: 'hold', reason: 'InstanceENILimit', message, afterMs: RECHECK_MS };
 }
 
-function blockedByDirectLimit({ demand, staticEnis, awaited, limit, have, coming }: DirectSupply): Blocked {
+function blockedByExclusiveLimit({ demand, staticEnis, awaited, limit, have, coming }: ExclusiveSlots): Blocked {
   const demandText = `${demand + staticEnis + awaited} exclusive ENIs are requested, ${staticEnis + awaited} of them for claims`;
   const message = `${demandText}; the node may have ${limit} beside its shared ones, and has ${have + coming + staticEnis}`;
   return { kind: 'hold', reason: 'DirectENILimit', message, afterMs: RECHECK_MS };
 }
 
-function priorityOf({ view }: DecisionContext, { have, want }: DirectSupply, isForClaim: boolean): CallPriority {
+function priorityOf({ view }: DecisionContext, { have, want }: ExclusiveSlots, isForClaim: boolean): CallPriority {
   const warm = view.spec.directENIMinWarmTarget ?? WARM_TARGET;
   return isForClaim || have < want - warm ? 'pod' : 'warm';
 }

@@ -3,7 +3,7 @@ import { isHandedOver, requestOf } from './decide-direct-marks.ts';
 import { removeEni } from './decide-removal.ts';
 import type { Blocked } from './decision.ts';
 import type { DecisionContext, Step } from './decision-context.ts';
-import { type DirectSupply, directEnisOf, directSupplyOf, matchesEni } from './direct-supply.ts';
+import { countExclusiveSlots, type ExclusiveSlots, exclusiveEnisOf, matchesEni } from './direct-supply.ts';
 import { type Offers, offersOf } from './offers.ts';
 
 /**
@@ -11,11 +11,11 @@ import { type Offers, offersOf } from './offers.ts';
  * that is not needed, or whose claim ends or has its Pod elsewhere. It becomes Detaching in the write that records the
  * call. A static ENI is not deleted here: its VpcENI takes it over. Takes ids.
  */
-export function decideDirectRelease(context: DecisionContext): Step {
+export function decideExclusiveRelease(context: DecisionContext): Step {
   const { view, status, busy } = context;
   const offers = offersOf(view);
-  const supply = directSupplyOf(view, status);
-  const free = directEnisOf(status).filter((eni) => !busy.has(eni.eniID));
+  const supply = countExclusiveSlots(view, status);
+  const free = exclusiveEnisOf(status).filter((eni) => !busy.has(eni.eniID));
   const detaching = free.filter((eni) => eni.state === 'Detaching');
   const ready = free.filter((eni) => eni.state !== 'Detaching' && mayRelease(context, supply, offers, eni));
   let firstBlocked: Step;
@@ -35,7 +35,7 @@ function blockedByHandover({ eniID }: NodeEniInfo): Blocked {
   return { kind: 'hold', reason: 'CallUnderWay', message, afterMs: HANDOVER_RECHECK_MS };
 }
 
-function mayRelease(context: DecisionContext, supply: DirectSupply, offers: Offers, eni: NodeEniInfo): boolean {
+function mayRelease(context: DecisionContext, supply: ExclusiveSlots, offers: Offers, eni: NodeEniInfo): boolean {
   const { view } = context;
   if (offers.isHeld({ ip: eni.primaryIP ?? '', claim: eni.claim })) return false;
   if (view.leaving === 'force') return true;

@@ -1,7 +1,7 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { hasTakenStaticIp } from './has-taken-static-ip.ts';
 import type { NodeView } from './node-view.ts';
-import { supplyOf } from './supply.ts';
+import { countSlots } from './supply.ts';
 import { ipv4CountOf, isShared, withEnis } from './with-enis.ts';
 
 /**
@@ -12,7 +12,7 @@ import { ipv4CountOf, isShared, withEnis } from './with-enis.ts';
 export function decideDraining(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
   const staying = enis.filter((eni) => isShared(eni) && eni.state !== 'Detaching');
-  const surplus = view.leaving === 'no' ? staying.length - supplyOf(view, status).maxEnis : staying.length;
+  const surplus = view.leaving === 'no' ? staying.length - countSlots(view, status).maxEnis : staying.length;
   const toDrain = new Set([...staying].sort(compareRemovalOrder).slice(0, Math.max(0, surplus)));
   const shouldDrain = (eni: NodeEniInfo) =>
     isShared(eni) ? toDrain.has(eni) || hasTakenStaticIp(view, eni) : view.leaving !== 'no';

@@ -1,9 +1,9 @@
 import { INTENTS } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { decideClaims, decideOthersCalls } from './decide-claims.ts';
-import { decideDirectGrowth, planDirectGrowth } from './decide-direct-growth.ts';
-import { decideDirectMarks } from './decide-direct-marks.ts';
-import { decideDirectRelease } from './decide-direct-release.ts';
+import { decideExclusiveGrowth, planExclusiveGrowth } from './decide-direct-growth.ts';
+import { decideExclusiveMarks } from './decide-direct-marks.ts';
+import { decideExclusiveRelease } from './decide-direct-release.ts';
 import { decideDraining } from './decide-draining.ts';
 import { decideGrowth } from './decide-growth.ts';
 import { decideRelease } from './decide-release.ts';
@@ -11,7 +11,7 @@ import { decideRemoval } from './decide-removal.ts';
 import { decideSecurityGroups } from './decide-security-groups.ts';
 import type { Begin, Blocked, Decision, Ids, Leader } from './decision.ts';
 import { buildDecisionContext, CALL_IN_FLIGHT, type DecisionContext, type Step } from './decision-context.ts';
-import { withDirectReady, withReady, withRefusal } from './node-conditions.ts';
+import { withExclusiveReady, withReady, withRefusal } from './node-conditions.ts';
 import type { NodeView } from './node-view.ts';
 import { isSameData } from './same-data.ts';
 import { withClaims } from './with-claims.ts';
@@ -32,19 +32,19 @@ export function decideNode(view: NodeView, leader: Leader, ids: Ids): Decision {
   }
   const intents = status.intents ?? [];
   if (leaving !== 'no' && (status.eniInfos ?? []).length === 0 && intents.length === 0) return { kind: 'released' };
-  const marked = withClaims(view, decideDirectMarks(view, decideDraining(view, withInstance(view))));
+  const marked = withClaims(view, decideExclusiveMarks(view, decideDraining(view, withInstance(view))));
   const context = buildDecisionContext(view, marked, leader, ids);
   const growth = decideGrowth(context);
   const growthBlocked = growth?.kind === 'hold' ? growth : undefined;
   const { step, blockers } = selectStep(growth, context);
-  const direct = planDirectGrowth(context);
+  const direct = planExclusiveGrowth(context);
   const refusal = blockers.find((blocked) => blocked !== growthBlocked && blocked.reason === 'CloudRefused');
   if (step !== undefined && intents.length < INTENTS.maxItems) {
     const shared = withReady(step.status, view, context.supply, growthBlocked, ids);
-    const started = withDirectReady(shared, view, direct.blockers, ids);
+    const started = withExclusiveReady(shared, view, direct.blockers, ids);
     return { ...step, status: withRefusal(started, refusal, false, ids) };
   }
-  const ready = withDirectReady(
+  const ready = withExclusiveReady(
     withReady(marked, view, context.supply, growthBlocked, ids),
     view,
     direct.blockers,
@@ -63,9 +63,9 @@ function selectStep(
   const deciders = [
     claimStep,
     () => growth,
-    decideDirectGrowth,
+    decideExclusiveGrowth,
     decideRemoval,
-    decideDirectRelease,
+    decideExclusiveRelease,
     decideRelease,
     decideSecurityGroups,
     decideOthersCalls,

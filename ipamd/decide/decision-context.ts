@@ -5,13 +5,13 @@ import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Begin, Blocked, BlockedReason, Ids, Intent, Leader } from './decision.ts';
 import type { NodeView, Refusal } from './node-view.ts';
 import { type ClaimPlacement, placeClaims } from './place-claims.ts';
-import { isShortForPods, type Supply, supplyOf } from './supply.ts';
+import { countSlots, isShortForPods, type Slots } from './supply.ts';
 
 /** What the parts of a decision read: the view, and the status with the claim marks that this decision sets. */
 export type DecisionContext = {
   readonly view: NodeView;
   readonly status: NodeEniConfigStatus;
-  readonly supply: Supply;
+  readonly supply: Slots;
   readonly claims: ClaimPlacement;
   readonly leader: Leader;
   readonly ids: Ids;
@@ -40,7 +40,7 @@ export function buildDecisionContext(
 ): DecisionContext {
   const intents = status.intents ?? [];
   const isStuck = (intent: Intent) => view.stuck.has(intent.id) || view.stuck.has(intent.eniID ?? '');
-  const supply = supplyOf(view, status);
+  const supply = countSlots(view, status);
   return {
     view,
     status,

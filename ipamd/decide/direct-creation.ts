@@ -4,7 +4,7 @@ import { claimKeyOf, claimMarkOf } from './claim-marks.ts';
 import type { Intent } from './decision.ts';
 
 /** Returns mode and claim mark for the entry of an ENI that an intent creates. Empty for a shared ENI. */
-export function directFieldsOf(intent: Intent): Pick<NodeEniInfo, 'mode' | 'claim'> {
+export function exclusiveFieldsOf(intent: Intent): Pick<NodeEniInfo, 'mode' | 'claim'> {
   if (!isDirectCreation(intent)) return {};
   return { mode: 'direct-eni', ...(intent.claim === undefined ? {} : { claim: claimMarkOf(intent.claim) }) };
 }

@@ -9,7 +9,7 @@ import type { NodeView } from './node-view.ts';
 import { isShared } from './with-enis.ts';
 
 /** Exclusive ENIs of a node: existing, pending and requested. Pool ENIs and static ones are counted apart. */
-export type DirectSupply = {
+export type ExclusiveSlots = {
   /** Pool ENIs, attached and not draining. */
   readonly have: number;
   /** Pool ENIs that are being attached or created; stuck ones are not counted. */
@@ -29,10 +29,10 @@ export type DirectSupply = {
 };
 
 /** Counts a node's exclusive ENIs. */
-export function directSupplyOf(view: NodeView, status: NodeEniConfigStatus): DirectSupply {
-  const enis = directEnisOf(status);
+export function countExclusiveSlots(view: NodeView, status: NodeEniConfigStatus): ExclusiveSlots {
+  const enis = exclusiveEnisOf(status);
   const occupying = enis.filter(usesSlot);
-  const creations = directCreationsOf(status);
+  const creations = exclusiveCreationsOf(status);
   const pool = occupying.filter((eni) => eni.claim === undefined && eni.draining !== true);
   const newPool = creations.filter((intent) => intent.claim === undefined && !isStuck(view, intent));
   const staticEnis = occupying.filter((eni) => eni.claim !== undefined).length + creations.filter(isForClaim).length;
@@ -62,19 +62,19 @@ export function directSupplyOf(view: NodeView, status: NodeEniConfigStatus): Dir
 const MAX_ENTRIES = 64;
 
 /** Lists the exclusive ENIs of a node. */
-export function directEnisOf({ eniInfos = [] }: NodeEniConfigStatus): readonly NodeEniInfo[] {
+export function exclusiveEnisOf({ eniInfos = [] }: NodeEniConfigStatus): readonly NodeEniInfo[] {
   return eniInfos.filter((eni) => !isShared(eni));
 }
 
 /** Lists the creations of exclusive ENIs that are not in the status yet. */
-function directCreationsOf(status: NodeEniConfigStatus): readonly Intent[] {
+function exclusiveCreationsOf(status: NodeEniConfigStatus): readonly Intent[] {
   return pendingCreationsOf(status).filter(isDirectCreation);
 }
 
 /** Lists the requests for an exclusive ENI here for which the node has neither an ENI nor a call in flight. */
 export function openEniRequests(view: NodeView, status: NodeEniConfigStatus): readonly ClaimRequest[] {
-  const enis = directEnisOf(status);
-  const inFlight = new Set(directCreationsOf(status).map(({ claim }) => claim));
+  const enis = exclusiveEnisOf(status);
+  const inFlight = new Set(exclusiveCreationsOf(status).map(({ claim }) => claim));
   const isMet = (request: ClaimRequest) =>
     enis.some((eni) => eniClaimOf(eni) === request.key && matchesEni(request, eni));
   return eniRequestsHere(view).filter((request) => !inFlight.has(request.key) && !isMet(request));

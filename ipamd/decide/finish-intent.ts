@@ -2,7 +2,7 @@ import { isDirectCreation } from '../../crd/eni-places.ts';
 import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { withClaimMark } from './claim-marks.ts';
 import type { Ids, Intent, IntentFailure, IntentOutcome, IntentResult, ObservedEni } from './decision.ts';
-import { directFieldsOf } from './direct-creation.ts';
+import { exclusiveFieldsOf } from './direct-creation.ts';
 import { eniInfoOf, withAssigned } from './observed-eni.ts';
 import { detachingEni, isShared, unboundEni, withEni, withEnis } from './with-enis.ts';
 
@@ -145,7 +145,7 @@ function withCreated(
   ids: Ids,
 ): NodeEniConfigStatus {
   // An exclusive ENI has no addresses for Pods: the Pod uses the ENI's own address.
-  if (isDirectCreation(intent)) return withDirect(before, intent, observed);
+  if (isDirectCreation(intent)) return withExclusive(before, intent, observed);
   const status = withoutReleasing(before, observed.eniID, observed.ips);
   const enis = status.eniInfos ?? [];
   if (enis.some((eni) => eni.eniID === observed.eniID)) {
@@ -155,10 +155,10 @@ function withCreated(
   return withEnis(status, [...enis, withAssigned(status, bare, observed.ips, ids)]);
 }
 
-function withDirect(status: NodeEniConfigStatus, intent: Intent, observed: ObservedEni): NodeEniConfigStatus {
+function withExclusive(status: NodeEniConfigStatus, intent: Intent, observed: ObservedEni): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
   if (enis.some((eni) => eni.eniID === observed.eniID)) return status;
-  return withEnis(status, [...enis, { ...unboundEni(eniInfoOf(observed, 'Attaching')), ...directFieldsOf(intent) }]);
+  return withEnis(status, [...enis, { ...unboundEni(eniInfoOf(observed, 'Attaching')), ...exclusiveFieldsOf(intent) }]);
 }
 
 /**

@@ -1,11 +1,11 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
-import type { DirectBlocked } from './decide-direct-growth.ts';
+import type { ExclusiveBlocked } from './decide-direct-growth.ts';
 import type { Blocked, Ids } from './decision.ts';
-import { directEnisOf, directSupplyOf, eniRequestsHere } from './direct-supply.ts';
+import { countExclusiveSlots, eniRequestsHere, exclusiveEnisOf } from './direct-supply.ts';
 import { findHolders } from './find-holders.ts';
 import { EXTENSION_ENIS, type NodeProblem, type NodeView } from './node-view.ts';
-import type { Supply } from './supply.ts';
+import type { Slots } from './supply.ts';
 
 type Condition = NonNullable<NodeEniConfigStatus['conditions']>[number];
 type NewCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
@@ -14,7 +14,7 @@ type NewCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 export function withReady(
   status: NodeEniConfigStatus,
   view: NodeView,
-  supply: Supply,
+  supply: Slots,
   blocked: Blocked | undefined,
   ids: Ids,
 ): NodeEniConfigStatus {
@@ -60,7 +60,7 @@ function whileRetried({ conditions = [] }: NodeEniConfigStatus, view: NodeView, 
 function evaluateReady(
   status: NodeEniConfigStatus,
   view: NodeView,
-  supply: Supply,
+  supply: Slots,
   blocked: Blocked | undefined,
 ): NewCondition {
   const type = 'Ready';
@@ -116,27 +116,27 @@ const DIRECT_READY = 'DirectENIReady';
  * Returns the status with the condition of its exclusive ENIs, with numbers. A node that serves none, and never did,
  * has no such condition. Returns the same object when the condition is unchanged. Takes the time.
  */
-export function withDirectReady(
+export function withExclusiveReady(
   status: NodeEniConfigStatus,
   view: NodeView,
-  blockers: readonly DirectBlocked[],
+  blockers: readonly ExclusiveBlocked[],
   ids: Ids,
 ): NodeEniConfigStatus {
   const hasCondition = status.conditions?.some(({ type }) => type === DIRECT_READY) ?? false;
   const servesDirectEnis =
-    (view.maxDirectENI ?? 0) > 0 || directEnisOf(status).length > 0 || eniRequestsHere(view).length > 0;
+    (view.maxDirectENI ?? 0) > 0 || exclusiveEnisOf(status).length > 0 || eniRequestsHere(view).length > 0;
   if (!hasCondition && !servesDirectEnis) return status;
-  const evaluated = evaluateDirectReady(status, view, blockers);
+  const evaluated = evaluateExclusiveReady(status, view, blockers);
   return withCondition(status, whileRetried(status, view, { type: DIRECT_READY, ...evaluated }), ids);
 }
 
-function evaluateDirectReady(status: NodeEniConfigStatus, view: NodeView, blockers: readonly DirectBlocked[]) {
+function evaluateExclusiveReady(status: NodeEniConfigStatus, view: NodeView, blockers: readonly ExclusiveBlocked[]) {
   if (view.leaving !== 'no') {
     return { status: 'False' as const, reason: 'Draining', message: 'all ENIs of this node are being released' };
   }
   const blocked = blockers.find(({ reason }) => reason !== 'CallUnderWay');
   if (blocked !== undefined) return { status: 'False' as const, reason: blocked.reason, message: blocked.message };
-  const { have, want } = directSupplyOf(view, status);
+  const { have, want } = countExclusiveSlots(view, status);
   if (have < want || blockers.length > 0) {
     return { status: 'False' as const, reason: 'CallUnderWay', message: 'more exclusive ENIs are being requested' };
   }

@@ -7,7 +7,7 @@ import { countStaticIps } from './unmet-ip-requests.ts';
 import { ipv4CountOf, isShared, pooledIpv4Of } from './with-enis.ts';
 
 /** Existing, pending and requested IPv4 Pod addresses of a node. Static addresses are not counted unless noted. */
-export type Supply = {
+export type Slots = {
   /** Addresses on ENIs that serve new Pods. */
   readonly have: number;
   /** Addresses on ENIs that are being attached, and requested ones; stuck ones are not counted. */
@@ -27,7 +27,7 @@ export type Supply = {
 const WARM_TARGET = 5;
 
 /** Counts a node's supply and demand. */
-export function supplyOf(view: NodeView, status: NodeEniConfigStatus): Supply {
+export function countSlots(view: NodeView, status: NodeEniConfigStatus): Slots {
   const perEni = maxIpsPerEni(view);
   const maxEnis = maxSharedEnis(eniPlacesOf(view, status));
   const enis = status.eniInfos ?? [];
@@ -47,13 +47,13 @@ export function supplyOf(view: NodeView, status: NodeEniConfigStatus): Supply {
 }
 
 /** Tells whether Pods wait for addresses, and not only the pool is below its warm target. */
-export function isShortForPods(view: NodeView, supply: Supply): boolean {
+export function isShortForPods(view: NodeView, supply: Slots): boolean {
   const warm = view.warmTarget ?? view.spec.routeENIIPMinWarmTarget ?? WARM_TARGET;
   return supply.have < supply.want - warm;
 }
 
 /** Tells whether the limits deny addresses to Pods, and not only to the pool. */
-export function isCappedForPods(view: NodeView, supply: Supply): boolean {
+export function isCappedForPods(view: NodeView, supply: Slots): boolean {
   const warm = view.warmTarget ?? view.spec.routeENIIPMinWarmTarget ?? WARM_TARGET;
   return view.leaving === 'no' && supply.want < supply.demand - warm;
 }

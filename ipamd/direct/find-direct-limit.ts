@@ -23,7 +23,7 @@ const FAMILIES: Readonly<Record<string, FamilyLimits>> = {
 };
 
 /** An instance, with the fields that its limit of exclusive ENIs depends on. */
-type DirectLimitFacts = {
+type ExclusiveLimitFacts = {
   /** For example S5.MEDIUM2. */
   readonly instanceType: string;
   readonly cores: number;
@@ -39,7 +39,7 @@ type DirectLimitFacts = {
  * not in the table only the latter applies.
  * @see https://cloud.tencent.com/document/product/457/50357 (limits on the number of Pods in VPC-CNI)
  */
-export function findDirectLimit({ instanceType, cores, secondaryEnis, extensionEnis }: DirectLimitFacts): number {
+export function findExclusiveLimit({ instanceType, cores, secondaryEnis, extensionEnis }: ExclusiveLimitFacts): number {
   const places = extensionEnis > 0 ? extensionEnis : secondaryEnis;
   const [family = ''] = instanceType.split('.');
   const line = FAMILIES[family]?.findLast(({ fromCores }) => cores >= fromCores);
@@ -47,7 +47,7 @@ export function findDirectLimit({ instanceType, cores, secondaryEnis, extensionE
 }
 
 /** Tells whether a node serves exclusive ENIs: by its label, else by the flag. */
-export function isDirectServed(label: string | undefined, flag: boolean): boolean {
+export function isExclusiveServed(label: string | undefined, flag: boolean): boolean {
   if (label === 'true') return true;
   return label === 'false' ? false : flag;
 }

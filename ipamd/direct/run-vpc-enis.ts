@@ -11,7 +11,7 @@ import { VpcEniReconciler } from './vpc-eni-reconciler.ts';
 export const BY_DIRECT_ENI = 'directEni';
 
 /** Lists the exclusive ENIs in an object; the informer of NodeENIConfigs indexes by them. */
-export function directEniIdsOf({ decoded }: Pick<NecEntry, 'decoded'>): readonly string[] {
+export function exclusiveEniIdsOf({ decoded }: Pick<NecEntry, 'decoded'>): readonly string[] {
   return (decoded?.status?.eniInfos ?? []).filter((eni) => !isShared(eni)).map(({ eniID }) => eniID);
 }
 
@@ -26,7 +26,7 @@ export async function runVpcEnis(term: Term, signal: AbortSignal): Promise<void>
   const queue = new WorkQueue({ clock, random });
   const unsubscribe = followChanges(term, (eniId) => queue.add(eniId));
   for (const { eniId } of vpcEnis.values()) if (eniId !== '') queue.add(eniId);
-  for (const entry of necs.values()) for (const eniId of directEniIdsOf(entry)) queue.add(eniId);
+  for (const entry of necs.values()) for (const eniId of exclusiveEniIdsOf(entry)) queue.add(eniId);
   try {
     const reconcile = (eniId: string, ended: AbortSignal) => reconciler.reconcile(eniId, ended);
     await runController({ name: 'vpcenis', queue, workers: WORKERS, reconcile, clock, log, observer }, signal);
@@ -52,14 +52,14 @@ function followChanges({ necs, vpcEnis, pods, enqueueNode }: Term, touch: (eniId
   const ends = [
     necs.subscribe(({ before, after }) => {
       if (before?.decoded?.status?.supplyEpoch === after?.decoded?.status?.supplyEpoch) return;
-      const all = [before, after].flatMap((entry) => (entry === undefined ? [] : directEniIdsOf(entry)));
+      const all = [before, after].flatMap((entry) => (entry === undefined ? [] : exclusiveEniIdsOf(entry)));
       for (const eniId of new Set(all)) touch(eniId);
     }),
     vpcEnis.subscribe(({ before, after }) => {
       for (const entry of [before, after]) if (entry !== undefined && entry.eniId !== '') touch(entry.eniId);
       // It may have gone with the id of another ENI, by which the one that it belongs to is not found.
       const nec = after === undefined ? necs.get(before?.nodeName ?? '') : undefined;
-      if (nec !== undefined) for (const eniId of directEniIdsOf(nec)) touch(eniId);
+      if (nec !== undefined) for (const eniId of exclusiveEniIdsOf(nec)) touch(eniId);
       if (before?.phase === after?.phase && before?.claim === after?.claim) return;
       const { eniId = '', claim = '' } = after ?? before ?? {};
       const names = [...necs.byIndex(BY_DIRECT_ENI, eniId).map(({ name }) => name), pods.get(claim)?.nodeName];

@@ -5,7 +5,7 @@ import type { ClaimRequest } from '../decide/claim-request.ts';
 import { eniClaimOf } from '../decide/direct-creation.ts';
 import type { StaticEni } from '../decide/static-eni.ts';
 import { isShared } from '../decide/with-enis.ts';
-import { directEniIdsOf } from './run-vpc-enis.ts';
+import { exclusiveEniIdsOf } from './run-vpc-enis.ts';
 import { type MarkedEni, staticEnisOf } from './static-enis.ts';
 
 /** Caches that contain static ENIs. */
@@ -28,7 +28,7 @@ export class StaticEniIndex {
   ofNode(name: string, requests: ReadonlyMap<string, ClaimRequest> | undefined): ReadonlyMap<string, StaticEni> {
     const { necs, vpcEnis, byClaim } = this.#deps;
     const ownNec = necs.get(name);
-    const eniIds = ownNec === undefined ? [] : directEniIdsOf(ownNec);
+    const eniIds = ownNec === undefined ? [] : exclusiveEniIdsOf(ownNec);
     const keys = [...(requests?.values() ?? [])].filter(({ mode }) => mode === 'direct-eni').map(({ key }) => key);
     const entries = [
       ...eniIds.flatMap((eniId) => vpcEnis.byIndex(VPC_ENIS_BY.eni, eniId)),

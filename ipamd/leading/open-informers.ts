@@ -37,7 +37,7 @@ import { NECS_BY_REGISTERED_IP, readRegisteredIps } from '../cache/registered-ip
 import { decodeVpcEni, VPC_ENI_INDEXES, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
 import { CILIUM_NODE_INDEXES, type CiliumNodeEntry, decodeCiliumNode } from '../cilium/cilium-node-entry.ts';
 import type { IpamdConfig } from '../config/options.ts';
-import { BY_DIRECT_ENI, directEniIdsOf } from '../direct/run-vpc-enis.ts';
+import { BY_DIRECT_ENI, exclusiveEniIdsOf } from '../direct/run-vpc-enis.ts';
 import { decodeEipClaim, type EipClaimEntry } from '../eip/eip-claim-cache.ts';
 import { MASQ_CONFIG_MAP } from '../eip/sync-masq-config.ts';
 import { CONFIGS_BY_NAMESPACE, NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
@@ -75,7 +75,7 @@ export function openInformers(deps: InformerDeps, config: IpamdConfig): Informer
       decode: decodeNec,
       indexes: {
         [BY_INSTANCE]: ({ decoded }) => listOf(decoded?.status?.instanceID),
-        [BY_DIRECT_ENI]: directEniIdsOf,
+        [BY_DIRECT_ENI]: exclusiveEniIdsOf,
         [NECS_BY_CLAIM]: ({ decoded }) => readClaimKeys(decoded?.status),
         [NECS_BY_MARKED_IP]: ({ decoded }) => readMarkedIps(decoded?.status),
         [NECS_BY_REGISTERED_IP]: readRegisteredIps,

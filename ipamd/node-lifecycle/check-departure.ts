@@ -7,13 +7,13 @@ import type { NecEntry } from '../cache/decode-nec.ts';
 import type { Term } from '../supply/term.ts';
 import type { InstanceCache } from './instance-cache.ts';
 import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
-import type { KnownNodeFacts } from './node-facts.ts';
+import type { KnownNodeJoin } from './node-facts.ts';
 import { withAnnotation } from './render-config.ts';
 import type { DepartureEvidence } from './weigh-departure.ts';
 
 /** Dependencies of the check. */
 type DepartureDeps = Pick<Term, 'kube' | 'nodes' | 'necs' | 'brake' | 'clock' | 'log'> & {
-  readonly facts: Pick<KnownNodeFacts, 'departureOf' | 'isReadDue' | 'noteRead'>;
+  readonly facts: Pick<KnownNodeJoin, 'departureOf' | 'isReadDue' | 'noteRead'>;
   readonly instances: Pick<InstanceCache, 'describeAgain'>;
 };
 

@@ -16,7 +16,7 @@ import type { NodeEntry } from '../cache/node-entry.ts';
 import { readTaintSelector, type TaintSelector } from '../config/taint-selector.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
 import { problemKey, problemOfRefusal, problemText } from '../decide/problem-text.ts';
-import { findDirectLimit, isDirectServed } from '../direct/find-direct-limit.ts';
+import { findExclusiveLimit, isExclusiveServed } from '../direct/find-direct-limit.ts';
 import { hasEniSubnets } from '../subnets/has-eni-subnets.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
 import type { Term } from '../supply/term.ts';
@@ -28,7 +28,7 @@ import { type ConfigStep, decideConfig } from './decide-config.ts';
 import { type AppliedPolicy, decidePolicy, isStaticNode, type Policy, readDesiredPodNum } from './decide-policy.ts';
 import type { InstanceCache } from './instance-cache.ts';
 import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
-import { annotationNotes, type KnownNodeFacts } from './node-facts.ts';
+import { annotationNotes, type KnownNodeJoin } from './node-facts.ts';
 import type { NodeSettingsFlags } from './node-flags.ts';
 import { newConfig } from './render-config.ts';
 import type { Renewals } from './renewals.ts';
@@ -41,7 +41,7 @@ type NodeControllerDeps = NodeTermDeps & {
   readonly instances: InstanceCache;
   /** Finds another Node that has this instance. Default: there is never one. */
   readonly rivalOf?: (name: string, instanceId: string) => string | undefined;
-  readonly facts: KnownNodeFacts;
+  readonly facts: KnownNodeJoin;
   readonly lookup: Pick<AddressLookup, 'lookUp' | 'forget'>;
   /** Returns the VPC of the cluster; undefined while it is not known. */
   readonly vpcId: () => string | undefined;
@@ -292,7 +292,7 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   if (!(await definitions.areSame(signal))) return;
   signal.throwIfAborted();
   const desiredPodNum = readDesiredPodNum(node.annotations).value;
-  const direct = directOf(context, node, instance, limits);
+  const direct = exclusiveOf(context, node, instance, limits);
   const isStatic = isStaticNode(node, config.enableStaticIp);
   const policy = decidePolicy({ limits, direct, isStatic, settings: {}, desiredPodNum, spec: {}, applied: {} });
   const lastEpoch = renewals.epochOf(name) ?? (definitions.isRebuilding ? 0 : undefined);
@@ -340,7 +340,7 @@ async function updateConfig(context: Context, subject: Subject, signal: AbortSig
     const policyOf = (current: NodeEniConfig, applied: AppliedPolicy): Policy =>
       decidePolicy({
         limits,
-        direct: directOf(context, node, instance, limits),
+        direct: exclusiveOf(context, node, instance, limits),
         isStatic: isStaticNode(node, context.config.enableStaticIp),
         settings: context.facts.settingsOf(name, current).settings,
         desiredPodNum: readDesiredPodNum(node.annotations).value,
@@ -361,14 +361,14 @@ async function updateConfig(context: Context, subject: Subject, signal: AbortSig
 }
 
 /** Tells whether the node serves exclusive ENIs, and how many its instance may have. */
-function directOf(
+function exclusiveOf(
   { config }: Context,
   { directEniLabel }: NodeEntry,
   { instanceType, cores }: Instance,
   { secondaryEnis, extensionEnis }: EniLimits,
 ) {
-  const isServed = isDirectServed(directEniLabel, config.enableDirectEni);
-  return { isServed, limit: findDirectLimit({ instanceType, cores, secondaryEnis, extensionEnis }) };
+  const isServed = isExclusiveServed(directEniLabel, config.enableDirectEni);
+  return { isServed, limit: findExclusiveLimit({ instanceType, cores, secondaryEnis, extensionEnis }) };
 }
 
 function reportWarmTarget({ events }: Context, node: NodeEntry, warm: string): void {

@@ -18,7 +18,7 @@ import type { IpamdEventReason } from '../events/event-reasons.ts';
 import type { Choices } from '../subnets/decide-choices.ts';
 import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
-import type { NodeFacts, NodeFactsAnswer } from '../supply/node-deps.ts';
+import type { NodeFactsAnswer, NodeJoin } from '../supply/node-deps.ts';
 import type { Term } from '../supply/term.ts';
 import type { AddressLookup } from './address-lookup.ts';
 import { decideInstance, type InstanceDecision } from './decide-instance.ts';
@@ -55,7 +55,7 @@ type NodeFactsDeps = Pick<Term, 'nodes' | 'pods' | 'clock'> & {
 };
 
 /** Facts for the node controller, beside those for every node's reconcile. */
-export type KnownNodeFacts = NodeFacts & {
+export type KnownNodeJoin = NodeJoin & {
   /** Returns the instance of a Node; undefined when unknown. */
   instanceIdOf(node: NodeEntry | undefined): string | undefined;
   /** Decides which instance the NodeENIConfig belongs to. */
@@ -88,11 +88,11 @@ const READ_AGAIN_MS = 10_000;
 const READ_COUNTS_MS = 150_000;
 
 /** Makes the facts about nodes from caches. It only remembers since when Nodes are missing. */
-export function createNodeFacts(deps: NodeFactsDeps): KnownNodeFacts {
-  return new CachedNodeFacts(deps);
+export function createNodeFacts(deps: NodeFactsDeps): KnownNodeJoin {
+  return new CachedNodeJoin(deps);
 }
 
-class CachedNodeFacts implements KnownNodeFacts {
+class CachedNodeJoin implements KnownNodeJoin {
   readonly #deps: NodeFactsDeps;
   readonly #absentSinceMs = new Map<string, number>();
   /** The last answers to reads of absent Nodes. */

@@ -3,7 +3,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { WorkQueue } from '../../kube/work-queue.ts';
 import type { ClaimFacts, StaticObject, VipFacts } from '../cache/record-facts.ts';
 import type { RegisteredIps } from '../cache/registered-ips.ts';
-import type { KnownNodeFacts } from '../node-lifecycle/node-facts.ts';
+import type { KnownNodeJoin } from '../node-lifecycle/node-facts.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
 import type { Term } from '../supply/term.ts';
 import type { AddressConflicts } from './address-conflicts.ts';
@@ -19,7 +19,7 @@ export type ClaimsTerm = Term & {
   /** Only with --enable-ownerref. */
   readonly deployments: Informer<DeploymentFacts> | undefined;
   readonly subnets: Subnets;
-  readonly facts: Pick<KnownNodeFacts, 'departureOf'>;
+  readonly facts: Pick<KnownNodeJoin, 'departureOf'>;
   readonly requests: ClaimRequests;
   readonly conflicts: AddressConflicts;
   readonly waits: ClaimWaits;

@@ -2,7 +2,7 @@ import type { CallPriority } from '../../cloud/cloud.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { type Allocatable, decideAllocatable } from '../decide/decide-allocatable.ts';
 import { claimWaitsOf } from '../decide/decide-claims.ts';
-import { directWaitsOf } from '../decide/decide-direct-growth.ts';
+import { exclusiveWaitsOf } from '../decide/decide-direct-growth.ts';
 import { decideIntentResolution } from '../decide/decide-intent-resolution.ts';
 import { decideNode } from '../decide/decide-node.ts';
 import type { Blocked, ClaimWait, Decision, Intent, IntentOutcome } from '../decide/decision.ts';
@@ -110,7 +110,7 @@ function renewalOf({ eniInfos = [], intents = [] }: NodeEniConfigStatus): Plan['
 }
 
 function waitsOf(view: NodeView, leader: NodeDeps['leader']): ReadonlyMap<string, ClaimWait> {
-  return new Map([...claimWaitsOf(view, leader), ...directWaitsOf(view, leader)]);
+  return new Map([...claimWaitsOf(view, leader), ...exclusiveWaitsOf(view, leader)]);
 }
 
 /** Converts a block to problems. A running call is no problem: it is reported when it fails. */

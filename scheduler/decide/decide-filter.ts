@@ -1,4 +1,4 @@
-import type { NodeView } from '../index/scheduler-index.ts';
+import type { NodeLookup } from '../index/scheduler-index.ts';
 import { decideFit } from './decide-fit.ts';
 import type { FitContext } from './fit-context.ts';
 
@@ -20,7 +20,7 @@ export type FilterOutcome = {
 export function decideFilter(
   context: FitContext,
   names: readonly string[],
-  views: readonly (NodeView | undefined)[],
+  views: readonly (NodeLookup | undefined)[],
 ): FilterOutcome {
   const fitting: string[] = [];
   const failed: RefusedNode[] = [];

@@ -1,8 +1,8 @@
 import type { PodRequest } from '../index/pod-request.ts';
 import type { Reservation } from '../index/reservation.ts';
-import type { NodeView, SchedulerIndex, StaticAddress } from '../index/scheduler-index.ts';
+import type { NodeLookup, SchedulerIndex, StaticAddress } from '../index/scheduler-index.ts';
 import type { SubnetAvailability } from '../index/subnet-availability.ts';
-import type { Names } from '../index/subnet-index.ts';
+import type { NameLookup } from '../index/subnet-index.ts';
 
 /** The context of a fit decision: everything about one Pod that nodes are evaluated with. */
 export type FitContext = {
@@ -19,7 +19,7 @@ export type FitContext = {
    * For each subnet that an address of the Pod may come from: the nodes with an ENI in it; undefined: any subnet is
    * accepted.
    */
-  readonly nodesInSubnets: readonly Names[] | undefined;
+  readonly nodesInSubnets: readonly NameLookup[] | undefined;
   /** Nodes that already have the static address, or the static exclusive ENI, of the Pod. */
   readonly holders: ReadonlySet<string>;
   /** The refusal of all nodes that are not in the zone of the static address, made once for thousands. Begins empty. */
@@ -58,7 +58,7 @@ function subnetsOf(
 }
 
 /** Tells whether the static address, or the static exclusive ENI, of the Pod is already on a node. */
-export function hasStaticAddress({ demand, holders }: FitContext, { name }: NodeView): boolean {
+export function hasStaticAddress({ demand, holders }: FitContext, { name }: NodeLookup): boolean {
   return demand.isStatic && holders.size > 0 && holders.has(name);
 }
 

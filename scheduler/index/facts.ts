@@ -16,7 +16,7 @@ import { type JsonObject, recordOf, textOf, textsOf } from '../../runtime/json.t
 import type { KeptTexts } from './pod-request.ts';
 
 /** The fields of a Node that the index keeps. */
-export type NodeFacts = {
+export type NodeTraits = {
   readonly name: string;
   /** A super node has neither an instance nor ENIs: its Pods get addresses in another way. */
   readonly isSuper: boolean;
@@ -102,7 +102,7 @@ export type ClaimFacts = {
 export type VipFacts = { readonly ip: string; readonly claimKey: string; readonly subnetId: string };
 
 /** Reads the fields of a Node that the index keeps. */
-export function readNode(object: JsonObject): NodeFacts {
+export function readNode(object: JsonObject): NodeTraits {
   const metadata = recordOf(object['metadata']);
   const labels = recordOf(metadata['labels']);
   return {

@@ -1,4 +1,4 @@
-import type { NecFacts, NodeFacts } from './facts.ts';
+import type { NecFacts, NodeTraits } from './facts.ts';
 import type { NodeCapacity } from './node-capacity.ts';
 import type { PodRequest } from './pod-request.ts';
 
@@ -46,7 +46,7 @@ export type SupplyInput = {
 /** Computes the address supply of a node; undefined when its limits are not known. */
 export function supplyOf(
   nec: NecFacts,
-  node: NodeFacts | undefined,
+  node: NodeTraits | undefined,
   capacity: NodeCapacity,
   input: SupplyInput,
 ): NodeSupply | undefined {

@@ -1,5 +1,5 @@
 import type { SubnetSupply } from '../../crd/subnet-supply.ts';
-import type { ClaimFacts, NecFacts, NodeFacts, VipFacts } from './facts.ts';
+import type { ClaimFacts, NecFacts, NodeTraits, VipFacts } from './facts.ts';
 import { NamesByKey } from './names-by-key.ts';
 import { type EniCapacity, eniCapacitiesOf, type NodeCapacity, nodeCapacityOf } from './node-capacity.ts';
 import { type NodeSupply, type SupplyInput, supplyOf } from './node-supply.ts';
@@ -7,12 +7,12 @@ import { OrderedLookup } from './ordered-lookup.ts';
 import type { PodRequest } from './pod-request.ts';
 import { expiryOf, type Moment, type Reservation, type ReservationAge } from './reservation.ts';
 import { SubnetAvailability } from './subnet-availability.ts';
-import { type Names, SubnetIndex } from './subnet-index.ts';
+import { type NameLookup, SubnetIndex } from './subnet-index.ts';
 
 /** The index entry of one node. */
-export type NodeView = {
+export type NodeLookup = {
   readonly name: string;
-  readonly node: NodeFacts | undefined;
+  readonly node: NodeTraits | undefined;
   readonly nec: NecFacts | undefined;
   /** Its capacity; undefined without a NodeENIConfig. */
   readonly capacity: NodeCapacity | undefined;
@@ -107,12 +107,12 @@ export class SchedulerIndex {
   }
 
   /** Returns the index entry of a node; undefined when the node is unknown. */
-  node(name: string): NodeView | undefined {
+  node(name: string): NodeLookup | undefined {
     return this.#nodes.get(name);
   }
 
   /** Returns the index entries of many nodes, in the order of their names. */
-  nodesOf(names: readonly string[]): readonly (NodeView | undefined)[] {
+  nodesOf(names: readonly string[]): readonly (NodeLookup | undefined)[] {
     return this.#lookup.resolve(names);
   }
 
@@ -162,7 +162,7 @@ export class SchedulerIndex {
   }
 
   /** Returns the nodes that have an ENI in a subnet. */
-  nodesIn(subnetId: string): Names {
+  nodesIn(subnetId: string): NameLookup {
     return this.#subnets.nodesIn(subnetId);
   }
 
@@ -182,7 +182,7 @@ export class SchedulerIndex {
   }
 
   /** Sets or removes what is known of a Node. */
-  setNode(name: string, facts: NodeFacts | undefined): void {
+  setNode(name: string, facts: NodeTraits | undefined): void {
     this.#ensureNode(name).node = facts;
     this.#invalidate(name);
     this.#dropIfEmpty(name);
@@ -384,9 +384,9 @@ type Lookups = {
  * One node. Its capacity is computed on demand, at most once for each change. What most nodes do not have is not made: an
  * empty Map takes 200 bytes.
  */
-class IndexedNode implements NodeView {
+class IndexedNode implements NodeLookup {
   readonly name: string;
-  node: NodeFacts | undefined;
+  node: NodeTraits | undefined;
   readonly #pods: PodRequest[] = [];
   #reservations: Map<string, Reservation> | undefined;
   #supplyKeys: Set<string> | undefined;

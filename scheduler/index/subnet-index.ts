@@ -5,12 +5,12 @@ import type { NecFacts } from './facts.ts';
 type SubnetFacts = { readonly subnetId: string; readonly zone: string; readonly cidr: string };
 
 /** A set of names, for membership tests only. */
-export type Names = { has(name: string): boolean };
+export type NameLookup = { has(name: string): boolean };
 
 /** One report about a subnet, and the number of nodes that make it. */
 type Vote = { readonly facts: SubnetFacts; readonly count: number };
 
-const NO_NODES: Names = new Set();
+const NO_NODES: NameLookup = new Set();
 
 /**
  * Index of the zones and networks of the subnets in which nodes have ENIs. A subnet without any ENI is unknown: only
@@ -48,7 +48,7 @@ export class SubnetIndex {
   }
 
   /** Returns the nodes that have an ENI in a subnet. */
-  nodesIn(subnetId: string): Names {
+  nodesIn(subnetId: string): NameLookup {
     return this.#nodes.get(subnetId) ?? NO_NODES;
   }
 

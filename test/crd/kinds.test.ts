@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { parse } from 'yaml';
 import { customResourceDefinition } from '../../crd/custom-resource-definition.ts';
-import type { FieldTable, Owner } from '../../crd/field.ts';
+import type { FieldOwner, FieldTable } from '../../crd/field.ts';
 import { RESOURCE_KINDS } from '../../crd/kinds.ts';
 import type { OpenApiSchema } from '../../crd/schema.ts';
 
-function fieldsWithoutOwner(fields: FieldTable, path: string, around: Owner | undefined): readonly string[] {
+function fieldsWithoutOwner(fields: FieldTable, path: string, around: FieldOwner | undefined): readonly string[] {
   return Object.entries(fields).flatMap(([name, field]) => {
     const at = `${path}.${name}`;
     const owner = field.owner ?? around;

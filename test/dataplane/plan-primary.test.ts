@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { EniPodNetwork, NodeNetwork } from '../../dataplane/network.ts';
-import { planDirectPod } from '../../dataplane/plan-direct-pod.ts';
+import { planExclusivePod } from '../../dataplane/plan-direct-pod.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
 import { sysctlName } from '../../sysctl/sysctl-key.ts';
 import { blocks, bridge, bridgePod, eni, node, pod } from './fixtures.ts';
@@ -23,7 +23,7 @@ function planOf(primary: Primary, more: Partial<NodeNetwork> = {}) {
     ...{ serviceCidrs: ['10.96.0.0/12'], bridge: { ...bridge, masquerade: { exempt: ['10.0.0.0/8'] } } },
     ...more,
   };
-  const inside = planDirectPod(full, direct, { nic: 3, side: 4 }).pod;
+  const inside = planExclusivePod(full, direct, { nic: 3, side: 4 }).pod;
   return { host: planNode(full, [eni(5)], [pod(5, 10), bridgePod(10), direct]), inside };
 }
 

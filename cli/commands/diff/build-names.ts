@@ -2,22 +2,22 @@ import { leaseKey } from '../../../agent/journal/lease.ts';
 import type { EniNetwork, PodNetwork } from '../../../dataplane/network.ts';
 import type { DesiredNode } from '../../../inspection/desired/desired-of.ts';
 import type { AgentFacts } from '../../../inspection/node/node-facts.ts';
-import type { Owner } from './difference.ts';
+import type { DifferenceOwner } from './difference.ts';
 
 /** Index of owners by interface, address and table, from the plan. */
-export type Names = {
-  ofIfindex(ifindex: number): Owner;
-  ofIfname(ifname: string): Owner;
+export type ObjectNames = {
+  ofIfindex(ifindex: number): DifferenceOwner;
+  ofIfname(ifname: string): DifferenceOwner;
   /** Returns the owner of an address or of a prefix of a single address. */
-  ofAddress(prefix: string): Owner;
-  ofTable(table: number): Owner;
-  text(owner: Owner): string;
+  ofAddress(prefix: string): DifferenceOwner;
+  ofTable(table: number): DifferenceOwner;
+  text(owner: DifferenceOwner): string;
 };
 
-const NODE: Owner = { kind: 'node' };
+const NODE: DifferenceOwner = { kind: 'node' };
 
 /** Builds the index of one plan. */
-export function buildNames(agent: AgentFacts, { networks, enis }: Pick<DesiredNode, 'networks' | 'enis'>): Names {
+export function buildNames(agent: AgentFacts, { networks, enis }: Pick<DesiredNode, 'networks' | 'enis'>): ObjectNames {
   const podNames = new Map(
     agent.journal.leases.map(({ containerId, ifName, podNamespace, podName }) => {
       const key = leaseKey(containerId, ifName);
@@ -25,11 +25,11 @@ export function buildNames(agent: AgentFacts, { networks, enis }: Pick<DesiredNo
     }),
   );
   const pods = [...networks];
-  const podBy = (fits: (pod: PodNetwork) => boolean): Owner | undefined => {
+  const podBy = (fits: (pod: PodNetwork) => boolean): DifferenceOwner | undefined => {
     const key = pods.find(([, pod]) => fits(pod))?.[0];
     return key === undefined ? undefined : { kind: 'pod', key };
   };
-  const eniBy = (fits: (eni: EniNetwork) => boolean): Owner | undefined => {
+  const eniBy = (fits: (eni: EniNetwork) => boolean): DifferenceOwner | undefined => {
     const eniId = enis.find(fits)?.eniId;
     return eniId === undefined ? undefined : { kind: 'eni', eniId };
   };

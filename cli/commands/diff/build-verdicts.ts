@@ -3,13 +3,13 @@ import type { Unjudged } from '../../../inspection/desired/desired-of.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { buildNames } from './build-names.ts';
 import type { NodeSnapshot } from './compare-node.ts';
-import { type Difference, isDifferent, type NodeDifferences, type Owner } from './difference.ts';
+import { type Difference, type DifferenceOwner, isDifferent, type NodeDifferences } from './difference.ts';
 import type { TextLayout } from './render-differences.ts';
 
 /** Result of the check for one part of the node. */
 type Verdict = {
   readonly subject: string;
-  readonly owner: Owner;
+  readonly owner: DifferenceOwner;
   readonly isOk: boolean;
   readonly differences: readonly Difference[];
 };
@@ -27,12 +27,12 @@ export function buildVerdicts(snapshot: NodeSnapshot, found: NodeDifferences, po
   const names = buildNames(agent, desired);
   const pod = podKey === undefined ? undefined : desired.networks.get(podKey);
   const enis = desired.enis.filter(({ table }) => podKey === undefined || table === tableOf(pod));
-  const recorded: readonly Owner[] = [
+  const recorded: readonly DifferenceOwner[] = [
     { kind: 'node' },
-    ...enis.map(({ eniId }): Owner => ({ kind: 'eni', eniId })),
+    ...enis.map(({ eniId }): DifferenceOwner => ({ kind: 'eni', eniId })),
     ...[...desired.networks.keys()]
       .filter((key) => podKey === undefined || key === podKey)
-      .map((key): Owner => ({ kind: 'pod', key })),
+      .map((key): DifferenceOwner => ({ kind: 'pod', key })),
   ];
   const known = new Set(recorded.map(idOf));
   const more = found.differences.filter(
@@ -50,17 +50,17 @@ export function buildVerdicts(snapshot: NodeSnapshot, found: NodeDifferences, po
   });
 }
 
-function subjectOf(owner: Owner, { desired }: NodeSnapshot, text: string): string {
+function subjectOf(owner: DifferenceOwner, { desired }: NodeSnapshot, text: string): string {
   if (owner.kind !== 'pod') return text;
   const ips = desired.networks.get(owner.key)?.ips.join(', ');
   return ips === undefined ? text : `${text} (${ips})`;
 }
 
-function isPod(owner: Owner, key: string): boolean {
+function isPod(owner: DifferenceOwner, key: string): boolean {
   return owner.kind === 'pod' && owner.key === key;
 }
 
-function idOf(owner: Owner): string {
+function idOf(owner: DifferenceOwner): string {
   if (owner.kind === 'pod') return `pod ${owner.key}`;
   return owner.kind === 'eni' ? `eni ${owner.eniId}` : 'node';
 }

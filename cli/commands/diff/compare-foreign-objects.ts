@@ -22,8 +22,8 @@ import {
   RTN_UNREACHABLE,
   RTPROT_KERNEL,
 } from '../../../netlink/uapi/rtnetlink.ts';
-import type { Names } from './build-names.ts';
-import type { Difference, Owner } from './difference.ts';
+import type { ObjectNames } from './build-names.ts';
+import type { Difference, DifferenceOwner } from './difference.ts';
 
 const REFUSING: ReadonlySet<number> = new Set([RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT, RTN_THROW]);
 
@@ -41,7 +41,7 @@ const NOTHING_OBSERVED: ObservedHost = {
 type Host = Pick<HostFacts, 'links' | 'routes' | 'rules'>;
 
 /** Returns rules and routes of other programs that conflict with ours. None of them is ours to change. */
-export function compareForeignObjects(desired: DesiredNode, host: Host, names: Names): readonly Difference[] {
+export function compareForeignObjects(desired: DesiredNode, host: Host, names: ObjectNames): readonly Difference[] {
   const nameOf = linkNames(host);
   return [
     ...host.rules.flatMap((rule) => foreignRule(desired, host, rule, names)),
@@ -64,7 +64,7 @@ const RULE_FINDINGS: Partial<Readonly<Record<Conflict['kind'], FindingId>>> = {
   priority: 'foreign-rule-priority',
 };
 
-function foreignRule(desired: DesiredNode, host: Host, rule: RuleMessage, names: Names): readonly Difference[] {
+function foreignRule(desired: DesiredNode, host: Host, rule: RuleMessage, names: ObjectNames): readonly Difference[] {
   const observed = toRule(rule);
   const [conflict] = ruleConflicts(desired.host, { ...NOTHING_OBSERVED, rules: [observed] });
   const id = conflict === undefined ? undefined : RULE_FINDINGS[conflict.kind];
@@ -78,7 +78,7 @@ function foreignRule(desired: DesiredNode, host: Host, rule: RuleMessage, names:
   }
   const pod = caughtPod(desired, host, rule);
   if (pod === undefined) return [];
-  const owner: Owner = { kind: 'pod', key: pod };
+  const owner: DifferenceOwner = { kind: 'pod', key: pod };
   const what = `a rule of another program at priority ${rule.priority}, before ours, catches packets of ${names.text(owner)}: "${remove.replace(' rule del ', ' rule ')}"`;
   const fix = [remove, `or have its owner use a priority above ${PRIORITY.fromEniPrimary}`];
   return [foreignDifference('foreign-rule-above-ours', { what, fix, subjects }, owner, names)];
@@ -130,7 +130,7 @@ function foreignRoute(
   desired: DesiredNode,
   route: RouteMessage,
   nameOf: (ifindex: number) => string,
-  names: Names,
+  names: ObjectNames,
 ): readonly Difference[] {
   const observed = toRoute(route, nameOf);
   const [conflict] = routeConflicts(desired.host, { ...NOTHING_OBSERVED, routes: [observed] });
@@ -161,8 +161,8 @@ function routeFinding({ type }: RouteMessage, replacesOurs: boolean): FindingId 
 function foreignDifference(
   id: FindingId,
   details: { readonly what: string; readonly fix: readonly string[]; readonly subjects: readonly string[] },
-  owner: Owner,
-  names: Names,
+  owner: DifferenceOwner,
+  names: ObjectNames,
 ): Difference {
   return { ...finding(id, { ...details, isOurs: false }), whose: names.text(owner), owner, changes: [] };
 }

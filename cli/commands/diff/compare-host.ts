@@ -11,17 +11,17 @@ import type { DesiredNode } from '../../../inspection/desired/desired-of.ts';
 import { consequenceWithoutBlockRule } from '../../../inspection/node/consequence-without-block-rule.ts';
 import { ruleElement } from '../../../inspection/node/rule-selector.ts';
 import { sysctlName } from '../../../sysctl/sysctl-key.ts';
-import type { Names } from './build-names.ts';
+import type { ObjectNames } from './build-names.ts';
 import { renderChange } from './change.ts';
 import { describeAddress, describeBridge } from './describe-bridge.ts';
-import type { Difference, OperationFinding, Owner } from './difference.ts';
+import type { Difference, DifferenceOwner, OperationFinding } from './difference.ts';
 
 /**
  * Returns one difference for each operation that would repair the host's namespace. A rule with a wrong table is one
  * difference, though it needs two operations. Where parts of the plan are missing, objects that the plan lacks are not
  * reported.
  */
-export function compareHost(desired: DesiredNode, observed: ObservedHost, names: Names): readonly Difference[] {
+export function compareHost(desired: DesiredNode, observed: ObservedHost, names: ObjectNames): readonly Difference[] {
   const operations = hostOperations(desired, observed);
   const deletions = operations.flatMap((operation) => (isDeleteRule(operation) ? [operation] : []));
   const moved = new Map<Operation, Operation>();
@@ -46,8 +46,8 @@ export function compareHost(desired: DesiredNode, observed: ObservedHost, names:
 }
 
 /** Names settings that this kernel does not have: of IPv6, as one booted without it, or of a link that was renamed since. */
-function settingsNotThere(desired: DesiredNode, observed: ObservedHost, names: Names): readonly Difference[] {
-  const owner: Owner = { kind: 'node' };
+function settingsNotThere(desired: DesiredNode, observed: ObservedHost, names: ObjectNames): readonly Difference[] {
+  const owner: DifferenceOwner = { kind: 'node' };
   return missingSettings(desired.host, observed).map((setting) => {
     const isIpv6 = setting.key.path.includes('ipv6');
     const fix = isIpv6
@@ -89,13 +89,13 @@ function isInTransit(operation: Operation, { inTransit }: DesiredNode): boolean 
 function differenceOf(
   id: FindingId,
   details: {
-    readonly owner: Owner;
+    readonly owner: DifferenceOwner;
     readonly what: string;
     readonly subjects: readonly ElementId[];
     readonly changes: readonly Operation[];
     readonly why?: string;
   },
-  names: Names,
+  names: ObjectNames,
 ): Difference {
   const changes = details.changes.map((operation) => ({ kind: 'host' as const, operation }));
   const { owner, what, why } = details;
@@ -116,7 +116,7 @@ function blockRuleDetails(operation: Operation, ruleMode: RuleMode): { readonly 
 }
 
 /** Returns the graph element of an owner; none for the node. */
-export function subjectOf(owner: Owner): readonly ElementId[] {
+export function subjectOf(owner: DifferenceOwner): readonly ElementId[] {
   if (owner.kind === 'pod') return [podId(owner.key)];
   return owner.kind === 'eni' ? [eniId(owner.eniId)] : [];
 }
@@ -125,7 +125,7 @@ function describe(
   operation: Operation,
   before: Operation | undefined,
   observed: ObservedHost,
-  names: Names,
+  names: ObjectNames,
 ): readonly OperationFinding[] {
   switch (operation.kind) {
     case 'set-sysctl':
@@ -189,7 +189,7 @@ function describeFlowtable(
   };
 }
 
-function describeSysctl(operation: Operation & { readonly kind: 'set-sysctl' }, names: Names): OperationFinding {
+function describeSysctl(operation: Operation & { readonly kind: 'set-sysctl' }, names: ObjectNames): OperationFinding {
   const { key, value, before } = operation;
   const name = sysctlName(key);
   const [, , , ifname = ''] = key.path;
@@ -198,7 +198,7 @@ function describeSysctl(operation: Operation & { readonly kind: 'set-sysctl' }, 
   return { id: sysctlFinding(key.path, before, owner), owner, what, subject: sysctlId(name) };
 }
 
-function sysctlFinding(path: readonly string[], before: string, owner: Owner): FindingId {
+function sysctlFinding(path: readonly string[], before: string, owner: DifferenceOwner): FindingId {
   const setting = path.at(-1);
   if (setting === 'ip_forward' || (setting === 'forwarding' && path.includes('ipv4'))) return 'ip-forward-off';
   if (setting !== 'rp_filter') return 'sysctl-changed';
@@ -206,7 +206,10 @@ function sysctlFinding(path: readonly string[], before: string, owner: Owner): F
   return before === '1' ? 'rp-filter-strict' : 'sysctl-changed';
 }
 
-function describeLink(operation: Operation & { readonly kind: 'set-link' }, names: Names): readonly OperationFinding[] {
+function describeLink(
+  operation: Operation & { readonly kind: 'set-link' },
+  names: ObjectNames,
+): readonly OperationFinding[] {
   const { ifindex, ifname, change, before } = operation;
   const owner = names.ofIfindex(ifindex);
   const entry = (id: FindingId, what: string): OperationFinding => ({ id, owner, what, subject: linkId(ifindex) });
@@ -238,7 +241,7 @@ function describeLink(operation: Operation & { readonly kind: 'set-link' }, name
 
 function describeRoute(
   operation: Operation & { readonly kind: 'replace-route' | 'delete-route' },
-  names: Names,
+  names: ObjectNames,
 ): OperationFinding {
   const { route } = operation;
   const shown = `"${renderRoute(route)}"`;
@@ -263,7 +266,7 @@ export function isDetour({ more, ...found }: RouteState, route: RouteState): boo
 function describeRule(
   { kind, rule }: Operation & { readonly kind: 'add-rule' | 'delete-rule' },
   before: Operation | undefined,
-  names: Names,
+  names: ObjectNames,
 ): OperationFinding {
   const shown = renderRule(rule);
   const address = rule.src ?? rule.dst;

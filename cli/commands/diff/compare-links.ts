@@ -8,10 +8,10 @@ import { isAbsentEni } from '../../../inspection/desired/match-recorded-enis.ts'
 import { keyOfLink } from '../../../inspection/node/find-pod-links.ts';
 import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
-import type { Names } from './build-names.ts';
+import type { ObjectNames } from './build-names.ts';
 import { renderChange } from './change.ts';
 import { subjectOf } from './compare-host.ts';
-import type { Difference, Owner } from './difference.ts';
+import type { Difference, DifferenceOwner } from './difference.ts';
 
 /** Place of the peer of a host veth without a lease. */
 export type LostPeer =
@@ -27,7 +27,7 @@ export function compareEnis(
   desired: DesiredNode,
   agent: AgentFacts,
   host: NodeFacts['host'],
-  names: Names,
+  names: ObjectNames,
 ): readonly Difference[] {
   // Addresses of the primary interface are on no ENI.
   const supplied = (agent.journal.supply?.enis ?? []).filter(({ eniId }) => eniId !== ON_LINK_ENI_ID);
@@ -37,7 +37,7 @@ export function compareEnis(
     ...desired.enis.filter(isAbsentEni),
     ...supplied.filter((eni) => eni.attached && !planned.has(eni.eniId) && !macs.has(eni.mac)),
   ].map(({ eniId: id, mac }): Difference => {
-    const owner: Owner = { kind: 'eni', eniId: id };
+    const owner: DifferenceOwner = { kind: 'eni', eniId: id };
     const fix = [`look at ${id} in the cloud and at \`kubectl describe nec\`; ipamd attaches it again`];
     const details = { what: `no link has MAC ${mac}: ENI ${id} is not on this node`, fix, subjects: [eniId(id)] };
     return { ...finding('eni-detached', details), whose: names.text(owner), owner, changes: [] };
@@ -51,12 +51,12 @@ export function compareEnis(
 function connectedRoutes(
   eni: DesiredNode['enis'][number],
   host: NodeFacts['host'],
-  names: Names,
+  names: ObjectNames,
 ): readonly Difference[] {
   return host.addresses
     .filter(({ ifindex, family, prefixlen }) => ifindex === eni.ifindex && family === AF_INET && prefixlen < 32)
     .map((address): Difference => {
-      const owner: Owner = { kind: 'eni', eniId: eni.eniId };
+      const owner: DifferenceOwner = { kind: 'eni', eniId: eni.eniId };
       const prefix = `${address.local ?? address.address}/${address.prefixlen}`;
       const details = {
         what: `${eni.ifname} has ${prefix}, whose connected route leads the node's own traffic out of the ENI`,
@@ -82,7 +82,7 @@ type LinkSnapshot = {
 /** Returns leases without a link or sandbox, links of ours without a lease, and addresses with two owners. */
 export function compareLinks(
   { desired, facts, agent, peers, deadSandboxes }: LinkSnapshot,
-  names: Names,
+  names: ObjectNames,
 ): readonly Difference[] {
   return [
     ...desired.unplanned.map((lost) => unplannedLease(lost, deadSandboxes.has(lost.key), names)),
@@ -99,13 +99,13 @@ function foreignAddresses(
   key: string,
   { kind, hostVeth }: PodNetwork,
   host: NodeFacts['host'],
-  names: Names,
+  names: ObjectNames,
 ): readonly Difference[] {
   if (kind === 'ipam') return [];
   return host.addresses
     .filter(({ ifindex, family }) => ifindex === hostVeth.ifindex && family === AF_INET)
     .map((address): Difference => {
-      const owner: Owner = { kind: 'pod', key };
+      const owner: DifferenceOwner = { kind: 'pod', key };
       const prefix = `${address.local ?? address.address}/${address.prefixlen}`;
       const what = `${hostVeth.name} of ${names.text(owner)} has the IPv4 address ${prefix}`;
       const fix = [`ip address del ${prefix} dev ${hostVeth.name}`, 'find out what adds it there'];
@@ -118,12 +118,12 @@ function foreignAddresses(
  * Returns a Pod's MTU that is larger than its ENI's. The ENI's MTU may have been lowered permanently; Pods that existed
  * before keep the larger one.
  */
-function tooLargeMtu(key: string, pod: PodNetwork, desired: DesiredNode, names: Names): readonly Difference[] {
+function tooLargeMtu(key: string, pod: PodNetwork, desired: DesiredNode, names: ObjectNames): readonly Difference[] {
   if (pod.kind === 'bridge') return [];
   const { kind, mtu, eniTable } = pod;
   const eni = desired.enis.find(({ table }) => table === eniTable);
   if (kind === 'ipam' || eni === undefined || isAbsentEni(eni) || mtu <= eni.mtu) return [];
-  const owner: Owner = { kind: 'pod', key };
+  const owner: DifferenceOwner = { kind: 'pod', key };
   const what = `${names.text(owner)} sends packets of up to ${mtu} bytes, ${eni.ifname} takes ${eni.mtu}`;
   const fix = [`ip link set dev ${eni.ifname} mtu ${mtu}`, 'or delete the Pod: it comes back with the smaller MTU'];
   const details = { what, fix, subjects: [linkId(eni.ifindex), ...subjectOf(owner)], isOurs: false };
@@ -145,9 +145,9 @@ export function lostVeths(
 function unplannedLease(
   { key, lease, cause }: DesiredNode['unplanned'][number],
   hasNoSandbox: boolean,
-  names: Names,
+  names: ObjectNames,
 ): Difference {
-  const owner: Owner = { kind: 'pod', key };
+  const owner: DifferenceOwner = { kind: 'pod', key };
   const subjects = [podId(key)];
   const name = lease.hostVeth?.name ?? 'its host interface';
   if (cause === 'no-eni') {
@@ -170,7 +170,7 @@ function lostVeth(
   { ifindex, ifname, key }: ReturnType<typeof lostVeths>[number],
   peer: LostPeer = { kind: 'unknown', why: 'it was not looked for' },
 ): readonly Difference[] {
-  const owner: Owner = { kind: 'pod', key };
+  const owner: DifferenceOwner = { kind: 'pod', key };
   const common = { whose: `sandbox ${key}`, owner };
   const subjects = [linkId(ifindex), podId(key)];
   if (peer.kind === 'host' || peer.kind === 'nowhere') {
@@ -192,7 +192,7 @@ function lostVeth(
 }
 
 /** Returns addresses of Pods that the host or another Pod has too. */
-function addressOwners(desired: DesiredNode, { host, pods }: NodeFacts, names: Names): readonly Difference[] {
+function addressOwners(desired: DesiredNode, { host, pods }: NodeFacts, names: ObjectNames): readonly Difference[] {
   const byIp = new Map([...desired.networks].flatMap(([key, { ips }]) => ips.map((ip) => [ip, key] as const)));
   const ifnames = new Map(host.links.map(({ ifindex, ifname }) => [ifindex, ifname]));
   const onHost = host.addresses.flatMap((address): readonly Difference[] => {
@@ -216,8 +216,8 @@ function addressOwners(desired: DesiredNode, { host, pods }: NodeFacts, names: N
   return [...onHost, ...inPods];
 }
 
-function twoOwners(ip: string, key: string, other: string, fix: readonly string[], names: Names): Difference {
-  const owner: Owner = { kind: 'pod', key };
+function twoOwners(ip: string, key: string, other: string, fix: readonly string[], names: ObjectNames): Difference {
+  const owner: DifferenceOwner = { kind: 'pod', key };
   const what = `${ip} is the address of ${names.text(owner)}, and ${other} has it too`;
   const details = { what, fix, subjects: [`address:${ip}`, ...subjectOf(owner)] };
   return { ...finding('address-two-owners', details), whose: names.text(owner), owner, changes: [] };

@@ -7,7 +7,7 @@ import { type Operation, renderRoute } from '../../../dataplane/operation.ts';
 import { type FindingId, finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
 import { sysctlName } from '../../../sysctl/sysctl-key.ts';
-import type { Names } from './build-names.ts';
+import type { ObjectNames } from './build-names.ts';
 import { renderChange } from './change.ts';
 import { isDetour } from './compare-host.ts';
 import { describeAddress } from './describe-bridge.ts';
@@ -27,7 +27,7 @@ export type PodSnapshot = {
  * Returns the differences inside a Pod. Objects that we created there are ours to repair: no other program may change
  * them while the lease is active. Objects that the Pod created itself are left alone.
  */
-export function comparePod(snapshot: PodSnapshot, names: Names): readonly Difference[] {
+export function comparePod(snapshot: PodSnapshot, names: ObjectNames): readonly Difference[] {
   const { operations, conflicts } = diffHost(snapshot.desired, snapshot.observed);
   const owner = { kind: 'pod', key: snapshot.key } as const;
   const whose = names.text(owner);

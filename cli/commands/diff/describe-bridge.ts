@@ -3,14 +3,14 @@ import type { HostState } from '../../../dataplane/desired.ts';
 import { type Operation, renderAddress } from '../../../dataplane/operation.ts';
 import type { FindingId } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
-import type { Names } from './build-names.ts';
+import type { ObjectNames } from './build-names.ts';
 import type { OperationFinding } from './difference.ts';
 
 /** Describes an operation on the bridge of GlobalRoute Pods or on a port of it; undefined for one on anything else. */
 export function describeBridge(
   operation: Operation,
   { links }: HostState,
-  names: Names,
+  names: ObjectNames,
 ): readonly OperationFinding[] | undefined {
   const bridges = new Map(
     links.filter(({ kind }) => kind === 'bridge').map(({ ifindex, ifname }) => [ifindex, ifname]),

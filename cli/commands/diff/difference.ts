@@ -9,13 +9,13 @@ export type Difference = Finding & {
   /** Owner as text: 'Pod default/web-0', 'ENI eni-1 (eth1)', 'node', 'foreign'. */
   readonly whose: string;
   /** Owner as a value: a lease's key or an ENI's id; the node where neither applies. */
-  readonly owner: Owner;
+  readonly owner: DifferenceOwner;
   /** Changes that repair it, in order; empty where the object is not ours to change. */
   readonly changes: readonly Change[];
 };
 
 /** Part of the node that a difference belongs to. */
-export type Owner =
+export type DifferenceOwner =
   | { readonly kind: 'pod'; readonly key: string }
   | { readonly kind: 'eni'; readonly eniId: string }
   | { readonly kind: 'node' };
@@ -23,7 +23,7 @@ export type Owner =
 /** What one operation would repair. */
 export type OperationFinding = {
   readonly id: FindingId;
-  readonly owner: Owner;
+  readonly owner: DifferenceOwner;
   readonly what: string;
   readonly subject: ElementId;
   /** What follows, where that differs from other findings of its kind. */

@@ -13,7 +13,7 @@ import { BRIDGE_GROUP, buildBridgeBoxes, buildBridgeGroup } from './build-bridge
 import { buildEniBox, buildGatewayBox, buildNicBoxes } from './build-link-boxes.ts';
 import { buildMarkBox, buildNftBox, ruleModeOf } from './build-mark-boxes.ts';
 import { buildPodBoxes } from './build-pod-boxes.ts';
-import { buildPodViews, type PodView } from './build-pod-views.ts';
+import { buildPodViews, type GraphPod } from './build-pod-views.ts';
 import { buildRuleBoxes } from './build-rule-boxes.ts';
 import { buildTableBoxes } from './build-table-boxes.ts';
 import { type Graph, type GraphEdge, type GraphGroup, type GraphNode, groupEnd, NODE_GROUP } from './graph.ts';
@@ -55,7 +55,7 @@ export function buildGraph(facts: NodeFacts, extras: GraphExtras): Graph {
   return attachPaths(drawn, extras.explanations, extras.findings);
 }
 
-function sharedBoxes(facts: NodeFacts, enis: readonly EniFacts[], views: readonly PodView[]): readonly GraphNode[] {
+function sharedBoxes(facts: NodeFacts, enis: readonly EniFacts[], views: readonly GraphPod[]): readonly GraphNode[] {
   const owners = buildOwnerIndex(facts);
   const groups = new Map(enis.map(({ table }) => [table, groupOfTable(table)]));
   const byKey = new Map(views.map((view) => [view.pod.key, groupOfPod(view)]));
@@ -120,7 +120,7 @@ function settingsBox({ host }: NodeFacts): GraphNode {
   };
 }
 
-function groupsOf(enis: readonly EniFacts[], views: readonly PodView[], facts: NodeFacts): readonly GraphGroup[] {
+function groupsOf(enis: readonly EniFacts[], views: readonly GraphPod[], facts: NodeFacts): readonly GraphGroup[] {
   const byGroup = Map.groupBy(views, groupOfPod);
   const bridge = buildBridgeGroup(facts, views);
   const known = new Set([...enis.map(({ table }) => groupOfTable(table)), BRIDGE_GROUP]);
@@ -147,7 +147,7 @@ function groupsOf(enis: readonly EniFacts[], views: readonly PodView[], facts: N
 }
 
 /** Returns the title of the band of Pods whose ENI is inside them, or is not known. */
-function otherTitle(views: readonly PodView[]): string {
+function otherTitle(views: readonly GraphPod[]): string {
   const direct = views.filter(({ lease }) => lease?.plugin === 'direct-eni').length;
   if (direct === 0) return 'Without an ENI';
   return direct === views.length ? 'ENIs inside of Pods' : 'ENIs inside of Pods, or none';
@@ -268,7 +268,7 @@ function groupOfTable(table: number): string {
   return `eni:${table}`;
 }
 
-function groupOfPod({ eniTable, isGr }: PodView): string {
+function groupOfPod({ eniTable, isGr }: GraphPod): string {
   if (isGr) return BRIDGE_GROUP;
   return eniTable === undefined ? OTHER_GROUP : groupOfTable(eniTable);
 }

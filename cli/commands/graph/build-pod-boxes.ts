@@ -4,17 +4,17 @@ import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { IFF_LOWER_UP, IFF_UP } from '../../../netlink/uapi/if-link.ts';
-import type { PodView } from './build-pod-views.ts';
+import type { GraphPod } from './build-pod-views.ts';
 import { routeLine } from './build-table-boxes.ts';
 import type { GraphFact, GraphNode, GraphState } from './graph.ts';
 
 /** Builds the two boxes of a Pod's interface: the Pod, and the host end of its veth pair. */
-export function buildPodBoxes(view: PodView, group: string, facts: NodeFacts): readonly GraphNode[] {
+export function buildPodBoxes(view: GraphPod, group: string, facts: NodeFacts): readonly GraphNode[] {
   const pod = podBox(view, group, facts);
   return [pod, vethBox(view, group, pod.id, facts)];
 }
 
-function podBox(view: PodView, group: string, facts: NodeFacts): GraphNode {
+function podBox(view: GraphPod, group: string, facts: NodeFacts): GraphNode {
   const { key, inside } = view.pod;
   const state: GraphState = view.lease === undefined || view.lease.state === 'active' ? 'ok' : 'warning';
   const insideLinks = ifKnown(inside)?.links ?? [];
@@ -37,7 +37,7 @@ function podBox(view: PodView, group: string, facts: NodeFacts): GraphNode {
   };
 }
 
-function vethBox(view: PodView, group: string, podNode: string, facts: NodeFacts): GraphNode {
+function vethBox(view: GraphPod, group: string, podNode: string, facts: NodeFacts): GraphNode {
   const { hostLink, pod, lease } = view;
   const common = { kind: 'veth', lane: 'pods', group, owner: 'ours', findings: [], podNode } as const;
   if (hostLink === undefined) {
@@ -99,7 +99,7 @@ function fastPathRows({ ifindex, ifname }: LinkMessage, { traffic, nft }: NodeFa
   return [`fast path: ${programs.map(({ program, direction }) => `${program} at the ${direction}`).join(', ')}`];
 }
 
-function leaseFact(view: PodView): GraphFact {
+function leaseFact(view: GraphPod): GraphFact {
   const { pod, ips } = view;
   if (pod.lease.kind === 'unknown') {
     return { title: 'Addresses', rows: [...ips, `lease: not known, ${pod.lease.why}`] };
@@ -117,7 +117,7 @@ function leaseFact(view: PodView): GraphFact {
   };
 }
 
-function insideFact({ pod }: PodView): GraphFact {
+function insideFact({ pod }: GraphPod): GraphFact {
   if (pod.inside.kind === 'unknown') return { title: 'Inside the Pod', rows: [`not read: ${pod.inside.why}`] };
   const { links, addresses, routes, neighs } = pod.inside.value;
   const nameOf = nameIn(links);
@@ -139,7 +139,7 @@ function insideFact({ pod }: PodView): GraphFact {
 }
 
 /** Returns the routes to the Pod on the host. */
-function hostFacts({ ips, hostLink }: PodView, { host }: NodeFacts): readonly GraphFact[] {
+function hostFacts({ ips, hostLink }: GraphPod, { host }: NodeFacts): readonly GraphFact[] {
   const nameOf = nameIn(host.links);
   const prefixes = new Set(ips.map((ip) => (ip.includes(':') ? `${ip}/128` : `${ip}/32`)));
   const routes = host.routes.filter(

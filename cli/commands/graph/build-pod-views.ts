@@ -4,7 +4,7 @@ import { joinPods, type NodePod } from '../../../inspection/node/join-pods.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 
 /** A Pod's interface as the drawing shows it. */
-export type PodView = NodePod & {
+export type GraphPod = NodePod & {
   /**
    * Table of the ENI that the Pod's addresses belong to; undefined where neither lease nor link group identifies it.
    */
@@ -12,9 +12,9 @@ export type PodView = NodePod & {
 };
 
 /** Builds the views of all Pods, in the order of their names. */
-export function buildPodViews(facts: NodeFacts, enis: readonly EniFacts[]): readonly PodView[] {
+export function buildPodViews(facts: NodeFacts, enis: readonly EniFacts[]): readonly GraphPod[] {
   return joinPods(facts)
-    .map((pod): PodView => {
+    .map((pod): GraphPod => {
       const { lease, hostLink } = pod;
       const group = hostLink !== undefined && hostLink.group > TABLE_ENI_BASE ? hostLink.group : undefined;
       const leased = enis.find(({ eniId }) => eniId !== undefined && eniId === lease?.eniId);

@@ -9,7 +9,7 @@ import type { KubeObject } from '../../../kube/kube-client.ts';
 import type { LbPlan } from './build-lb-plan.ts';
 import { dropsProbes, findClosedGroups } from './find-closed-groups.ts';
 import { findObservedService, type ObservedBalancer } from './find-observed.ts';
-import { findOwners, type Owner } from './find-owners.ts';
+import { findOwners, type ServedOwner } from './find-owners.ts';
 import type { GroupFacts, LbFacts } from './lb-facts.ts';
 
 /** A target of a listener. `of`: `Pod NAMESPACE/NAME` or `Node NAME`; '' : nothing of the cluster has its address. */
@@ -85,7 +85,7 @@ export function addPlans(rows: readonly LbRow[], plans: readonly LbPlan[]): read
 function buildRow(
   object: KubeObject,
   facts: LbFacts,
-  owners: ReadonlyMap<string, Owner>,
+  owners: ReadonlyMap<string, ServedOwner>,
   client: string | undefined,
 ): LbRow {
   const head = readServiceHead(object);
@@ -154,7 +154,7 @@ function closedGroupsOf(
 
 function buildListeners(
   { balancer, listeners, targets, health, listenerName }: ObservedBalancer,
-  owners: ReadonlyMap<string, Owner>,
+  owners: ReadonlyMap<string, ServedOwner>,
   groups: GroupFacts | undefined,
 ): readonly ListenerRow[] {
   const states = new Map(health.map((one) => [`${one.listenerId} ${one.ip}:${one.port}`, one.state]));
@@ -179,7 +179,7 @@ function buildListeners(
 function buildTarget(
   { listenerId, ip, port, weight, kind }: Target,
   states: ReadonlyMap<string, HealthState>,
-  owners: ReadonlyMap<string, Owner>,
+  owners: ReadonlyMap<string, ServedOwner>,
   check: Listener['healthCheck'],
   closed: string | undefined,
 ): TargetRow {

@@ -3,10 +3,10 @@ import { ifKnown } from '../../../inspection/node/known.ts';
 import type { LbFacts } from './lb-facts.ts';
 
 /** Whose an address is: `Pod NAMESPACE/NAME` or `Node NAME`, and the node; '' : not known. */
-export type Owner = { readonly of: string; readonly node: string };
+export type ServedOwner = { readonly of: string; readonly node: string };
 
 /** Finds whose addresses are which. A Pod in the host's network has that of its Node. */
-export function findOwners({ nodes, pods }: Pick<LbFacts, 'nodes' | 'pods'>): ReadonlyMap<string, Owner> {
+export function findOwners({ nodes, pods }: Pick<LbFacts, 'nodes' | 'pods'>): ReadonlyMap<string, ServedOwner> {
   const ofPods = (ifKnown(pods) ?? []).flatMap(({ namespace, name, nodeName, ips, network }) =>
     network === 'host' ? [] : ips.map((ip) => [ip, { of: `Pod ${namespace}/${name}`, node: nodeName }] as const),
   );
@@ -14,5 +14,5 @@ export function findOwners({ nodes, pods }: Pick<LbFacts, 'nodes' | 'pods'>): Re
     const { name, addresses } = readCloudNode(node);
     return addresses.map(({ address }) => [address, { of: `Node ${name}`, node: name }] as const);
   });
-  return new Map<string, Owner>([...ofPods, ...ofNodes]);
+  return new Map<string, ServedOwner>([...ofPods, ...ofNodes]);
 }

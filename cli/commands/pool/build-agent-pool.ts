@@ -6,7 +6,7 @@ import {
   type PoolReply,
 } from '../../../agent/api/ops-messages.ts';
 import { buildBlocks } from './build-blocks.ts';
-import type { AddressUse, AddressView, EniView, PoolView } from './pool-view.ts';
+import type { AddressUse, AddressView, PoolEniView, PoolView } from './pool-view.ts';
 
 /**
  * Builds the pool view from the reply of a running agent.
@@ -63,7 +63,7 @@ function addressOf(address: PoolAddress): AddressView {
   };
 }
 
-function eniOf({ eniId, ifname, table, slot, mac, primaryIps, subnetCidrs, ...eni }: PoolEni): EniView {
+function eniOf({ eniId, ifname, table, slot, mac, primaryIps, subnetCidrs, ...eni }: PoolEni): PoolEniView {
   return {
     eniId,
     ...(ifname === '' ? {} : { ifname }),

@@ -3,7 +3,7 @@ import { familyOf, type Lease } from '../../../agent/journal/lease.ts';
 import { claimKey, type SupplyAddress, type SupplyEni } from '../../../agent/journal/supply.ts';
 import type { EniNetwork } from '../../../dataplane/network.ts';
 import { buildBlocks, withoutSupply } from './build-blocks.ts';
-import type { AddressUse, AddressView, EniView, PoolView } from './pool-view.ts';
+import type { AddressUse, AddressView, PoolEniView, PoolView } from './pool-view.ts';
 
 /**
  * Builds the pool view from the journal alone, for a node whose agent does not answer. The journal contains what is in
@@ -113,10 +113,10 @@ function unlistedCooling(cooldowns: readonly Cooldown[], bootMs: number): readon
 }
 
 /** Returns the ENIs of the supply, then those that Pods still use and the supply does not list any more. */
-function enisOf({ supply, enis }: JournalContent, planned: readonly EniNetwork[]): readonly EniView[] {
+function enisOf({ supply, enis }: JournalContent, planned: readonly EniNetwork[]): readonly PoolEniView[] {
   const recordOf = new Map(enis.map((record) => [record.eniId, record]));
   const plannedById = new Map(planned.map((eni) => [eni.eniId, eni]));
-  const listed = (supply?.enis ?? []).map((eni): EniView => {
+  const listed = (supply?.enis ?? []).map((eni): PoolEniView => {
     const record = recordOf.get(eni.eniId);
     const network = plannedById.get(eni.eniId);
     return {
@@ -133,7 +133,7 @@ function enisOf({ supply, enis }: JournalContent, planned: readonly EniNetwork[]
   const isListed = new Set(listed.map(({ eniId }) => eniId));
   const unlisted = enis
     .filter(({ eniId }) => !isListed.has(eniId))
-    .map((record): EniView => {
+    .map((record): PoolEniView => {
       const network = plannedById.get(record.eniId);
       return {
         eniId: record.eniId,

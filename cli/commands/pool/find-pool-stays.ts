@@ -1,4 +1,4 @@
-import type { AddressView, EniView, PoolReading, PoolView } from './pool-view.ts';
+import type { AddressView, PoolEniView, PoolReading, PoolView } from './pool-view.ts';
 import { type PoolSituation, type Stay, type StayAddress, whyEniStays } from './why-eni-stays.ts';
 
 /** Lists for each ENI of a node why it is not returned, as its agent, or the journal alone, shows it. */
@@ -44,7 +44,7 @@ function poolOf({ addresses, enis, demand, warm }: PoolView, family: AddressView
   return { have: used + free, offered, used, demand, ...(warm === undefined ? {} : { warm }) };
 }
 
-function isServing({ attached, draining }: EniView): boolean {
+function isServing({ attached, draining }: PoolEniView): boolean {
   return attached && !draining;
 }
 

@@ -36,7 +36,7 @@ export type AddressView = {
 };
 
 /** One ENI of the node; fields that only the agent has are absent without it. */
-export type EniView = {
+export type PoolEniView = {
   readonly eniId: string;
   readonly ifname?: string;
   readonly table?: number;
@@ -81,7 +81,7 @@ export type PoolView = {
   /** Another program gives the addresses to Pods (`--role=uplinks`): which of them it gave is not known here. */
   readonly role?: 'uplinks';
   readonly addresses: readonly AddressView[];
-  readonly enis: readonly EniView[];
+  readonly enis: readonly PoolEniView[];
   /** Blocks of GlobalRoute Pods, the present one first; absent where there are none. */
   readonly blocks?: readonly BlockView[];
   readonly warm?: { readonly min: number; readonly max: number; readonly limit?: number };

@@ -9,7 +9,7 @@ import {
   type AddressView,
   type BlockView,
   countUses,
-  type EniView,
+  type PoolEniView,
   type PoolView,
   type UseCounts,
 } from './pool-view.ts';
@@ -123,7 +123,7 @@ function poolRows({ enis, addresses: all }: PoolView): readonly PoolRow[] {
   return rows.length < 2 ? rows : [...rows, { eni: 'all', family: '', counts: countUses(addresses), state: '' }];
 }
 
-function rowsOf(eniId: string, eni: EniView | undefined, addresses: readonly AddressView[]): readonly PoolRow[] {
+function rowsOf(eniId: string, eni: PoolEniView | undefined, addresses: readonly AddressView[]): readonly PoolRow[] {
   const ofEni = addresses.filter((address) => address.eniId === eniId);
   const state = eniState(eni);
   const families = ([4, 6] as const).filter((family) => ofEni.some((address) => address.family === family));
@@ -137,7 +137,7 @@ function rowsOf(eniId: string, eni: EniView | undefined, addresses: readonly Add
 }
 
 /** Describes the state of an ENI in one or two words. */
-export function eniState(eni: EniView | undefined): string {
+export function eniState(eni: PoolEniView | undefined): string {
   if (eni === undefined) return 'gone';
   if (!eni.attached) return 'not attached';
   if (eni.draining) return 'draining';

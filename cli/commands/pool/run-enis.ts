@@ -7,7 +7,7 @@ import { renderWarning } from '../../output/render-error.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import type { ViewArgs } from './arguments.ts';
 import { findPoolStays } from './find-pool-stays.ts';
-import { countUses, type EniView, type PoolReading, type UseCounts } from './pool-view.ts';
+import { countUses, type PoolEniView, type PoolReading, type UseCounts } from './pool-view.ts';
 import { printView } from './print-view.ts';
 import { readPool } from './read-pool.ts';
 import { eniState, type RenderOptions, sourceNotice } from './render-pool.ts';
@@ -24,7 +24,7 @@ export async function run({ output }: ViewArgs, context: CommandContext): Promis
 }
 
 /** One ENI with the numbers of its addresses by state, and why it is not returned to the cloud. */
-export type EniRow = EniView & { readonly counts: UseCounts; readonly stays: readonly Stay[] };
+export type EniRow = PoolEniView & { readonly counts: UseCounts; readonly stays: readonly Stay[] };
 
 /** Joins ENIs with their addresses. */
 export function eniRows(reading: PoolReading): readonly EniRow[] {
@@ -53,7 +53,7 @@ export function renderEnis(rows: readonly EniRow[], options: RenderOptions): str
 
 type StayRow = Stay & { readonly eniId: string };
 
-const isFine = (eni: EniView): boolean => eni.attached && eni.ready !== false && eni.problem === '';
+const isFine = (eni: PoolEniView): boolean => eni.attached && eni.ready !== false && eni.problem === '';
 
 const COLUMNS: readonly Column<EniRow>[] = [
   { title: 'ENI', text: ({ eniId }) => eniId },

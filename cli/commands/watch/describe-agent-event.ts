@@ -1,13 +1,13 @@
 import { type AgentEvent, EVENT_KIND, EVENT_OUTCOME } from '../../../agent/api/ops-messages.ts';
 import { latencyText } from '../../agent/duration-text.ts';
-import type { Names } from './names.ts';
+import type { WatchNames } from './names.ts';
 import { AGENT_KINDS, type WatchEvent, type WatchKind, type WatchOwner } from './watch-event.ts';
 
 /**
  * Builds the lines of an event of the agent: one with the number of events dropped before it, if any, and the event
  * itself.
  */
-export function describeAgentEvent(event: AgentEvent, names: Pick<Names, 'podOfSandbox'>): readonly WatchEvent[] {
+export function describeAgentEvent(event: AgentEvent, names: Pick<WatchNames, 'podOfSandbox'>): readonly WatchEvent[] {
   const base = { atMs: event.atUnixMs, source: 'agent', isOurs: true, isNoise: false } as const;
   const owner = ownerOf(event, names);
   const described: WatchEvent = {
@@ -36,7 +36,10 @@ export function eventKindNumber(kind: string): number | undefined {
   return found?.[1];
 }
 
-function ownerOf({ subject, containerId }: AgentEvent, names: Pick<Names, 'podOfSandbox'>): WatchOwner | undefined {
+function ownerOf(
+  { subject, containerId }: AgentEvent,
+  names: Pick<WatchNames, 'podOfSandbox'>,
+): WatchOwner | undefined {
   if (containerId !== '') {
     const known = names.podOfSandbox(containerId, 'eth0');
     return known.kind === 'pod' && subject.includes('/') ? { ...known, name: subject } : known;

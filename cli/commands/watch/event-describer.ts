@@ -10,7 +10,7 @@ import type { RuleMessage } from '../../../netlink/rule-message.ts';
 import { IFF_UP } from '../../../netlink/uapi/if-link.ts';
 import { NUD_PERMANENT } from '../../../netlink/uapi/neighbour.ts';
 import { RT_TABLE_LOCAL, RTN_MULTICAST, RTPROT_KERNEL } from '../../../netlink/uapi/rtnetlink.ts';
-import type { Names } from './names.ts';
+import type { WatchNames } from './names.ts';
 import type { WatchEvent, WatchKind, WatchOwner } from './watch-event.ts';
 
 /** Describes kernel notifications. */
@@ -39,7 +39,7 @@ type Description = Pick<WatchEvent, 'change' | 'text' | 'isOurs' | 'isNoise'> & 
 };
 
 /** Creates a describer. It tracks links, since notifications contain only their indexes. */
-export function createEventDescriber(names: Names): EventDescriber {
+export function createEventDescriber(names: WatchNames): EventDescriber {
   const links = new Map<number, LinkMessage>();
   const context: Context = {
     names,
@@ -97,12 +97,12 @@ function isShown(event: MonitorEvent): event is Exclude<MonitorEvent, { readonly
 }
 
 type Context = {
-  readonly names: Names;
+  readonly names: WatchNames;
   readonly nameOf: (ifindex: number) => string;
   readonly ownerOfLink: (ifindex: number) => WatchOwner | undefined;
 };
 
-function ownerOfLink(link: LinkMessage | undefined, names: Names): WatchOwner | undefined {
+function ownerOfLink(link: LinkMessage | undefined, names: WatchNames): WatchOwner | undefined {
   if (link === undefined) return undefined;
   const sandbox = link.ifalias === undefined ? undefined : parseHostVethAlias(link.ifalias);
   if (sandbox !== undefined) return names.podOfSandbox(sandbox.containerId, sandbox.ifName);
@@ -188,14 +188,14 @@ function describeNeigh(message: NeighMessage, { names, nameOf, ownerOfLink: owne
 const NODE: WatchOwner = { kind: 'node' };
 
 /** Returns the Pod of a host prefix; a subnet belongs to no Pod. */
-function ownerOfPrefix(prefix: string | undefined, names: Names): WatchOwner | undefined {
+function ownerOfPrefix(prefix: string | undefined, names: WatchNames): WatchOwner | undefined {
   const match = /^(.*)\/(32|128)$/.exec(prefix ?? '');
   return match?.[1] === undefined ? undefined : names.podOfIp(match[1]);
 }
 
 function ownerOfTable(
   table: number,
-  names: Names,
+  names: WatchNames,
   nameOf: (ifindex: number) => string,
   oif?: number,
 ): WatchOwner | undefined {

@@ -3,7 +3,7 @@ import { openOpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { renderWarning } from '../../output/render-error.ts';
 import { describeAgentEvent, eventKindNumber } from './describe-agent-event.ts';
-import type { Names } from './names.ts';
+import type { WatchNames } from './names.ts';
 import type { WatchEvent } from './watch-event.ts';
 
 /** Interval between attempts while no agent answers: an upgrade takes seconds. */
@@ -16,7 +16,7 @@ const AGENT_RETRY_MS = 2_000;
 export async function followAgent(
   context: CommandContext,
   kinds: readonly string[],
-  names: Names,
+  names: WatchNames,
   print: (event: WatchEvent) => void,
 ): Promise<void> {
   const { signal, clock, global, stderr } = context;

@@ -7,7 +7,7 @@ import type { WatchOwner } from './watch-event.ts';
 type NameSource = { readonly leases: readonly Lease[]; readonly enis: readonly EniRecord[] };
 
 /** Look-up of the owner of a kernel object, by what the kernel reports about it. */
-export type Names = {
+export type WatchNames = {
   podOfIp(ip: string): WatchOwner | undefined;
   podOfVeth(ifname: string): WatchOwner | undefined;
   /** Returns the Pod of a sandbox. Without a lease the sandbox itself is the owner. */
@@ -30,7 +30,7 @@ const MAX_PODS = 10_000;
  * the agent stores a lease before it changes the kernel. Deleted Pods stay in the cache, because the kernel deletes
  * their objects later.
  */
-export function createNames(read: () => NameSource | undefined, clock: Pick<Clock, 'monotonicMs'>): Names {
+export function createNames(read: () => NameSource | undefined, clock: Pick<Clock, 'monotonicMs'>): WatchNames {
   const byIp = new Map<string, WatchOwner>();
   const byVeth = new Map<string, WatchOwner>();
   const byKey = new Map<string, WatchOwner>();

@@ -14,7 +14,7 @@ import type { WatchArgs } from './arguments.ts';
 import { eventKindNumber } from './describe-agent-event.ts';
 import { createEventDescriber } from './event-describer.ts';
 import { followAgent } from './follow-agent.ts';
-import { createNames, type Names } from './names.ts';
+import { createNames, type WatchNames } from './names.ts';
 import { renderWatchEvent } from './render-watch.ts';
 import { KERNEL_KINDS, matchesFilter, type WatchEvent, type WatchFilter } from './watch-event.ts';
 
@@ -57,7 +57,7 @@ export async function run(args: WatchArgs, context: CommandContext): Promise<Exi
 
 type Print = (event: WatchEvent) => void;
 
-async function followKernel(context: CommandContext, names: Names, print: Print): Promise<void> {
+async function followKernel(context: CommandContext, names: WatchNames, print: Print): Promise<void> {
   await warmThreadPool();
   const describer = createEventDescriber(names);
   using monitor = withNodeNetns(context.global, (netns) => {

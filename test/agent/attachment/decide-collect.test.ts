@@ -6,7 +6,7 @@ import {
   UNLISTED_GRACE_MS,
 } from '../../../agent/attachment/decide-collect.ts';
 import type { CriSandbox } from '../../../agent/cri/sandbox-view.ts';
-import type { PodRecord } from '../../../agent/pods/pod-record.ts';
+import type { KubePod } from '../../../agent/pods/pod-record.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
 
 const NOW = 10_000_000;
@@ -52,7 +52,7 @@ test('decideCollect: releases a dead sandbox without netns', decide, [sandbox('c
 test('decideCollect: keeps what the CRI never listed while its netns lives', decide, [], { podName: '' }, false, false);
 test('decideCollect: releases what the CRI never listed without netns', decide, [], { podName: '' }, true, true);
 
-const running = (uid: string, ips: readonly string[], isRunning = true): PodRecord => ({
+const running = (uid: string, ips: readonly string[], isRunning = true): KubePod => ({
   ...{ namespace: 'default', name: 'p', uid, isAlive: true, isRunning, ips },
 });
 const ofPod = (containerId: string, ip: string, podUid = 'u') =>

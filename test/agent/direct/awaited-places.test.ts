@@ -1,13 +1,13 @@
 import test from 'ava';
-import { directDemand } from '../../../agent/direct/direct-demand.ts';
-import { applyDirectSupply } from '../../../agent/direct/direct-pool.ts';
-import { directSupplyOf } from '../../../agent/direct/direct-supply.ts';
+import { exclusiveDemand } from '../../../agent/direct/direct-demand.ts';
+import { applyExclusiveSupply } from '../../../agent/direct/direct-pool.ts';
+import { exclusiveSupplyOf } from '../../../agent/direct/direct-supply.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 
 const CLAIM = { namespace: 'ns', name: 'web-0' };
 
 function supplyOf(status: NodeEniConfigStatus) {
-  return directSupplyOf(
+  return exclusiveSupplyOf(
     {
       apiVersion: 'networking.tke.cloud.tencent.com/v1',
       kind: 'NodeENIConfig',
@@ -49,7 +49,7 @@ for (const { title, status, awaited, surplus, desired, limit } of [
     t.is(supply?.warm.awaited, awaited);
     t.is(supply?.warm.limit, limit, 'kubelet is told of as many as before');
     if (supply === undefined) return;
-    const demand = directDemand(applyDirectSupply(new Map(), supply.enis), supply.warm, { waiting: 0, nowMs: 0 });
+    const demand = exclusiveDemand(applyExclusiveSupply(new Map(), supply.enis), supply.warm, { waiting: 0, nowMs: 0 });
     t.deepEqual(
       demand.surplus.map(({ eniId }) => eniId),
       surplus,

@@ -1,13 +1,13 @@
 import test from 'ava';
 import {
-  type DirectPublicationInput,
-  decideDirectPublication,
+  decideExclusivePublication,
+  type ExclusivePublicationInput,
 } from '../../../agent/direct/decide-direct-publication.ts';
-import { DirectEniPool } from '../../../agent/direct/direct-eni-pool.ts';
-import type { DirectEni } from '../../../agent/direct/direct-pool.ts';
+import { ExclusiveEniPool } from '../../../agent/direct/direct-eni-pool.ts';
+import type { ExclusiveEni } from '../../../agent/direct/direct-pool.ts';
 import type { Offer } from '../../../agent/journal/journal-content.ts';
 
-function eniOf(eniId: string, more: Partial<DirectEni> = {}): DirectEni {
+function eniOf(eniId: string, more: Partial<ExclusiveEni> = {}): ExclusiveEni {
   return {
     ...{ eniId, mac: '02:00:00:00:00:01', assignmentId: `att-${eniId}` },
     primary: [{ ip: `10.0.0.${eniId}`, family: 4, gateway: '10.0.0.254', subnetCidr: '10.0.0.0/24' }],
@@ -20,8 +20,8 @@ const offerOf = (eniId: string): Offer => ({
   ...{ ip: `10.0.0.${eniId}`, family: 4, eniId, assignmentId: `att-${eniId}`, isWholeEni: true },
 });
 
-function decide(enis: readonly DirectEni[], more: Partial<DirectPublicationInput> = {}) {
-  return decideDirectPublication({
+function decide(enis: readonly ExclusiveEni[], more: Partial<ExclusivePublicationInput> = {}) {
+  return decideExclusivePublication({
     pool: new Map(enis.map((eni) => [eni.eniId, eni])),
     offers: [],
     observed: {
@@ -68,7 +68,7 @@ test('decideDirectPublication: offers surplus one at a time, at its pace', (t) =
 
 test('decideDirectPublication: offers at once what drains, is beyond the limit, or is marked for no Pod', (t) => {
   const [draining, orphan] = [eniOf('1', { draining: true }), eniOf('2', { claim: { namespace: 'd', name: 'w' } })];
-  const idsOf = (enis: readonly DirectEni[], more: Partial<DirectPublicationInput> = {}) =>
+  const idsOf = (enis: readonly ExclusiveEni[], more: Partial<ExclusivePublicationInput> = {}) =>
     decide(enis, { isIntervalOver: false, ...more }).toOffer.map(({ eniId }) => eniId);
   t.deepEqual(idsOf([draining, orphan]), ['1', '2']);
   t.deepEqual(idsOf([eniOf('3'), eniOf('4')], { warm: { min: 1, max: 5, limit: 1 } }), ['3']);
@@ -91,7 +91,7 @@ test('decideDirectPublication: takes out an offer of an ENI that a Pod has', (t)
 
 test('setOffered: holds of an ENI whose cooldown is on record still, and gives it to nobody', (t) => {
   const supply = { eniId: '1', mac: '02:00:00:00:00:01', primary: eniOf('1').primary, assignmentId: 'att-1' };
-  const pool = new DirectEniPool();
+  const pool = new ExclusiveEniPool();
   pool.applySupply([{ ...supply, state: 'attached', draining: false }]);
   const rest = { freedAtMs: 0, coolUntilMs: 10, cooldownMs: 10 };
   pool.adoptCooldowns([{ ...offerOf('1'), ...rest, isWholeEni: true }]);

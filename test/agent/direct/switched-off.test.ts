@@ -1,9 +1,9 @@
 import test from 'ava';
-import { readDirectEnis } from '../../../agent/device-plugin/count-addresses.ts';
+import { readExclusiveEnis } from '../../../agent/device-plugin/count-addresses.ts';
 import { countDevices } from '../../../agent/device-plugin/decide-devices.ts';
 import {
-  type DirectPublicationInput,
-  decideDirectPublication,
+  decideExclusivePublication,
+  type ExclusivePublicationInput,
 } from '../../../agent/direct/decide-direct-publication.ts';
 import { type Lease, leaseKey } from '../../../agent/journal/lease.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
@@ -27,12 +27,12 @@ for (const { title, spec, settings } of [
 ]) {
   test(`decideDirectPublication: gives back all that no Pod uses, and the device of a Pod stays until it ends, when ${title}`, (t) => {
     const state = stateOf({ ...SWITCHED_OFF, ...spec }, settings, ENIS);
-    const used = decideDirectPublication(inputOf(state));
+    const used = decideExclusivePublication(inputOf(state));
     t.deepEqual(used.spec, { desired: 0, releasable: [{ eniId: 'eni-2', assignmentId: 'a-2' }] });
     t.deepEqual(devicesOf(state), { total: 1, unhealthy: 0 });
     state.leases.delete(KEY);
     state.direct.release({ key: KEY, nowMs: 0, cooldownMs: 0 });
-    const free = decideDirectPublication(inputOf(state));
+    const free = decideExclusivePublication(inputOf(state));
     t.deepEqual(
       free.spec?.releasable.map(({ eniId }) => eniId),
       ['eni-1', 'eni-2'],
@@ -46,7 +46,7 @@ test('decideDirectPublication: withdraws its demand when the node serves no excl
   state.leases.delete(KEY);
   t.is(state.supply?.direct, undefined);
   const observed = { desired: 2, releasable: [], enis: new Map() };
-  const { spec, isDue } = decideDirectPublication({ ...inputOf(new NodeState()), observed });
+  const { spec, isDue } = decideExclusivePublication({ ...inputOf(new NodeState()), observed });
   t.true(isDue);
   t.deepEqual(spec, { desired: 0, releasable: [] });
 });
@@ -74,7 +74,7 @@ function stateOf(spec: NodeEniConfigSpec, settings: NodeSettings, eniInfos: read
   return state;
 }
 
-function inputOf({ direct, supply }: NodeState): DirectPublicationInput {
+function inputOf({ direct, supply }: NodeState): ExclusivePublicationInput {
   const enis = new Map(
     ENIS.map(({ eniID, assignmentID = '' }) => [eniID, { assignmentId: assignmentID, isLeaving: false }]),
   );
@@ -88,7 +88,7 @@ function inputOf({ direct, supply }: NodeState): DirectPublicationInput {
 }
 
 function devicesOf(state: NodeState) {
-  const supply = readDirectEnis(state, undefined);
+  const supply = readExclusiveEnis(state, undefined);
   return supply === undefined ? undefined : countDevices(supply);
 }
 

@@ -6,7 +6,7 @@ import { findEgressExempt } from '../../../agent/follow/find-egress-exempt.ts';
 import { followEgressExempt, restoreEgressExempt } from '../../../agent/follow/follow-egress-exempt.ts';
 import type { Lease } from '../../../agent/journal/lease.ts';
 import { writeNodeRecord } from '../../../agent/journal/node-file.ts';
-import { type PodRecord, podRecordOf } from '../../../agent/pods/pod-record.ts';
+import { type KubePod, podRecordOf } from '../../../agent/pods/pod-record.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -30,7 +30,7 @@ function lease(name: string, ip: string, change: Partial<Lease> = {}): Lease {
   };
 }
 
-function pod(name: string, annotations: Readonly<Record<string, string>>): PodRecord | undefined {
+function pod(name: string, annotations: Readonly<Record<string, string>>): KubePod | undefined {
   const metadata = { name, namespace: 'default', uid: `uid-${name}`, annotations };
   return podRecordOf({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName: 'n1' }, status: {} });
 }
@@ -41,7 +41,7 @@ const PODS = new Map([
   ['without', pod('without', {})],
   ['wrong', pod('wrong', { 'tke.cloud.tencent.com/eip-attributes': '{' })],
 ]);
-const podOf = (_namespace: string, name: string): PodRecord | undefined => PODS.get(name);
+const podOf = (_namespace: string, name: string): KubePod | undefined => PODS.get(name);
 
 for (const [title, leases, before, wanted] of [
   ['a Pod that asks for one', [lease('with', '10.0.0.1')], [], ['10.0.0.1']],

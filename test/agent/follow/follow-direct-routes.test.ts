@@ -1,5 +1,5 @@
 import test from 'ava';
-import { followDirectRoutes } from '../../../agent/follow/follow-direct-routes.ts';
+import { followExclusiveRoutes } from '../../../agent/follow/follow-direct-routes.ts';
 import type { Lease } from '../../../agent/journal/lease.ts';
 import { keyOf, NodeState } from '../../../agent/state/node-state.ts';
 import type { NodeNetwork } from '../../../dataplane/network.ts';
@@ -29,7 +29,7 @@ test('followDirectRoutes: each living Pod follows each change once, and one that
   const updated: string[] = [];
   const warned: string[] = [];
   const ending = new AbortController();
-  const running = followDirectRoutes(
+  const running = followExclusiveRoutes(
     {
       ...{ state, clock, log: { ...silentLogger, warn: (text: string) => void warned.push(text) } },
       ...{ mutex: new KeyedMutex(), nodeNetwork: () => node },

@@ -1,10 +1,10 @@
 import test from 'ava';
 import type { Lease } from '../../../agent/journal/lease.ts';
 import { countWaiting, type WaitingAdd } from '../../../agent/pods/count-waiting.ts';
-import type { PodRecord } from '../../../agent/pods/pod-record.ts';
+import type { KubePod } from '../../../agent/pods/pod-record.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
 
-const pod = (name: string, change: Partial<PodRecord> = {}): PodRecord => ({
+const pod = (name: string, change: Partial<KubePod> = {}): KubePod => ({
   ...{ namespace: 'default', name, uid: `uid-${name}`, isAlive: true, isRunning: false, ips: [] },
   ...change,
 });
@@ -13,7 +13,7 @@ const lease = (name: string, podUid = `uid-${name}`): Lease =>
 const add = (podName: string): WaitingAdd => ({ podNamespace: 'default', podName });
 
 const row = test.macro(
-  (t, pods: readonly PodRecord[], leases: readonly Lease[], adds: readonly WaitingAdd[], expected: number) => {
+  (t, pods: readonly KubePod[], leases: readonly Lease[], adds: readonly WaitingAdd[], expected: number) => {
     t.is(countWaiting(pods, leases, adds), expected);
   },
 );

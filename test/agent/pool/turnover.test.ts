@@ -1,10 +1,10 @@
 import test from 'ava';
-import { directDemand } from '../../../agent/direct/direct-demand.ts';
+import { exclusiveDemand } from '../../../agent/direct/direct-demand.ts';
 import {
-  applyDirectSupply,
-  type DirectPoolState,
-  leaseDirect,
-  releaseDirect,
+  applyExclusiveSupply,
+  type ExclusivePoolState,
+  leaseExclusive,
+  releaseExclusive,
 } from '../../../agent/direct/direct-pool.ts';
 import { IpPool } from '../../../agent/pool/ip-pool.ts';
 import { sampleEni, sampleSupply } from './supply-sample.ts';
@@ -116,7 +116,7 @@ test('demand: free addresses within the warm target are not given back because o
 
 test('directDemand: the same holds for whole ENIs', (t) => {
   const ids = Array.from({ length: 8 }, (_, index) => `eni-${index}`);
-  let pool: DirectPoolState = applyDirectSupply(
+  let pool: ExclusivePoolState = applyExclusiveSupply(
     new Map(),
     ids.map((eniId, index) => ({
       ...{ eniId, mac: `02:00:00:00:00:0${index}`, assignmentId: `att-${eniId}`, state: 'attached', draining: false },
@@ -124,14 +124,14 @@ test('directDemand: the same holds for whole ENIs', (t) => {
     })),
   );
   for (let n = 0; n < 6; n++)
-    pool = leaseDirect(pool, {
+    pool = leaseExclusive(pool, {
       ...{ key: `p${n}/eth0`, podNamespace: 'default', podName: `p${n}`, podUid: `u${n}`, needsClaim: false },
       ...{ present: new Set(ids), nowMs: 1_000, mayForce: false },
     }).state;
   for (let n = 0; n < 5; n++)
-    pool = releaseDirect(pool, { key: `p${n}/eth0`, nowMs: 61_000, cooldownMs: COOLDOWN_MS }).state;
+    pool = releaseExclusive(pool, { key: `p${n}/eth0`, nowMs: 61_000, cooldownMs: COOLDOWN_MS }).state;
   const of = (maxPods: number, waiting = 0) =>
-    directDemand(pool, { min: 2, max: 2 }, { waiting, maxPods, nowMs: 61_000 });
+    exclusiveDemand(pool, { min: 2, max: 2 }, { waiting, maxPods, nowMs: 61_000 });
   t.like(of(6), { desired: 8, bound: 8, surplus: [] });
   t.like(of(6, 5), { desired: 13 }, 'who waits comes besides those that cool');
   t.like(of(3), { desired: 1 + 3 + 2, bound: 8, surplus: [] });

@@ -1,7 +1,7 @@
 import type { Certificate } from '../../../cloud/certificates.ts';
 import type { CallContext } from '../../../cloud/cloud.ts';
 import { createTencentCloud, type TencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
-import { CertificateKeeper } from '../../../cloud-controller-manager/ingresses/keep-certificates.ts';
+import { UploadedCertificates } from '../../../cloud-controller-manager/ingresses/keep-certificates.ts';
 import {
   type OwnCertificate,
   parseOwnCertificate,
@@ -50,7 +50,7 @@ export function uploadsOf(...certificates: readonly OwnCertificate[]): ReadonlyM
 
 /** One process that keeps certificates. */
 type KeeperLife = {
-  readonly keeper: CertificateKeeper;
+  readonly keeper: UploadedCertificates;
   readonly metrics: () => Promise<string>;
   /** Ends its sweep. */
   readonly stop: () => void;
@@ -80,7 +80,7 @@ export class CertificateWorld {
     const metrics = createCcmMetrics(clock, { release: 'test' });
     const config = { clusterId, cloudTimeoutMs: 60_000 };
     const deps = { cloud, clock, log: keepingLog(this.lines), metrics, config };
-    const keeper = new CertificateKeeper(deps);
+    const keeper = new UploadedCertificates(deps);
     const ended = new AbortController();
     const sweeping = sweepCertificates(deps, keeper, () => true, ended.signal);
     const stop = (): void => {

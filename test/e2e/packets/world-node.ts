@@ -12,7 +12,7 @@ import { observeHost } from '../../../dataplane/observe.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
 import { unwirePod } from '../../../dataplane/unwire-pod.ts';
-import { wireDirectPod } from '../../../dataplane/wire-direct-pod.ts';
+import { wireExclusivePod } from '../../../dataplane/wire-direct-pod.ts';
 import { wirePod } from '../../../dataplane/wire-pod.ts';
 import { type Netns, openNetns } from '../../../netlink/netns.ts';
 import { openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
@@ -106,7 +106,7 @@ export class WorldNode {
     const node = this.#present();
     const { hostIfindex, hostName } =
       network.kind === 'direct-eni'
-        ? wireDirectPod(this.kernel, this.#held, podNetns, { node, pod: network, fallbackName })
+        ? wireExclusivePod(this.kernel, this.#held, podNetns, { node, pod: network, fallbackName })
         : wirePod(this.kernel, podNetns, { node, pod: network, fallbackName });
     pod.network = { ...network, hostVeth: { ...network.hostVeth, name: hostName, ifindex: hostIfindex } };
     this.pods.push(pod);

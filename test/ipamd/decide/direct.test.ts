@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { NodeEniConfigSpec, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
 import type { ClaimRequest } from '../../../ipamd/decide/claim-request.ts';
-import { decideDirectMarks } from '../../../ipamd/decide/decide-direct-marks.ts';
+import { decideExclusiveMarks } from '../../../ipamd/decide/decide-direct-marks.ts';
 import { decideNode } from '../../../ipamd/decide/decide-node.ts';
 import type { CloudSnapshot, Ids, Leader, ObservedEni } from '../../../ipamd/decide/decision.ts';
 import type { NodeView } from '../../../ipamd/decide/node-view.ts';
@@ -297,7 +297,7 @@ test('decideDirectMarks: tells of fewer places where shared ENIs have some, and 
   const shared = eni({ eniID: 'eni-9', mode: 'route-eni' });
   const told = (enis: readonly NodeEniInfo[], change: Partial<NodeView> = {}) => {
     const seen = view(enis, change);
-    return decideDirectMarks(seen, seen.status).allocatableDirectENIs;
+    return decideExclusiveMarks(seen, seen.status).allocatableDirectENIs;
   };
   t.is(told([eni()]), undefined);
   t.is(told([eni(), shared]), 1);

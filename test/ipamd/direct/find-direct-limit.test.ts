@@ -1,5 +1,5 @@
 import test from 'ava';
-import { findDirectLimit, isDirectServed } from '../../../ipamd/direct/find-direct-limit.ts';
+import { findExclusiveLimit, isExclusiveServed } from '../../../ipamd/direct/find-direct-limit.ts';
 
 for (const [instanceType, cores, secondaryEnis, most, extensionEnis = 0] of [
   ['S5.MEDIUM2', 2, 3, 3],
@@ -18,14 +18,14 @@ for (const [instanceType, cores, secondaryEnis, most, extensionEnis = 0] of [
   ['C4.LARGE8', 4, 3, 20, 20],
 ] as readonly (readonly [string, number, number, number, number?])[]) {
   test(`findDirectLimit: ${most} for ${instanceType || 'a type that nobody tells'} with ${secondaryEnis} ENIs, ${extensionEnis} more of the extension type`, (t) => {
-    t.is(findDirectLimit({ instanceType, cores, secondaryEnis, extensionEnis }), most);
+    t.is(findExclusiveLimit({ instanceType, cores, secondaryEnis, extensionEnis }), most);
   });
 }
 
 test('isDirectServed: goes by the label, and by the flag where there is none', (t) => {
   const table = [undefined, 'true', 'false', 'yes'].map((label) => [
-    isDirectServed(label, false),
-    isDirectServed(label, true),
+    isExclusiveServed(label, false),
+    isExclusiveServed(label, true),
   ]);
   t.deepEqual(table, [
     [false, true],

@@ -1,11 +1,11 @@
 import test from 'ava';
-import { checkDirectPod } from '../../../dataplane/check-direct-pod.ts';
+import { checkExclusivePod } from '../../../dataplane/check-direct-pod.ts';
 import { hostVethFallbackName, nicAlias, sideName } from '../../../dataplane/host-veth-name.ts';
 import type { EniPodNetwork, NodeNetwork } from '../../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP } from '../../../dataplane/numbers.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
-import { updateDirectRoutes } from '../../../dataplane/update-direct-routes.ts';
-import { unwireDirectPod, wireDirectPod } from '../../../dataplane/wire-direct-pod.ts';
+import { updateExclusiveRoutes } from '../../../dataplane/update-direct-routes.ts';
+import { unwireExclusivePod, wireExclusivePod } from '../../../dataplane/wire-direct-pod.ts';
 import { isWireError } from '../../../dataplane/wire-error.ts';
 import { deleteNetns, type Netns } from '../../../netlink/netns.ts';
 import { podOf, type TestNode, withTestNode } from './test-node.ts';
@@ -42,7 +42,7 @@ const networkOf = (node: TestNode, ruleMode: NodeNetwork['ruleMode']): NodeNetwo
 
 function wire(node: TestNode, podNetns: Netns, network: NodeNetwork, pod: EniPodNetwork): EniPodNetwork {
   const fallbackName = hostVethFallbackName(pod.key);
-  const wired = wireDirectPod(node.kernel, node.netns, podNetns, { node: network, pod, fallbackName });
+  const wired = wireExclusivePod(node.kernel, node.netns, podNetns, { node: network, pod, fallbackName });
   return { ...pod, hostVeth: { ...pod.hostVeth, name: wired.hostName, ifindex: wired.hostIfindex } };
 }
 
@@ -72,7 +72,7 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
       const desired = planNode(network, enis, [pod]);
       t.deepEqual(await node.reach(desired), [], 'repair finds nothing to do');
       const check = { node: network, pod, ...(desired.nft && { nft: desired.nft }) };
-      t.deepEqual(await checkDirectPod(node.kernel, sandbox.netns, check), []);
+      t.deepEqual(await checkExclusivePod(node.kernel, sandbox.netns, check), []);
       const [nic] = sandbox.ip.json('link', 'show', 'eth0');
       t.is(nic?.['address'], pod.nic?.mac);
       t.is(nic?.['ifalias'], nicAlias(pod.key, 'eth6'));
@@ -88,7 +88,7 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
       t.is(sandbox.ip.json('-6', 'route', 'get', 'fd00:10::2')[0]?.['dev'], 'veth0');
       for (const ip of pod.ips) t.regex(node.run('ping', '-c1', '-W2', ip), / 0% packet loss/);
 
-      const unwired = unwireDirectPod(node.kernel, network, pod, { hostNetns: node.netns, podNetns: sandbox.netns });
+      const unwired = unwireExclusivePod(node.kernel, network, pod, { hostNetns: node.netns, podNetns: sandbox.netns });
       await unwired.finished;
       t.is(unwired.nic, 'back');
       t.deepEqual(traces(node), before);
@@ -96,7 +96,7 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
         sandbox.ip.json('link', 'show').map(({ ifname }) => ifname),
         ['lo'],
       );
-      const again = unwireDirectPod(node.kernel, network, pod, { hostNetns: node.netns, podNetns: sandbox.netns });
+      const again = unwireExclusivePod(node.kernel, network, pod, { hostNetns: node.netns, podNetns: sandbox.netns });
       await again.finished;
       t.is(again.nic, 'back');
       t.deepEqual(traces(node), before);
@@ -109,7 +109,7 @@ test('checkDirectPod: names every difference that somebody made', async (t) => {
     const network = networkOf(node, 'compact');
     const sandbox = node.createPodNetns();
     const pod = wire(node, sandbox.netns, network, directPodOf(node));
-    const found = () => checkDirectPod(node.kernel, sandbox.netns, { node: network, pod });
+    const found = () => checkExclusivePod(node.kernel, sandbox.netns, { node: network, pod });
     t.deepEqual(await found(), []);
     const changes: readonly (readonly [() => unknown, () => unknown, RegExp])[] = [
       [
@@ -193,7 +193,7 @@ test('updateDirectRoutes: a living Pod follows the ranges of Services and the ad
     const network = networkOf(node, 'compact');
     const sandbox = node.createPodNetns();
     const pod = wire(node, sandbox.netns, network, directPodOf(node));
-    const update = (to: NodeNetwork) => updateDirectRoutes(node.kernel, sandbox.netns, to, pod);
+    const update = (to: NodeNetwork) => updateExclusiveRoutes(node.kernel, sandbox.netns, to, pod);
     const devTo = (ip: string) => sandbox.ip.json('route', 'get', ip)[0]?.['dev'];
     t.deepEqual(await update(network), []);
     sandbox.ip('route', 'add', '192.0.2.0/24', 'via', '10.0.6.1', 'dev', 'eth0');
@@ -205,7 +205,7 @@ test('updateDirectRoutes: a living Pod follows the ranges of Services and the ad
     t.deepEqual(await update(wider), []);
     t.deepEqual(['10.200.0.1', '10.96.0.1', 'fd01::1', '8.8.8.8'].map(devTo), ['veth0', 'veth0', 'veth0', 'eth0']);
     t.is(sandbox.ip.json('route', 'get', '10.200.0.1')[0]?.['prefsrc'], '10.0.6.5');
-    const left = await checkDirectPod(node.kernel, sandbox.netns, { node: wider, pod });
+    const left = await checkExclusivePod(node.kernel, sandbox.netns, { node: wider, pod });
     t.regex(left.join('\n'), /^Pod: neighbour 169\.254\.1\.1 on veth0 is missing[^\n]*$/);
 
     const moved: NodeNetwork = {
@@ -253,7 +253,7 @@ test('unwireDirectPod: an interface whose name is taken by now gets one of its o
     const sandbox = node.createPodNetns();
     const pod = wire(node, sandbox.netns, network, directPodOf(node));
     node.ip('link', 'set', 'eth5', 'name', 'eth6');
-    const { nic, finished } = unwireDirectPod(node.kernel, network, pod, {
+    const { nic, finished } = unwireExclusivePod(node.kernel, network, pod, {
       hostNetns: node.netns,
       podNetns: sandbox.netns,
     });
@@ -272,7 +272,7 @@ test('unwireDirectPod: without the namespace everything of the node goes, and th
     const pod = wire(node, sandbox.netns, network, directPodOf(node));
     sandbox.netns.close();
     deleteNetns(sandbox.name);
-    const { nic, finished } = unwireDirectPod(node.kernel, network, pod, {
+    const { nic, finished } = unwireExclusivePod(node.kernel, network, pod, {
       hostNetns: node.netns,
       podNetns: undefined,
     });
@@ -295,9 +295,9 @@ test('checkDirectPod, updateDirectRoutes: leave alone what a sandbox took out, a
     sandbox.ip('address', 'flush', 'dev', 'eth0');
     const wider: NodeNetwork = { ...network, serviceCidrs: ['10.96.0.0/12', '10.200.0.0/16'] };
     const handler = async () => 'runsc';
-    t.deepEqual(await checkDirectPod(node.kernel, sandbox.netns, { node: network, pod, handler }), []);
-    t.deepEqual(await updateDirectRoutes(node.kernel, sandbox.netns, wider, pod, handler), []);
-    const found = await checkDirectPod(node.kernel, sandbox.netns, { node: network, pod });
+    t.deepEqual(await checkExclusivePod(node.kernel, sandbox.netns, { node: network, pod, handler }), []);
+    t.deepEqual(await updateExclusiveRoutes(node.kernel, sandbox.netns, wider, pod, handler), []);
+    const found = await checkExclusivePod(node.kernel, sandbox.netns, { node: network, pod });
     t.regex(found.join('\n'), /^Pod: address 10\.0\.6\.5\/24 is missing on eth0$/m);
   });
 });

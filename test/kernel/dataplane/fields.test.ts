@@ -4,7 +4,7 @@ import { hostVethFallbackName, sideName } from '../../../dataplane/host-veth-nam
 import type { EniPodNetwork } from '../../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP } from '../../../dataplane/numbers.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
-import { wireDirectPod } from '../../../dataplane/wire-direct-pod.ts';
+import { wireExclusivePod } from '../../../dataplane/wire-direct-pod.ts';
 import { isObject } from '../../../sim/support/netns.ts';
 import { threePods } from './bridge-scene.ts';
 import { podOf, type TestNode, withTestNode } from './test-node.ts';
@@ -85,7 +85,7 @@ test('docs/kernel-state.md: each field that the kernel prints of our objects is 
     if (shared === undefined || own === undefined) throw new Error('a test node has two ENIs');
     const direct = directPod(own);
     const sandbox = node.createPodNetns();
-    const wired = wireDirectPod(node.kernel, node.netns, sandbox.netns, {
+    const wired = wireExclusivePod(node.kernel, node.netns, sandbox.netns, {
       ...{ node: { ...network, hasDirect: true }, pod: direct, fallbackName: hostVethFallbackName(direct.key) },
     });
     const { nft } = plan();

@@ -4,9 +4,9 @@ import type { EniNetwork } from '../../../../dataplane/network.ts';
 import { type FindingId, finding } from '../../../../inspection/catalogue/catalogue.ts';
 import type { DesiredNode } from '../../../../inspection/desired/desired-of.ts';
 import type { AgentFacts } from '../../../../inspection/node/node-facts.ts';
-import type { Names } from '../build-names.ts';
+import type { ObjectNames } from '../build-names.ts';
 import { subjectOf } from '../compare-host.ts';
-import type { Difference, Owner } from '../difference.ts';
+import type { Difference, DifferenceOwner } from '../difference.ts';
 import type { RemoteEni, RemoteState } from './remote-state.ts';
 
 /**
@@ -18,7 +18,7 @@ export function compareRemoteState(
   remote: RemoteState,
   agent: AgentFacts,
   desired: Pick<DesiredNode, 'enis'>,
-  names: Names,
+  names: ObjectNames,
 ): readonly Difference[] {
   const byId = new Map(remote.enis.map((eni) => [eni.eniId, eni]));
   return [
@@ -34,9 +34,9 @@ function eniDifferences(
   remote: RemoteState,
   eni: EniNetwork,
   there: RemoteEni | undefined,
-  names: Names,
+  names: ObjectNames,
 ): readonly Difference[] {
-  const owner: Owner = { kind: 'eni', eniId: eni.eniId };
+  const owner: DifferenceOwner = { kind: 'eni', eniId: eni.eniId };
   const name = names.text(owner);
   const difference = (what: string): Difference =>
     buildDifference('eni-not-attached', owner, what, [`look at ${eni.eniId} in the cloud and at ipamd's log`], names);
@@ -56,11 +56,11 @@ function leaseDifferences(
   remote: RemoteState,
   lease: Lease,
   there: RemoteEni | undefined,
-  names: Names,
+  names: ObjectNames,
 ): readonly Difference[] {
   // A missing ENI is reported once, by eniDifferences.
   if (there === undefined) return [];
-  const owner: Owner = { kind: 'pod', key: leaseKey(lease.containerId, lease.ifName) };
+  const owner: DifferenceOwner = { kind: 'pod', key: leaseKey(lease.containerId, lease.ifName) };
   const addresses = new Map(there.addresses.map((address) => [canonicalAddress(address.ip), address]));
   return lease.addresses.flatMap(({ ip, assignmentId }): readonly Difference[] => {
     const found = addresses.get(canonicalAddress(ip));
@@ -88,10 +88,10 @@ function behind(
   { source, title, enis, epoch }: RemoteState,
   { journal }: AgentFacts,
   desired: Pick<DesiredNode, 'enis'>,
-  names: Names,
+  names: ObjectNames,
 ): readonly Difference[] {
   if (source !== 'nec') return [];
-  const owner: Owner = { kind: 'node' };
+  const owner: DifferenceOwner = { kind: 'node' };
   const fix = ['tke-eni status shows how the agent handles it'];
   const known = journal.supply?.epoch ?? 0;
   const planned = new Set(desired.enis.map(({ eniId }) => eniId));
@@ -120,7 +120,13 @@ function behind(
   ];
 }
 
-function buildDifference(id: FindingId, owner: Owner, what: string, fix: readonly string[], names: Names): Difference {
+function buildDifference(
+  id: FindingId,
+  owner: DifferenceOwner,
+  what: string,
+  fix: readonly string[],
+  names: ObjectNames,
+): Difference {
   const details = { what, fix, subjects: subjectOf(owner), isOurs: false };
   return { ...finding(id, details), whose: names.text(owner), owner, changes: [] };
 }

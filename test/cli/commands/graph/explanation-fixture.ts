@@ -3,14 +3,14 @@ import { eniId, linkId, podId, routeId, ruleId } from '../../../../inspection/ca
 import type { Explanation, Hop } from '../../../../inspection/explain/explanation.ts';
 import { findEnis } from '../../../../inspection/node/find-enis.ts';
 import { joinPods } from '../../../../inspection/node/join-pods.ts';
-import type { NodeFacts, PodFacts } from '../../../../inspection/node/node-facts.ts';
+import type { NodeFacts, PodReading } from '../../../../inspection/node/node-facts.ts';
 import { ruleElement } from '../../../../inspection/node/rule-selector.ts';
 
 /** Where the packets of the made-up explanations go to, and come from. */
 const PEER = '10.0.9.9';
 
 /** Explains a Pod of a fixture by hand, both directions, IPv4; with `isBroken` the rule of its mark is said to be missing. */
-export function explanationFixture(facts: NodeFacts, pod: PodFacts, isBroken = false): Explanation {
+export function explanationFixture(facts: NodeFacts, pod: PodReading, isBroken = false): Explanation {
   const joined = joinPods(facts).find((each) => each.pod.key === pod.key);
   if (joined === undefined) throw new Error(`fixture: ${pod.key} is no Pod of the node`);
   const {

@@ -9,7 +9,7 @@ import { addressFamily, neighSpec, routeSpec, ruleSpec } from '../../../../datap
 import { findEnis } from '../../../../inspection/node/find-enis.ts';
 import { known, unknown } from '../../../../inspection/node/known.ts';
 import { mergeTableNames } from '../../../../inspection/node/merge-table-names.ts';
-import type { AgentFacts, NetnsFacts, NodeFacts, PodFacts } from '../../../../inspection/node/node-facts.ts';
+import type { AgentFacts, NetnsFacts, NodeFacts, PodReading } from '../../../../inspection/node/node-facts.ts';
 import type { AddressMessage } from '../../../../netlink/address-message.ts';
 import type { LinkMessage } from '../../../../netlink/link-message.ts';
 import type { RouteMessage } from '../../../../netlink/route-message.ts';
@@ -75,7 +75,7 @@ export function nodeFixture(spec: FixtureNode): NodeFacts {
       tableNames,
     },
     agent: agentFacts,
-    pods: pods.map((pod, index): PodFacts => {
+    pods: pods.map((pod, index): PodReading => {
       const lease = leases[index];
       return {
         key: leaseKey(pod.key.containerId, pod.key.ifName),

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { findPoolStays } from '../../../../cli/commands/pool/find-pool-stays.ts';
-import type { AddressUse, AddressView, EniView, PoolView } from '../../../../cli/commands/pool/pool-view.ts';
+import type { AddressUse, AddressView, PoolEniView, PoolView } from '../../../../cli/commands/pool/pool-view.ts';
 
 /** One address of an ENI; a static one is for `shop/db-0`. */
 function addressOf(index: number, use: AddressUse, parts: Partial<AddressView> = {}): AddressView {
@@ -13,7 +13,7 @@ function addressOf(index: number, use: AddressUse, parts: Partial<AddressView> =
   };
 }
 
-function eniOf(eniId: string, parts: Partial<EniView> = {}): EniView {
+function eniOf(eniId: string, parts: Partial<PoolEniView> = {}): PoolEniView {
   return { eniId, mac: '', primary: [], attached: true, draining: false, ready: true, problem: '', ...parts };
 }
 
@@ -37,7 +37,7 @@ test('findPoolStays: counts the pool of the whole node', (t) => {
 
 test('findPoolStays: free addresses of an ENI that drains or is not attached are no part of the pool', (t) => {
   const addresses = [addressOf(1, 'free'), addressOf(2, 'free', { eniId: 'eni-2' })];
-  const enis = (parts: Partial<EniView>) => [eniOf('eni-1'), eniOf('eni-2', parts)];
+  const enis = (parts: Partial<PoolEniView>) => [eniOf('eni-1'), eniOf('eni-2', parts)];
   t.is(reasonsOf(addresses, { demand: 1, enis: enis({}) }), 'pace');
   t.is(reasonsOf(addresses, { demand: 1, enis: enis({ draining: true }) }), 'warm');
   t.is(reasonsOf(addresses, { demand: 1, enis: enis({ attached: false }) }), 'warm');

@@ -1,11 +1,11 @@
 import test from 'ava';
 import { decodeMessage, encodeMessage } from '../../../../agent/api/codec.ts';
 import { SUMMARY_REPLY } from '../../../../agent/api/ops-messages.ts';
-import type { AddressUse, EniView, PoolView } from '../../../../cli/commands/pool/pool-view.ts';
+import type { AddressUse, PoolEniView, PoolView } from '../../../../cli/commands/pool/pool-view.ts';
 import { buildStatus, isHealthy } from '../../../../cli/commands/status/build-status.ts';
 import { decideReadiness } from '../../../../cli/commands/status/decide-readiness.ts';
 
-const ENI: EniView = {
+const ENI: PoolEniView = {
   eniId: 'eni-1',
   mac: '',
   primary: [],
@@ -14,12 +14,12 @@ const ENI: EniView = {
   ready: true,
   problem: '',
 };
-const DRAINING: EniView = { ...ENI, draining: true, ready: false };
+const DRAINING: PoolEniView = { ...ENI, draining: true, ready: false };
 
 type Case = {
   readonly what: string;
   readonly uses: readonly AddressUse[];
-  readonly enis?: readonly EniView[];
+  readonly enis?: readonly PoolEniView[];
   readonly demand?: number;
   readonly supplyProblem?: string;
   readonly code?: number;
