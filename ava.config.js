@@ -18,7 +18,7 @@ const LONGEST = [
   'e2e/cli-doctor',
   'cli/commands/diff/remote/answers',
   'runtime/http-endpoints',
-  'ipamd/supply/crash-matrix',
+  'ipamd/calls/crash-matrix',
   'protocol/kept-addresses',
 ];
 

@@ -20,11 +20,11 @@ import type { CcmConfig } from './config/options.ts';
 import { type CcmNode, decodeCcmNode } from './controller/ccm-node.ts';
 import type { CcmCloud, ControllerDeps } from './controller/controller-deps.ts';
 import { LOCK_KINDS, lockObjectOf } from './controller/lock-object.ts';
-import { ControllerRights } from './leading/controller-rights.ts';
-import { CONTROLLERS, type Controller } from './leading/controllers.ts';
-import { type RunState, runControllers } from './leading/run-controllers.ts';
 import { DescribedInstances } from './nodes/described-instances.ts';
 import { type CcmMetrics, type ControllerState, createCcmMetrics } from './observability/metrics.ts';
+import { ControllerRights } from './term/controller-rights.ts';
+import { CONTROLLERS, type Controller } from './term/controllers.ts';
+import { type RunState, runControllers } from './term/run-controllers.ts';
 
 /** Runtime of the process; each member is a port, so that it also runs on a virtual clock and without a connection. */
 type CcmRuntime = {

@@ -1,7 +1,7 @@
 import { EMPTY_STATE } from './desired.ts';
 import type { EniPodNetwork, NodeNetwork, PodNetwork } from './network.ts';
 import { planBridgePod } from './plan-bridge-pod.ts';
-import { planExclusivePod } from './plan-direct-pod.ts';
+import { planExclusivePod } from './plan-exclusive-pod.ts';
 import { planLinklessRoutes, planPodRules } from './plan-pod-rules.ts';
 import { type PodPlan, planRoutedPod } from './plan-routed-pod.ts';
 

@@ -14,20 +14,20 @@ import type { Clock } from '../runtime/clock.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
 import { ProductGuard } from './beside/product-guard.ts';
+import { CircuitBreakers } from './calls/circuit-breakers.ts';
+import { CloudObserver } from './calls/cloud-observer.ts';
 import { involvedConfigMap } from './config/involved-config-map.ts';
 import type { IpamdConfig } from './config/options.ts';
 import { DefinitionGuard } from './crds/definition-guard.ts';
 import { ensureDefinitions } from './crds/install-definitions.ts';
 import type { Ids } from './decide/decision.ts';
-import { followMachines, type InformerDeps, type MachineFollower, openInformers } from './leading/open-informers.ts';
-import type { LeaderDeps, TermView } from './leading/open-term.ts';
-import { sampleQueues } from './leading/queues.ts';
-import { runLeader } from './leading/run-leader.ts';
-import { reportStartupTaints } from './node-lifecycle/report-startup-taints.ts';
+import { reportStartupTaints } from './nodes/report-startup-taints.ts';
 import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
 import { SecondAllocator } from './pod-cidrs/second-allocator.ts';
-import { CircuitBreakers } from './supply/circuit-breakers.ts';
-import { CloudObserver } from './supply/cloud-observer.ts';
+import { followMachines, type InformerDeps, type MachineFollower, openInformers } from './term/open-informers.ts';
+import type { LeaderDeps, TermView } from './term/open-term.ts';
+import { sampleQueues } from './term/queues.ts';
+import { runLeader } from './term/run-leader.ts';
 
 /** Runtime of ipamd; each member is a port, so that ipamd also runs on a virtual clock and without a connection. */
 type IpamdRuntime = {

@@ -9,11 +9,11 @@ import { ON_LINK_ENI_ID } from '../journal/supply.ts';
 import type { UseCaseDeps, WiredLink } from '../state/ports.ts';
 import { type Allocation, allocate } from './allocate.ts';
 import { allocateBridge, type BridgeAllocation } from './allocate-bridge.ts';
-import { allocateExclusive } from './allocate-direct.ts';
+import { allocateExclusive } from './allocate-exclusive.ts';
 import type { AttachCommand, TimedAttachCommand } from './attach-command.ts';
 import { type ChosenNetwork, chooseNetwork, OtherNetworkError } from './choose-network.ts';
 import { failureOf } from './failure-of.ts';
-import { exclusiveLeaseOf } from './lease-direct.ts';
+import { exclusiveLeaseOf } from './lease-exclusive.ts';
 import { randomMac } from './mac.ts';
 import { teardown } from './teardown.ts';
 

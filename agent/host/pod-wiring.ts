@@ -1,4 +1,4 @@
-import { checkExclusivePod } from '../../dataplane/check-direct-pod.ts';
+import { checkExclusivePod } from '../../dataplane/check-exclusive-pod.ts';
 import { checkPod, differences, type PodCheck } from '../../dataplane/check-pod.ts';
 import { mergeHostState } from '../../dataplane/desired.ts';
 import { hostVethFallbackName } from '../../dataplane/host-veth-name.ts';
@@ -12,8 +12,8 @@ import { planBridge } from '../../dataplane/plan-bridge.ts';
 import { planEni } from '../../dataplane/plan-eni.ts';
 import { planHost } from '../../dataplane/plan-host.ts';
 import { findPodLinks, type UnwiredPod, unwirePod } from '../../dataplane/unwire-pod.ts';
-import { updateExclusiveRoutes } from '../../dataplane/update-direct-routes.ts';
-import { unwireExclusivePod, wireExclusivePod } from '../../dataplane/wire-direct-pod.ts';
+import { updateExclusiveRoutes } from '../../dataplane/update-exclusive-routes.ts';
+import { unwireExclusivePod, wireExclusivePod } from '../../dataplane/wire-exclusive-pod.ts';
 import { wirePod } from '../../dataplane/wire-pod.ts';
 import { isNetlinkError } from '../../netlink/netlink-error.ts';
 import { type Netns, openOwnNetns } from '../../netlink/netns.ts';

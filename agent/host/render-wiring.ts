@@ -1,7 +1,7 @@
 import { linkGroupOf } from '../../dataplane/link-group.ts';
 import type { EniPodNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { renderOperation } from '../../dataplane/operation.ts';
-import { type ExclusiveEnds, planExclusivePod } from '../../dataplane/plan-direct-pod.ts';
+import { type ExclusiveEnds, planExclusivePod } from '../../dataplane/plan-exclusive-pod.ts';
 import { getsFilterPlace } from '../../dataplane/plan-fast-path.ts';
 import { planPod } from '../../dataplane/plan-pod.ts';
 import { removalsOf } from '../../dataplane/plan-removal.ts';

@@ -1,7 +1,7 @@
 import type { HostState } from '../../dataplane/desired.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
-import type { HostLink } from '../direct/locate-enis.ts';
+import type { HostLink } from '../exclusive/locate-enis.ts';
 import { withoutTakenOver } from '../journal/taken-over.ts';
 import type { NodeState } from '../state/node-state.ts';
 import { assignedIps } from './assigned-ips.ts';

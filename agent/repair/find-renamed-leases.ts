@@ -1,4 +1,4 @@
-import type { HostLink } from '../direct/locate-enis.ts';
+import type { HostLink } from '../exclusive/locate-enis.ts';
 import type { Lease } from '../journal/lease.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { ApplyError, applyOperations } from '../../dataplane/apply.ts';
 import type { HostState } from '../../dataplane/desired.ts';
-import { releaseNic } from '../../dataplane/direct-nic.ts';
+import { releaseNic } from '../../dataplane/exclusive-nic.ts';
 import { openFilterReader } from '../../dataplane/fast-path/observe-filters.ts';
 import { isFlowtableOperation } from '../../dataplane/flowtable-operation.ts';
 import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
@@ -9,7 +9,7 @@ import { observeFlowtable, observeNetns, observeNft } from '../../dataplane/obse
 import type { Operation } from '../../dataplane/operation.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_UP } from '../../netlink/uapi/if-link.ts';
-import type { HostLink } from '../direct/locate-enis.ts';
+import type { HostLink } from '../exclusive/locate-enis.ts';
 import { reliesOn } from './operation-scope.ts';
 import type { FailedOperation, HostKernel } from './reconcile.ts';
 

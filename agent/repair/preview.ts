@@ -6,7 +6,7 @@ import type { RuleMode } from '../../dataplane/network.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import { desiredState } from './desired-state.ts';
-import { findExclusiveNics } from './locate-direct-nics.ts';
+import { findExclusiveNics } from './locate-exclusive-nics.ts';
 import { planIdleNics } from './plan-idle-nics.ts';
 import { leftOut, namerOf, type ReconcileDeps, withoutReliant } from './reconcile.ts';
 import { listPlannedEnis } from './sync-enis.ts';

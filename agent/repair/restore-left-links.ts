@@ -1,6 +1,6 @@
 import type { HostState } from '../../dataplane/desired.ts';
 import type { Operation } from '../../dataplane/operation.ts';
-import type { HostLink } from '../direct/locate-enis.ts';
+import type { HostLink } from '../exclusive/locate-enis.ts';
 import { isShared, linkRestoration, sysctlRestoration } from '../node/decide-restoration.ts';
 import type { AddedAddress, FoundEntry, FoundState, FoundSysctl } from '../node/found-state.ts';
 

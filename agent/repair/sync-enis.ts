@@ -1,6 +1,6 @@
 import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import type { EniNetwork } from '../../dataplane/network.ts';
-import { absentEni, type HostLink, locateEnis, withPodIps } from '../direct/locate-enis.ts';
+import { absentEni, type HostLink, locateEnis, withPodIps } from '../exclusive/locate-enis.ts';
 import { ON_LINK_ENI_ID, type SupplyEni } from '../journal/supply.ts';
 import type { NodeState } from '../state/node-state.ts';
 import type { AgentParts } from '../state/ports.ts';

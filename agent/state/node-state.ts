@@ -1,8 +1,8 @@
 import type { EniNetwork, PodNetwork, RuleMode } from '../../dataplane/network.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
-import { ExclusiveEniPool } from '../direct/direct-eni-pool.ts';
-import type { HostLink } from '../direct/locate-enis.ts';
+import { ExclusiveEniPool } from '../exclusive/exclusive-eni-pool.ts';
+import type { HostLink } from '../exclusive/locate-enis.ts';
 import type { FastPathChoice } from '../fast-path/choose-fast-path.ts';
 import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from '../journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, type LeasePlugin, leaseKey } from '../journal/lease.ts';

@@ -1,7 +1,7 @@
 import { NetlinkError } from '../../netlink/netlink-error.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
-import { foreignExclusiveOffers } from '../direct/decide-direct-publication.ts';
 import type { NodeEvents } from '../events/node-events.ts';
+import { foreignExclusiveOffers } from '../exclusive/decide-exclusive-publication.ts';
 import { type Offer, splitWholeEnis } from '../journal/journal-content.ts';
 import type { Supply, SupplyRefusal } from '../journal/supply.ts';
 import type { AgentParts } from '../state/ports.ts';

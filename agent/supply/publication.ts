@@ -1,4 +1,4 @@
-import type { ExclusiveSpec, ObservedExclusive } from '../direct/decide-direct-publication.ts';
+import type { ExclusiveSpec, ObservedExclusive } from '../exclusive/decide-exclusive-publication.ts';
 import type { Offer } from '../journal/journal-content.ts';
 
 /** One assignment of an address. */

@@ -1,6 +1,6 @@
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
-import { decideExclusivePublication } from '../direct/decide-direct-publication.ts';
-import type { ExclusiveEniPool } from '../direct/direct-eni-pool.ts';
+import { decideExclusivePublication } from '../exclusive/decide-exclusive-publication.ts';
+import type { ExclusiveEniPool } from '../exclusive/exclusive-eni-pool.ts';
 import { type Offer, splitWholeEnis } from '../journal/journal-content.ts';
 import type { ExclusiveWarmTargets, WarmTargets } from '../journal/supply.ts';
 import type { Metrics } from '../observability/metrics.ts';

@@ -5,7 +5,7 @@ import {
   WARM_TARGET_ANNOTATION,
 } from '../../crd/node-eni-config-fields.ts';
 import { nodeLimitsOf } from '../../crd/node-limits.ts';
-import { exclusiveSupplyOf } from '../direct/direct-supply.ts';
+import { exclusiveSupplyOf } from '../exclusive/exclusive-supply.ts';
 import { familyOf } from '../journal/lease.ts';
 import type { EniPrimaryAddress, Supply, SupplyAddress, SupplyEni, WarmTargets } from '../journal/supply.ts';
 

@@ -1,4 +1,4 @@
-import { releaseNic, returnNic } from '../../dataplane/direct-nic.ts';
+import { releaseNic, returnNic } from '../../dataplane/exclusive-nic.ts';
 import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';

@@ -1,9 +1,9 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { type OrphanKind, type OrphanOutcome, OrphanSweep, type Swept } from '../../cloud/orphan-sweep.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Term } from '../calls/term.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
-import type { Term } from '../supply/term.ts';
 
 /** What a sweep for orphans works with. */
 export type SweepDeps = Pick<Term, 'clock' | 'log' | 'events'> & {

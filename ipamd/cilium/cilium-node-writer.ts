@@ -3,7 +3,7 @@ import type { KubeClient, ObjectMeta } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { CILIUM_NODES } from '../../kube/resource-types.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
-import { NODE_ENI_CONFIGS } from '../node-lifecycle/node-eni-configs.ts';
+import { NODE_ENI_CONFIGS } from '../nodes/node-eni-configs.ts';
 import { type CiliumNodeEntry, decodeCiliumNode } from './cilium-node-entry.ts';
 
 /** What is written of a NodeENIConfig: the fields in which elsewhere the node's agent says what it needs. */

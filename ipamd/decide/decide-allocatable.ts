@@ -7,7 +7,7 @@ import { freeEniSlots } from './eni-slots.ts';
 import type { NodeView } from './node-view.ts';
 import { type ClaimPlacement, placeClaims } from './place-claims.ts';
 import { isReservedSubnet } from './reserved-subnets.ts';
-import { countSlots, freeSlotsOf, isUsable, type Slots, sumOf } from './supply.ts';
+import { countSlots, freeSlotsOf, isUsable, type Slots, sumOf } from './slots.ts';
 import { assignedIpv4Of, isShared } from './with-enis.ts';
 
 /** How many Pod addresses a node can have if everything that it requests is granted. */

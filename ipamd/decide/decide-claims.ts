@@ -17,7 +17,7 @@ import type { NodeView, SubnetChoice } from './node-view.ts';
 import { usedIps } from './observed-eni.ts';
 import { offersOf } from './offers.ts';
 import { acceptableIpsOf, fitsSubnet } from './place-claims.ts';
-import { isUsable } from './supply.ts';
+import { isUsable } from './slots.ts';
 
 /** The next call for static addresses, and why the others wait: by key of the claim. */
 type ClaimSteps = { readonly step: Step; readonly waits: ReadonlyMap<string, ClaimWait> };
@@ -223,5 +223,5 @@ function requestText({ ip, ips = [], subnetIds = [] }: ClaimRequest): string {
 
 /** Returns why a claim waits. The reason is reported on the claim, not on the node. */
 function waiting(message: string, afterMs = RECHECK_MS): Blocked {
-  return { kind: 'hold', reason: 'ClaimWaits', message, afterMs };
+  return { kind: 'blocked', reason: 'ClaimWaits', message, afterMs };
 }

@@ -1,7 +1,7 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { hasTakenStaticIp } from './has-taken-static-ip.ts';
 import type { NodeView } from './node-view.ts';
-import { countSlots } from './supply.ts';
+import { countSlots } from './slots.ts';
 import { ipv4CountOf, isShared, withEnis } from './with-enis.ts';
 
 /**

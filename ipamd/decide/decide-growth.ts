@@ -15,7 +15,7 @@ import {
 import { eniPlacesOf, freeEniSlots } from './eni-slots.ts';
 import type { SubnetChoice } from './node-view.ts';
 import { isReservedSubnet } from './reserved-subnets.ts';
-import { freeSlotsOf, isCappedForPods, isUsable } from './supply.ts';
+import { freeSlotsOf, isCappedForPods, isUsable } from './slots.ts';
 import { ipv4CountOf } from './with-enis.ts';
 
 /**
@@ -95,10 +95,10 @@ export function blockedByInstance({ view }: DecisionContext): Blocked {
   const { instance } = view;
   if (instance === undefined) {
     const message = 'the instance of this node is not known to the cloud';
-    return { kind: 'hold', reason: 'InstanceUnknown', message, afterMs: RECHECK_MS };
+    return { kind: 'blocked', reason: 'InstanceUnknown', message, afterMs: RECHECK_MS };
   }
   const message = `instance ${instance.instanceId} does not run`;
-  return { kind: 'hold', reason: 'InstanceNotRunning', message, afterMs: RECHECK_MS };
+  return { kind: 'blocked', reason: 'InstanceNotRunning', message, afterMs: RECHECK_MS };
 }
 
 /** Blocks when the node has as many ENIs as it may have, or all ENI slots of the instance are used. */
@@ -108,7 +108,7 @@ function blockedByLimit(context: DecisionContext): Blocked | undefined {
   const { serving, standard: total = 0 } = eniPlacesOf(view, status);
   if (serving < supply.maxEnis) {
     const message = `all ${total} ENI slots of the instance are used, some by ENIs that are being released`;
-    return { kind: 'hold', reason: 'InstanceENILimit', message, afterMs: RECHECK_MS };
+    return { kind: 'blocked', reason: 'InstanceENILimit', message, afterMs: RECHECK_MS };
   }
   return blockedByFullEnis(context);
 }
@@ -120,7 +120,7 @@ function blockedByFullEnis(context: DecisionContext): Blocked {
   const stuck = usable.find((eni) => view.stuck.has(eni.eniID));
   if (stuck !== undefined) {
     const message = `ENI ${stuck.eniID} does not become ready`;
-    return { kind: 'hold', reason: 'CloudRefused', message, afterMs: RECHECK_MS };
+    return { kind: 'blocked', reason: 'CloudRefused', message, afterMs: RECHECK_MS };
   }
   for (const { eniID, subnetID = '' } of usable) {
     const keys = [`eni-ips/${eniID}`, `call/AssignPrivateIpAddresses/${eniID}`];
@@ -134,7 +134,7 @@ function blockedByFullEnis(context: DecisionContext): Blocked {
 
 function blockedByIpLimit({ supply }: DecisionContext): Blocked {
   const message = `${supply.demand} addresses are requested, the node may have ${supply.perEni} on each of ${supply.maxEnis} ENIs`;
-  return { kind: 'hold', reason: 'NodeIPLimit', message, afterMs: 600_000 };
+  return { kind: 'blocked', reason: 'NodeIPLimit', message, afterMs: 600_000 };
 }
 
 /** Blocks when the cloud refuses more ENIs on the instance. */
@@ -155,7 +155,7 @@ export function blockedBySubnets(context: DecisionContext): Blocked {
   const { subnets } = context.view;
   if (subnets.length === 0) {
     const message = `no subnet is configured in zone ${context.view.instance?.zone ?? 'of the node'}${scaleErrorOf(context)}`;
-    return { kind: 'hold', reason: 'NoSubnetInZone', message, afterMs: RECHECK_MS };
+    return { kind: 'blocked', reason: 'NoSubnetInZone', message, afterMs: RECHECK_MS };
   }
   const full = subnets.filter(isFull).map((subnet) => subnet.subnetId);
   const refusing = subnets.map((subnet) => `subnet/${subnet.subnetId}`);
@@ -180,7 +180,7 @@ function blockedByFullSubnets(context: DecisionContext, subnetIds: readonly stri
   const detail = refusal === undefined || refusal.message === '' ? '' : `: ${refusal.message}`;
   const message = `no free addresses in ${subnetIds.join(', ')}${detail}${scaleErrorOf(context)}`;
   const afterMs = refusal?.afterMs ?? RECHECK_MS;
-  return { kind: 'hold', reason: 'SubnetExhausted', message, ...requestIdOf(refusal), afterMs };
+  return { kind: 'blocked', reason: 'SubnetExhausted', message, ...requestIdOf(refusal), afterMs };
 }
 
 /** An ENI that new addresses can be assigned to, and how many more it can have. */

@@ -1,10 +1,10 @@
 import { INTENTS } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { decideClaims, decideOthersCalls } from './decide-claims.ts';
-import { decideExclusiveGrowth, planExclusiveGrowth } from './decide-direct-growth.ts';
-import { decideExclusiveMarks } from './decide-direct-marks.ts';
-import { decideExclusiveRelease } from './decide-direct-release.ts';
 import { decideDraining } from './decide-draining.ts';
+import { decideExclusiveGrowth, planExclusiveGrowth } from './decide-exclusive-growth.ts';
+import { decideExclusiveMarks } from './decide-exclusive-marks.ts';
+import { decideExclusiveRelease } from './decide-exclusive-release.ts';
 import { decideGrowth } from './decide-growth.ts';
 import { decideRelease } from './decide-release.ts';
 import { decideRemoval } from './decide-removal.ts';
@@ -35,7 +35,7 @@ export function decideNode(view: NodeView, leader: Leader, ids: Ids): Decision {
   const marked = withClaims(view, decideExclusiveMarks(view, decideDraining(view, withInstance(view))));
   const context = buildDecisionContext(view, marked, leader, ids);
   const growth = decideGrowth(context);
-  const growthBlocked = growth?.kind === 'hold' ? growth : undefined;
+  const growthBlocked = growth?.kind === 'blocked' ? growth : undefined;
   const { step, blockers } = selectStep(growth, context);
   const direct = planExclusiveGrowth(context);
   const refusal = blockers.find((blocked) => blocked !== growthBlocked && blocked.reason === 'CloudRefused');

@@ -1,4 +1,4 @@
-import { desiredGroupsOf } from './decide-direct-marks.ts';
+import { desiredGroupsOf } from './decide-exclusive-marks.ts';
 import { beginCall, checkBreakers, type DecisionContext, type Step } from './decision-context.ts';
 import { isSameData } from './same-data.ts';
 

@@ -5,7 +5,7 @@ import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { Begin, Blocked, BlockedReason, Ids, Intent, Leader } from './decision.ts';
 import type { NodeView, Refusal } from './node-view.ts';
 import { type ClaimPlacement, placeClaims } from './place-claims.ts';
-import { countSlots, isShortForPods, type Slots } from './supply.ts';
+import { countSlots, isShortForPods, type Slots } from './slots.ts';
 
 /** What the parts of a decision read: the view, and the status with the claim marks that this decision sets. */
 export type DecisionContext = {
@@ -87,7 +87,7 @@ export function checkBreakers(
   if (key === undefined) return undefined;
   const refusal = context.view.refusals?.get(key);
   const message = refusal === undefined || refusal.message === '' ? text : `${text}: ${refusal.message}`;
-  return { kind: 'hold', reason, message, ...requestIdOf(refusal), afterMs: refusal?.afterMs ?? RECHECK_MS };
+  return { kind: 'blocked', reason, message, ...requestIdOf(refusal), afterMs: refusal?.afterMs ?? RECHECK_MS };
 }
 
 /** Returns the RequestId of a refusal as the field of a block. */
@@ -97,7 +97,7 @@ export function requestIdOf(refusal: Refusal | undefined): Pick<Blocked, 'reques
 
 /** Result of a part that waits for another of ipamd's own calls. */
 export const CALL_IN_FLIGHT: Blocked = {
-  kind: 'hold',
+  kind: 'blocked',
   reason: 'CallUnderWay',
   message: 'a call to the cloud is under way',
   afterMs: 5_000,

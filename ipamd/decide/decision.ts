@@ -26,7 +26,7 @@ export type Begin = {
 
 /** More is requested than can be had now. Checked again after `afterMs`, or when something changes. */
 export type Blocked = {
-  readonly kind: 'hold';
+  readonly kind: 'blocked';
   readonly reason: BlockedReason;
   readonly message: string;
   /** Of the call that the cloud refused, if it refused one. */

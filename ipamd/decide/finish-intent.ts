@@ -2,7 +2,7 @@ import { isDirectCreation } from '../../crd/eni-places.ts';
 import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { withClaimMark } from './claim-marks.ts';
 import type { Ids, Intent, IntentFailure, IntentOutcome, IntentResult, ObservedEni } from './decision.ts';
-import { exclusiveFieldsOf } from './direct-creation.ts';
+import { exclusiveFieldsOf } from './exclusive-creation.ts';
 import { eniInfoOf, withAssigned } from './observed-eni.ts';
 import { detachingEni, isShared, unboundEni, withEni, withEnis } from './with-enis.ts';
 

@@ -1,11 +1,11 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
-import type { ExclusiveBlocked } from './decide-direct-growth.ts';
+import type { ExclusiveBlocked } from './decide-exclusive-growth.ts';
 import type { Blocked, Ids } from './decision.ts';
-import { countExclusiveSlots, eniRequestsHere, exclusiveEnisOf } from './direct-supply.ts';
+import { countExclusiveSlots, eniRequestsHere, exclusiveEnisOf } from './exclusive-slots.ts';
 import { findHolders } from './find-holders.ts';
 import { EXTENSION_ENIS, type NodeProblem, type NodeView } from './node-view.ts';
-import type { Slots } from './supply.ts';
+import type { Slots } from './slots.ts';
 
 type Condition = NonNullable<NodeEniConfigStatus['conditions']>[number];
 type NewCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;

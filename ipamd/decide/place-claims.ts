@@ -3,7 +3,7 @@ import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config
 import type { ClaimRequest } from './claim-request.ts';
 import type { NodeView } from './node-view.ts';
 import { isReservedSubnet } from './reserved-subnets.ts';
-import { freeSlotsOf, isUsable } from './supply.ts';
+import { freeSlotsOf, isUsable } from './slots.ts';
 import { unmetIpRequests } from './unmet-ip-requests.ts';
 import { ipv4CountOf } from './with-enis.ts';
 

@@ -1,8 +1,8 @@
 import type { Cloud } from '../../cloud/cloud.ts';
 import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
+import type { Term } from '../calls/term.ts';
 import type { IpamdConfig } from '../config/options.ts';
-import type { Term } from '../supply/term.ts';
 import type { EipClaimCache } from './eip-claim-cache.ts';
 import type { EipPod } from './eip-view.ts';
 

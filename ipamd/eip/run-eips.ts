@@ -4,7 +4,7 @@ import type { WorkQueue } from '../../kube/work-queue.ts';
 import { runSweep, type SweepDeps } from '../audit/run-sweep.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { PODS_BY_NODE, type PodFacts, type PodOwner, podKeyOf } from '../cache/pod-facts.ts';
-import type { Term } from '../supply/term.ts';
+import type { Term } from '../calls/term.ts';
 import { buildEipPod, requestsEip } from './build-eip-pod.ts';
 import { EipClaimCache, type EipClaimEntry } from './eip-claim-cache.ts';
 import { EipController } from './eip-controller.ts';

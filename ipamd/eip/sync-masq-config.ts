@@ -8,7 +8,7 @@ import { Reporter } from '../../kube/reporter.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { recordOf } from '../../runtime/json.ts';
-import type { Term } from '../supply/term.ts';
+import type { Term } from '../calls/term.ts';
 import { decideMasqConfig } from './decide-masq-config.ts';
 import type { EipClaimEntry } from './eip-claim-cache.ts';
 

@@ -3,10 +3,10 @@ import { involvedObject } from '../../kube/involved-object.ts';
 import { LastReports, Reporter } from '../../kube/reporter.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
+import type { Term } from '../calls/term.ts';
 import { involvedConfigMap } from '../config/involved-config-map.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
-import type { Term } from '../supply/term.ts';
 import type { CidrConflict, CidrNode } from './block-state.ts';
 import type { ForeignCidr } from './second-allocator.ts';
 

@@ -7,7 +7,7 @@ import { isKubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { PODS_BY_NODE } from '../cache/pod-facts.ts';
 import { type ClaimFacts, decodeClaim, decodeVip, RECORDS_BY_NODE, type VipFacts } from '../cache/record-facts.ts';
-import type { Term } from '../supply/term.ts';
+import type { Term } from '../calls/term.ts';
 import { decideRecords, type RecordWrite } from './decide-records.ts';
 import { renderClaim, renderPatch, renderVip } from './render-record.ts';
 

@@ -2,8 +2,8 @@ import { runController } from '../../kube/controller.ts';
 import { TokenBucket } from '../../kube/token-bucket.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
+import type { Term } from '../calls/term.ts';
 import type { IpamdConfig } from '../config/options.ts';
-import type { Term } from '../supply/term.ts';
 import { RecordsReconciler, type RecordsTerm } from './records-reconciler.ts';
 
 type RunRecordsTerm = RecordsTerm &

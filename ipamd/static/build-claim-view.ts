@@ -7,7 +7,7 @@ import type { NodeEntry } from '../cache/node-entry.ts';
 import { networkRequestOf, podKeyOf } from '../cache/pod-facts.ts';
 import { VIPS_BY_CLAIM, type VipFacts } from '../cache/record-facts.ts';
 import { VPC_ENIS_BY } from '../cache/vpc-eni-entry.ts';
-import { isStaticNode } from '../node-lifecycle/decide-policy.ts';
+import { isStaticNode } from '../nodes/decide-policy.ts';
 import type { AddressConflict, ClaimNode, ClaimPod, ClaimView, IpHolder } from './claim-view.ts';
 import type { ClaimsTerm } from './claims-term.ts';
 import { findSubnet } from './find-subnet.ts';

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { PODS } from '../../kube/resource-types.ts';
 import { createPodDecoder, networkRequestOf } from '../cache/pod-facts.ts';
 import { decodeVip } from '../cache/record-facts.ts';
-import type { Term } from '../supply/term.ts';
+import type { Term } from '../calls/term.ts';
 import type { ClaimDecision } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
 import { CLAIMS, refOf, VIPS } from './write-claim.ts';

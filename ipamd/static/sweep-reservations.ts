@@ -8,7 +8,7 @@ import type { NodeEntry } from '../cache/node-entry.ts';
 import { podKeyOf } from '../cache/pod-facts.ts';
 import type { ClaimFacts } from '../cache/record-facts.ts';
 import { claimTag } from '../eip/eip-identity.ts';
-import { isStaticNode } from '../node-lifecycle/decide-policy.ts';
+import { isStaticNode } from '../nodes/decide-policy.ts';
 import type { ClaimsTerm } from './claims-term.ts';
 import { findSubnet } from './find-subnet.ts';
 import { claimKeyOf, isReservedHere } from './reservation-identity.ts';

@@ -2,8 +2,8 @@ import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION, SUB_ENI_RESOURCE 
 import { involvedObject } from '../../kube/involved-object.ts';
 import { PODS } from '../../kube/resource-types.ts';
 import { networkRequestOf, type PodFacts } from '../cache/pod-facts.ts';
+import type { Term } from '../calls/term.ts';
 import { IPAMD_EVENTS, type IpamdEventReason } from '../events/event-reasons.ts';
-import type { Term } from '../supply/term.ts';
 
 /** A request of a Pod that nothing serves. */
 type UnservedRequest = {

@@ -8,7 +8,7 @@ import { updateGuarded } from '../../kube/guarded-update.ts';
 import { involvedObject } from '../../kube/involved-object.ts';
 import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { resourceTypeOf } from '../../kube/resource-types.ts';
-import type { Term } from '../supply/term.ts';
+import type { Term } from '../calls/term.ts';
 import type { ClaimDecision, ClaimWrite, VipWrite } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
 import { renderClaim, renderVip } from './render-claim.ts';

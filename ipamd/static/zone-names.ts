@@ -1,6 +1,6 @@
 import type { Zone } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import type { Term } from '../supply/term.ts';
+import type { Term } from '../calls/term.ts';
 
 type ZoneTerm = Pick<Term, 'cloud' | 'clock' | 'log'>;
 

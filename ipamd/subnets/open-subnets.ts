@@ -8,10 +8,10 @@ import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Fault } from '../../runtime/decode.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import type { ConfigMapEntry } from '../cache/config-map-entry.ts';
+import type { Term } from '../calls/term.ts';
 import { involvedConfigMap } from '../config/involved-config-map.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
-import type { Term } from '../supply/term.ts';
 import { decideAdoption } from './decide-adoption.ts';
 import { type ChoiceFacts, type Choices, decideChoices } from './decide-choices.ts';
 import {

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { Term } from '../supply/term.ts';
+import type { Term } from '../calls/term.ts';
 import { decidePublished, type PublishedFacts } from './decide-published.ts';
 import type { Subnets } from './open-subnets.ts';
 

@@ -1,7 +1,7 @@
 import { LastReports } from '../../kube/reporter.ts';
+import type { Term } from '../calls/term.ts';
 import { involvedConfigMap } from '../config/involved-config-map.ts';
 import type { IpamdConfig } from '../config/options.ts';
-import type { Term } from '../supply/term.ts';
 import { decideSharedSubnets, type SharedFacts, type SharedSubnet } from './decide-shared-subnets.ts';
 
 /** What is reported, and with what. */

@@ -1,4 +1,4 @@
-import type { Term } from '../supply/term.ts';
+import type { Term } from '../calls/term.ts';
 import type { PublishedFacts } from './decide-published.ts';
 import { readSubnetLabel } from './decide-subnet-config.ts';
 import type { Subnets } from './open-subnets.ts';

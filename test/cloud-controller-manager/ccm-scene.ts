@@ -5,7 +5,7 @@ import { readCcmConfig } from '../../cloud-controller-manager/config/ccm-config.
 import type { ControllerName } from '../../cloud-controller-manager/config/controllers-value.ts';
 import type { CcmConfig } from '../../cloud-controller-manager/config/options.ts';
 import { CLOUD_TURNS } from '../../cloud-controller-manager/controller/cloud-turns.ts';
-import type { Controller } from '../../cloud-controller-manager/leading/controllers.ts';
+import type { Controller } from '../../cloud-controller-manager/term/controllers.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { serviceAccountUser } from '../../sim/kube-api/auth/tokens.ts';

@@ -1,5 +1,5 @@
-import { CONTROLLERS } from '../../cloud-controller-manager/leading/controllers.ts';
 import { type CloudNode, readCloudNode } from '../../cloud-controller-manager/nodes/cloud-node.ts';
+import { CONTROLLERS } from '../../cloud-controller-manager/term/controllers.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { ccmScene, type SceneOptions } from './ccm-scene.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { EniPodNetwork, NodeNetwork } from '../../dataplane/network.ts';
-import { planExclusivePod } from '../../dataplane/plan-direct-pod.ts';
+import { planExclusivePod } from '../../dataplane/plan-exclusive-pod.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
 import { sysctlName } from '../../sysctl/sysctl-key.ts';
 import { blocks, bridge, bridgePod, eni, node, pod } from './fixtures.ts';

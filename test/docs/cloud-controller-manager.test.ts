@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { CONTROLLERS } from '../../cloud-controller-manager/leading/controllers.ts';
+import { CONTROLLERS } from '../../cloud-controller-manager/term/controllers.ts';
 import { seedClusterRole } from '../../sim/kube-api/seed-roles.ts';
 
 const PAGE = readFileSync(new URL('../../docs/cloud-controller-manager.md', import.meta.url), 'utf8');

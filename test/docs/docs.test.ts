@@ -108,7 +108,7 @@ test('docs/install.md: the CAM policy grants every change that ipamd makes, and 
   const [, policy = ''] = /```json\n([\s\S]*?)```/.exec(read('docs/install.md')) ?? [];
   const { statement } = JSON.parse(policy) as { statement: { action: string[] }[] };
   const granted = statement.flatMap(({ action }) => action);
-  const changes = [...read('ipamd/supply/send-call.ts').matchAll(/case '(\w+)':/g)].map(([, action = '']) => action);
+  const changes = [...read('ipamd/calls/send-call.ts').matchAll(/case '(\w+)':/g)].map(([, action = '']) => action);
   t.true(changes.length > 5);
   const wanted = changes.map((action) => `vpc:${action}`);
   t.deepEqual(

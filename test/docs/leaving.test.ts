@@ -18,7 +18,7 @@ import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { createInProcessApi } from '../../sim/vpc/api/in-process.ts';
 import { ccmConfig } from '../cloud-controller-manager/ccm-scene.ts';
-import { DirectCluster } from '../ipamd/direct/direct-cluster.ts';
+import { DirectCluster } from '../ipamd/exclusive/exclusive-cluster.ts';
 import type { PodCluster } from '../ipamd/shell/pod-cluster.ts';
 import { StaticCluster } from '../ipamd/static/static-cluster.ts';
 import { at } from '../kube-api/contract/contract-case.ts';

@@ -1,10 +1,10 @@
 import test from 'ava';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { NodeMemories } from '../../ipamd/calls/node-memory.ts';
+import { trackIntents } from '../../ipamd/calls/track-intents.ts';
 import type { Ids, Intent } from '../../ipamd/decide/decision.ts';
 import { finishIntent } from '../../ipamd/decide/finish-intent.ts';
 import { rebuildStatus } from '../../ipamd/decide/rebuild-status.ts';
-import { NodeMemories } from '../../ipamd/supply/node-memory.ts';
-import { trackIntents } from '../../ipamd/supply/track-intents.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { seenEni } from './cloud-truth.ts';
 import { protocolModel } from './protocol-model.ts';

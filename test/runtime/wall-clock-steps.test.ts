@@ -1,7 +1,7 @@
 import test from 'ava';
 import { createRotatingSource } from '../../cloud/tencent/credentials/rotating.ts';
+import { CircuitBreakers } from '../../ipamd/calls/circuit-breakers.ts';
 import { AddressConflicts } from '../../ipamd/static/address-conflicts.ts';
-import { CircuitBreakers } from '../../ipamd/supply/circuit-breakers.ts';
 import { runAsLeader } from '../../kube/leader-election.ts';
 import { TokenBucket } from '../../kube/token-bucket.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { freeEniSlots } from '../../ipamd/decide/eni-slots.ts';
 import type { NodeView } from '../../ipamd/decide/node-view.ts';
-import { countSlots } from '../../ipamd/decide/supply.ts';
+import { countSlots } from '../../ipamd/decide/slots.ts';
 import { decideFit } from '../../scheduler/decide/decide-fit.ts';
 import { buildFitContext } from '../../scheduler/decide/fit-context.ts';
 import { readPodRequest } from '../../scheduler/index/pod-request.ts';

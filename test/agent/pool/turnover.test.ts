@@ -1,11 +1,11 @@
 import test from 'ava';
-import { exclusiveDemand } from '../../../agent/direct/direct-demand.ts';
+import { exclusiveDemand } from '../../../agent/exclusive/exclusive-demand.ts';
 import {
   applyExclusiveSupply,
   type ExclusivePoolState,
   leaseExclusive,
   releaseExclusive,
-} from '../../../agent/direct/direct-pool.ts';
+} from '../../../agent/exclusive/exclusive-pool.ts';
 import { IpPool } from '../../../agent/pool/ip-pool.ts';
 import { sampleEni, sampleSupply } from './supply-sample.ts';
 

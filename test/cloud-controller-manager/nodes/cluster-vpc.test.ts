@@ -4,7 +4,7 @@ import { classifyError } from '../../../cloud/classify-error.ts';
 import { readProviderId } from '../../../cloud/provider-id.ts';
 import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import type { NodeInstances } from '../../../cloud-controller-manager/controller/node-instances.ts';
-import type { Controller } from '../../../cloud-controller-manager/leading/controllers.ts';
+import type { Controller } from '../../../cloud-controller-manager/term/controllers.ts';
 import { NODES } from '../../../kube/resource-types.ts';
 import { recordOf, recordsOf } from '../../../runtime/json.ts';
 import { ccmScene } from '../ccm-scene.ts';

@@ -5,7 +5,7 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import type { RunningCcm } from '../../../cloud-controller-manager/ccm.ts';
-import { CONTROLLERS } from '../../../cloud-controller-manager/leading/controllers.ts';
+import { CONTROLLERS } from '../../../cloud-controller-manager/term/controllers.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { SERVICES } from '../../../kube/resource-types.ts';
 import type { FaultRule as KubeFault } from '../../../sim/kube-api/faults.ts';

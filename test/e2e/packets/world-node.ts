@@ -12,7 +12,7 @@ import { observeHost } from '../../../dataplane/observe.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
 import { unwirePod } from '../../../dataplane/unwire-pod.ts';
-import { wireExclusivePod } from '../../../dataplane/wire-direct-pod.ts';
+import { wireExclusivePod } from '../../../dataplane/wire-exclusive-pod.ts';
 import { wirePod } from '../../../dataplane/wire-pod.ts';
 import { type Netns, openNetns } from '../../../netlink/netns.ts';
 import { openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';

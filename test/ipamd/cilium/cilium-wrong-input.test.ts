@@ -1,5 +1,5 @@
 import test from 'ava';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs.ts';
+import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../kube/resource-types.ts';
 import { CiliumScene } from './cilium-scene.ts';
 

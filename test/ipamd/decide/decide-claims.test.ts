@@ -247,8 +247,8 @@ for (const goal of ['here', 'elsewhere', 'free'] as const) {
     const view = viewOf([eni([USED, IDLE])], [{ goal, ip: IP }], others);
     const first = decideNode(view, LEADER, ids());
     const decision = first.kind === 'write' ? decideNode({ ...view, status: first.status }, LEADER, ids()) : first;
-    t.is(decision.kind, 'hold');
-    t.true(decision.kind === 'hold' && decision.afterMs <= 2_000);
+    t.is(decision.kind, 'blocked');
+    t.true(decision.kind === 'blocked' && decision.afterMs <= 2_000);
   });
 }
 
@@ -283,7 +283,7 @@ test('decideNode: gives a new ENI back that took a kept address as its own, afte
   const status = 'status' in begun ? begun.status : first.status;
   t.is(status.eniInfos?.[0]?.draining, true);
   const second = decideNode({ ...first, status }, LEADER, ids());
-  t.true(second.kind === 'hold' || second.kind === 'write', second.kind);
+  t.true(second.kind === 'blocked' || second.kind === 'write', second.kind);
   const other = eni([], { eniID: 'eni-2', mac: '20:90:6f:00:00:02', primaryIP: '10.0.1.3' });
   const third = viewOf([bare, other], [HERE], more);
   t.is(decided(third), 'DeleteNetworkInterface eni-1');

@@ -101,7 +101,7 @@ test('decideNode: comes to rest with what is wanted, whatever happened before', 
         t.deepEqual(world.broken, []);
         t.is(world.have(), world.goal());
         t.deepEqual(world.status.intents ?? [], []);
-        t.true(['idle', 'hold'].includes(world.decide().kind));
+        t.true(['idle', 'blocked'].includes(world.decide().kind));
         t.deepEqual(evaluateDrift(world.status, world.sight()), []);
       }),
     { numRuns: IS_LONG ? 1_000 : 200 },

@@ -5,10 +5,10 @@ import { EIP_CLAIM_KIND, type EipClaim, eipClaim } from '../../../crd/eip-claim.
 import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
 import { decodeNec, type NecEntry } from '../../../ipamd/cache/decode-nec.ts';
 import { createPodDecoder, POD_INDEXES, type PodFacts } from '../../../ipamd/cache/pod-facts.ts';
+import { CircuitBreakers } from '../../../ipamd/calls/circuit-breakers.ts';
 import { decodeEipClaim, type EipClaimEntry } from '../../../ipamd/eip/eip-claim-cache.ts';
 import { EIP_CLAIMS } from '../../../ipamd/eip/eip-deps.ts';
 import { runEips } from '../../../ipamd/eip/run-eips.ts';
-import { CircuitBreakers } from '../../../ipamd/supply/circuit-breakers.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { PODS, resourceTypeOf } from '../../../kube/resource-types.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import { NECS } from '../../../ipamd/supply/nec-access.ts';
+import { NECS } from '../../../ipamd/calls/nec-access.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import { runAgent } from '../support/lead-nodes.ts';
 import { type ShellScene, shellScene } from './shell-scene.ts';

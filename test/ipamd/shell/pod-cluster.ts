@@ -1,7 +1,7 @@
 import { API_GROUP } from '../../../crd/names.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs.ts';
+import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeObject, OwnerReference } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES, PODS } from '../../../kube/resource-types.ts';

@@ -2,7 +2,7 @@ import test from 'ava';
 import { SUBNETS_SOURCE_ANNOTATION } from '../../../crd/names.ts';
 import { renderSubnetSource } from '../../../crd/subnet-source.ts';
 import { readSubnetSupply, SUBNETS_CONFIG_MAP } from '../../../crd/subnet-supply.ts';
-import { NECS } from '../../../ipamd/supply/nec-access.ts';
+import { NECS } from '../../../ipamd/calls/nec-access.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
 import { CLOUD, type ShellScene, shellScene } from './shell-scene.ts';
 

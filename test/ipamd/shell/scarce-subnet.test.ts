@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import { NECS } from '../../../ipamd/supply/nec-access.ts';
+import { NECS } from '../../../ipamd/calls/nec-access.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
 import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
 import { longTest, shortTest } from '../../support/suite-part.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/node-lifecycle/node-eni-configs.ts';
-import { DirectCluster } from '../direct/direct-cluster.ts';
+import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
+import { DirectCluster } from '../exclusive/exclusive-cluster.ts';
 import { StaticCluster } from './static-cluster.ts';
 
 test('NodeENIConfig of a live node is deleted: its kept address stays with its Pod and its name', async (t) => {

@@ -5,14 +5,14 @@ import type { ResourceKind } from '../../../crd/resource-kind.ts';
 import { VPC_ENI_KIND } from '../../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
-import { VPC_ENIS } from '../../../ipamd/direct/vpc-eni-reconciler.ts';
 import { EIP_CLAIMS } from '../../../ipamd/eip/eip-deps.ts';
+import { VPC_ENIS } from '../../../ipamd/exclusive/vpc-eni-reconciler.ts';
 import { CLAIMS, VIPS } from '../../../ipamd/static/write-claim.ts';
 import type { KubeClient, ResourceType } from '../../../kube/kube-client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
 import { partOf } from '../../support/suite-part.ts';
-import { DirectCluster } from '../direct/direct-cluster.ts';
 import { ATTRIBUTES, EipScene, POLICY } from '../eip/eip-scene.ts';
+import { DirectCluster } from '../exclusive/exclusive-cluster.ts';
 import { StaticCluster } from './static-cluster.ts';
 
 /** The fields of a kind's status, as its definition has them. */

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { NECS } from '../../../ipamd/supply/nec-access.ts';
+import { NECS } from '../../../ipamd/calls/nec-access.ts';
 import { StaticCluster } from './static-cluster.ts';
 
 /** Publishes, as the cloud controller manager does, which addresses of a node are targets. */

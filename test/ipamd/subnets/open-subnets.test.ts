@@ -1,7 +1,7 @@
 import test from 'ava';
 import { NODE_SUBNETS_LABEL } from '../../../crd/names.ts';
 import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
-import { CONFIG_MAP, NodesScene } from '../node-lifecycle/nodes-scene.ts';
+import { CONFIG_MAP, NodesScene } from '../nodes/nodes-scene.ts';
 
 const SUBNETS = 'TKE_ENI_IPAMD_SUBNET_ID';
 const VPC = { TKE_ENI_IPAMD_VPC_ID: 'vpc-0000test' };

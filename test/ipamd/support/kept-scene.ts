@@ -1,8 +1,8 @@
 import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import type { NodeEniAddress, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
+import { NECS } from '../../../ipamd/calls/nec-access.ts';
 import type { ClaimRequest, ClaimSource } from '../../../ipamd/decide/claim-request.ts';
 import type { NodeFactValues } from '../../../ipamd/decide/node-view.ts';
-import { NECS } from '../../../ipamd/supply/nec-access.ts';
 import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
 import { CloudHost } from '../../../sim/vpc/api/host.ts';

@@ -1,9 +1,9 @@
 import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
+import { NECS } from '../../../ipamd/calls/nec-access.ts';
+import type { NodeMemories } from '../../../ipamd/calls/node-memory.ts';
 import type { NodeFactValues } from '../../../ipamd/decide/node-view.ts';
-import { NECS } from '../../../ipamd/supply/nec-access.ts';
-import type { NodeMemories } from '../../../ipamd/supply/node-memory.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import type { Logger } from '../../../runtime/log.ts';

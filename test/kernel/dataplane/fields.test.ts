@@ -4,7 +4,7 @@ import { hostVethFallbackName, sideName } from '../../../dataplane/host-veth-nam
 import type { EniPodNetwork } from '../../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP } from '../../../dataplane/numbers.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
-import { wireExclusivePod } from '../../../dataplane/wire-direct-pod.ts';
+import { wireExclusivePod } from '../../../dataplane/wire-exclusive-pod.ts';
 import { isObject } from '../../../sim/support/netns.ts';
 import { threePods } from './bridge-scene.ts';
 import { podOf, type TestNode, withTestNode } from './test-node.ts';

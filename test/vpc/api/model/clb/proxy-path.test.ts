@@ -3,7 +3,7 @@ import { CertificateBook, type ModelCertificate } from '../../../../../sim/vpc/a
 import { hasProxy, proxyTable } from '../../../../../sim/vpc/api/model/clb/proxy-path.ts';
 import type { ModelListener, ModelLoadBalancer, ModelRule } from '../../../../../sim/vpc/api/model/clb/types.ts';
 import { SecurityGroupBook } from '../../../../../sim/vpc/api/model/security-group-book.ts';
-import { NO_CHECK } from '../../../../vpc/clb/proxy-scene.ts';
+import { NO_CHECK } from '../../../clb/proxy-scene.ts';
 
 const VIP = '10.0.8.10';
 const CERTIFICATE: ModelCertificate = {

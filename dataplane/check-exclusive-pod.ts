@@ -1,0 +1,59 @@
+import type { Netns } from '../netlink/netns.ts';
+import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
+import { openSysctl } from '../sysctl/sysctl.ts';
+import { checkHostLink, checkNft, differences, type PodCheck, SUBNET_CONFLICTS, unequal } from './check-pod.ts';
+import type { NetState } from './desired.ts';
+import { findNic } from './exclusive-nic.ts';
+import { nicAlias } from './host-veth-name.ts';
+import type { Kernel } from './kernel.ts';
+import type { EniPodNetwork } from './network.ts';
+import { planExclusivePod } from './plan-exclusive-pod.ts';
+import { planInside } from './read-inside.ts';
+
+/**
+ * Compares a Pod with an exclusive ENI with its plan, on both sides: the interface by its MAC, its name, address and
+ * routes, the side link, the host's route. Changes nothing. @returns every difference, for people
+ * @throws NetlinkError, SysctlError, NftError when the kernel cannot be read
+ */
+export async function checkExclusivePod(
+  kernel: Kernel,
+  podNetns: Netns | undefined,
+  check: PodCheck<EniPodNetwork>,
+): Promise<readonly string[]> {
+  const { node, pod, nft } = check;
+  return [
+    ...checkHostLink(kernel, pod),
+    ...differences(kernel, planExclusivePod(node, pod).host, 'host'),
+    ...(await checkNft(kernel, pod, nft)),
+    ...(podNetns === undefined ? ['Pod: its network namespace is gone'] : await checkInPod(podNetns, check)),
+  ];
+}
+
+async function checkInPod(
+  podNetns: Netns,
+  { node, pod, handler }: PodCheck<EniPodNetwork>,
+): Promise<readonly string[]> {
+  using rtnetlink = openRtnetlinkIn(podNetns);
+  const { nic, key, podVeth } = pod;
+  const link = nic === undefined ? undefined : findNic(rtnetlink.link.list(), nic.mac);
+  const side = rtnetlink.link.get({ ifname: podVeth.name });
+  const found = [
+    ...(link === undefined
+      ? [`Pod: the ENI's interface (MAC ${nic?.mac ?? ''}) is missing`]
+      : [
+          ...unequal(`Pod: name of the ENI's interface`, link.ifname, key.ifName),
+          ...unequal(`Pod: alias of ${key.ifName}`, link.ifalias, nicAlias(key, nic?.hostName ?? '')),
+        ]),
+    ...(side === undefined
+      ? [`Pod: interface ${podVeth.name} is missing`]
+      : unequal(`Pod: MAC of ${podVeth.name}`, side.address, podVeth.mac)),
+  ];
+  if (link === undefined || side === undefined) return found;
+  const plan = planExclusivePod(node, pod, { nic: link.ifindex, side: side.ifindex }).pod;
+  const kernel = { rtnetlink, sysctl: openSysctl(podNetns) };
+  const compare = (state: NetState) => differences(kernel, state, 'Pod', SUBNET_CONFLICTS);
+  const all = [...found, ...compare(plan)];
+  if (all.length === 0) return all;
+  const inside = await planInside(podNetns, plan, handler);
+  return inside === plan ? all : compare(inside);
+}

@@ -1,0 +1,83 @@
+import type { Netns } from '../netlink/netns.ts';
+import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
+import { UndoStack } from '../runtime/undo-stack.ts';
+import { openSysctl } from '../sysctl/sysctl.ts';
+import { moveNicToPod, type OwnedNic, returnNic } from './exclusive-nic.ts';
+import type { Kernel } from './kernel.ts';
+import { makeVeth } from './make-veth.ts';
+import type { EniPodNetwork, NodeNetwork } from './network.ts';
+import { type ExclusiveEnds, planExclusivePod } from './plan-exclusive-pod.ts';
+import { type UnwiredPod, unwirePod } from './unwire-pod.ts';
+import { WireError } from './wire-error.ts';
+import { doPhases, type PodWiring, toWireError, type WiredPod } from './wire-pod.ts';
+import { wiringPhases } from './wiring-steps.ts';
+
+/** As `WiredPod`, with the indexes of both interfaces in the Pod. */
+type WiredExclusivePod = WiredPod & { readonly ends: ExclusiveEnds };
+
+/**
+ * Wires a Pod with an exclusive ENI: its interface, then the side link, settings, the Pod's side, the host's side. On
+ * any failure everything is undone, and the interface is returned.
+ * @throws WireError
+ */
+export function wireExclusivePod(
+  kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>,
+  hostNetns: Netns,
+  podNetns: Netns,
+  { node, pod, fallbackName }: PodWiring<EniPodNetwork>,
+): WiredExclusivePod {
+  const { rtnetlink } = kernel;
+  const undo = new UndoStack();
+  try {
+    const owned = ownedNic(pod);
+    using inPod = openRtnetlinkIn(podNetns);
+    // Pushed first: a move that failed halfway is undone as well.
+    undo.push(`interface of MAC ${owned.nic.mac}`, () => {
+      returnNic(rtnetlink, hostNetns, podNetns, owned);
+    });
+    const nic = moveNicToPod(rtnetlink, inPod, podNetns, owned);
+    const { ifindex, name } = makeVeth(rtnetlink, inPod, podNetns, { pod, fallbackName });
+    undo.push(`link ${name}`, () => rtnetlink.link.delete({ ifindex }));
+    const side = inPod.link.get({ ifname: pod.podVeth.name })?.ifindex;
+    if (side === undefined) throw new WireError('LINK_GONE', `${pod.podVeth.name} vanished while it was being wired`);
+    const ends = { nic, side };
+    const plan = planExclusivePod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, ends);
+    const sides = { host: kernel, pod: { rtnetlink: inPod, sysctl: openSysctl(podNetns) } };
+    doPhases(wiringPhases(plan), { ...sides, containerId: pod.key.containerId }, undo);
+    return { hostIfindex: ifindex, hostName: name, podIfindex: side, ends };
+  } catch (cause) {
+    const failures = undo.unwind();
+    const error = toWireError(cause);
+    error.leftBehind = failures.map(({ what }) => what);
+    throw error;
+  }
+}
+
+/** As `UnwiredPod`; `nic` tells whether the interface is back and released in the host's namespace. */
+type UnwiredExclusivePod = UnwiredPod & { readonly nic: 'back' | 'missing' };
+
+/**
+ * Unwires a Pod with an exclusive ENI: rules and routes, then the interface, by its MAC, from whichever of the two
+ * namespaces has it; then the side link. Objects that do not exist any more count as success. @throws NetlinkError
+ * @param podNetns absent: the namespace is deleted.
+ */
+export function unwireExclusivePod(
+  kernel: Pick<Kernel, 'rtnetlink'>,
+  node: NodeNetwork,
+  pod: EniPodNetwork,
+  { hostNetns, podNetns }: { readonly hostNetns: Netns; readonly podNetns: Netns | undefined },
+): UnwiredExclusivePod {
+  const unwired = unwirePod(kernel, node, pod);
+  try {
+    return { ...unwired, nic: returnNic(kernel.rtnetlink, hostNetns, podNetns, ownedNic(pod)) };
+  } catch (error) {
+    // The caller gets this error and does not await `finished`, so mark its rejection as handled.
+    unwired.finished.catch(() => {});
+    throw error;
+  }
+}
+
+function ownedNic({ key, nic }: EniPodNetwork): OwnedNic {
+  if (nic === undefined) throw new WireError('KERNEL', `the lease ${key.containerId}/${key.ifName} names no interface`);
+  return { key, nic };
+}

@@ -1,0 +1,314 @@
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
+import { isSameData } from '../decide/same-data.ts';
+import { type Baseline, baselineOf, withConfirmedOffers } from '../decide/with-confirmed-offers.ts';
+import { type AllocatableDecision, type AllocatableWrite, decideAllocatableWrite } from './decide-allocatable-write.ts';
+import { checkStatus, noteAttempt, noteContradictions, noteOwn } from './foreign-edits.ts';
+import { lacksCloudFinalizer, withoutCloudFinalizer, withStatus } from './merge-status.ts';
+import { readNec, writeNec } from './nec-access.ts';
+import type { NodeDeps } from './node-deps.ts';
+import type { NodeMemory } from './node-memory.ts';
+import { abandonPlan, type Plan, planReconcile } from './plan-reconcile.ts';
+import { type ReconcileInput, readInput } from './read-input.ts';
+import { checkBeforeRelease, type RepairResult, rebuildRestored, repairDrift } from './repair-status.ts';
+import { reportDeletion } from './report-deletion.ts';
+import { reportProblems, reportRepair } from './report-problems.ts';
+import { startCall, waitForAny } from './running-calls.ts';
+import { trackIntents } from './track-intents.ts';
+
+/** What happens to a key next; the same shape as the type of the controllers' runtime. */
+type NodeReconcileResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
+
+/** A call that takes longer goes on by itself; the node is enqueued when it ends. */
+const MAX_RECONCILE_MS = 20_000;
+/** More than any reconcile needs: each pass writes, or waits for a call. */
+const MAX_PASSES = 200;
+const MAX_CONFLICTS = 10;
+/** A blocked node is checked again at least this often: another node may have closed the breaker. */
+const MAX_BLOCKED_MS = 60_000;
+/** A call that outlasts its reconcile enqueues the node; this timer is for a lost notification. */
+const CALL_CHECK_MS = 30_000;
+/** A node that does not stay, while the cache has it as one that does, is looked at again after this. */
+const RENEWAL_RECHECK_MS = 1_000;
+const DONE: NodeReconcileResult = { kind: 'done' };
+
+/**
+ * Brings one node's supply to its demand, as far as that is possible now. At most one may run for a node. Every cloud
+ * call is recorded, in a write guarded by the state that was decided on, before it is made. While calls run it waits for
+ * the first that ends, and ends itself when the node is queued again: something has changed. When the term ends it stops
+ * at once and writes nothing more. @throws KubeError when the API server does not accept a write
+ */
+export async function reconcileNode(deps: NodeDeps, name: string, signal: AbortSignal): Promise<NodeReconcileResult> {
+  const stop = AbortSignal.any([signal, deps.leader.term.signal]);
+  try {
+    stop.throwIfAborted();
+    return await new NodeReconciler(deps, name, stop).run();
+  } catch (error) {
+    if (stop.aborted) return DONE;
+    throw error;
+  }
+}
+
+class NodeReconciler {
+  readonly #deps: NodeDeps;
+  readonly #name: string;
+  readonly #stop: AbortSignal;
+  readonly #memory: NodeMemory;
+  readonly #endMs: number;
+  #conflicts = 0;
+
+  constructor(deps: NodeDeps, name: string, stop: AbortSignal) {
+    this.#deps = deps;
+    this.#name = name;
+    this.#stop = stop;
+    this.#memory = deps.memory.of(name);
+    this.#endMs = deps.clock.monotonicMs() + MAX_RECONCILE_MS;
+  }
+
+  async run(): Promise<NodeReconcileResult> {
+    this.#memory.isReconciling = true;
+    try {
+      return await this.#runPasses();
+    } finally {
+      this.#memory.isReconciling = false;
+    }
+  }
+
+  async #runPasses(): Promise<NodeReconcileResult> {
+    for (let pass = 0; pass < MAX_PASSES; pass++) {
+      const entry = await readNec(this.#deps, this.#name, this.#memory, this.#stop);
+      if (entry === undefined) return this.#handleDeleted();
+      const result = await this.#runPass(entry);
+      if (result !== undefined) return result;
+      this.#stop.throwIfAborted();
+    }
+    this.#deps.log.error('a node does not settle', { node: this.#name, rounds: MAX_PASSES });
+    return { kind: 'again', afterMs: MAX_BLOCKED_MS };
+  }
+
+  /** Runs one pass; returns undefined to run another one. */
+  async #runPass(entry: NecEntry): Promise<NodeReconcileResult | undefined> {
+    const read = readInput(this.#deps, entry);
+    const checked = checkStatus(this.#deps, this.#memory, entry, read);
+    if (checked.kind === 'wait') return retryAfter(checked.ms);
+    if (checked.kind === 'undone') return await this.#undo(entry, read, checked.status, checked.fields);
+    trackIntents(this.#deps, this.#memory, read.status);
+    this.#deps.memory.claimCalls.note(this.#name, read.status);
+    if (read.why !== undefined) return await this.#rebuild(entry, read, read.why);
+    const early = this.#deps.facts.viewOf(this.#name, entry);
+    noteContradictions(this.#deps, this.#memory, this.#name, read.status, early);
+    const drift = await repairDrift(this.#deps, this.#memory, read, this.#stop);
+    const baseline = takeBaseline(this.#deps, this.#memory, read);
+    const input = { ...read, ...withConfirmedOffers(read.spec, drift.status, baseline) };
+    const facts = this.#deps.facts.viewOf(this.#name, entry);
+    const plan = planReconcile(this.#deps, this.#memory, input, facts);
+    for (const followUp of plan.followUps)
+      startCall(this.#deps, this.#memory, followUp.kind, this.#caseOf(entry, plan.status, followUp));
+    const allocatable = this.#decideAllocatable(read.status, plan);
+    const status = allocatable.status;
+    const isChanged = !isSameData(status, read.status) || lacksCloudFinalizer(entry.object, status);
+    if (isChanged) return await this.#write(entry, { ...plan, status }, drift, allocatable.write);
+    this.#startCalls(entry, plan);
+    reportDeletion(this.#deps, this.#memory, entry, status);
+    if (plan.claimWaits !== undefined) this.#deps.claimsWait?.(this.#name, plan.claimWaits);
+    reportProblems(this.#deps, this.#memory, entry, plan);
+    return plan.finished.length > 0
+      ? undefined
+      : await this.#waitOrEnd(entry, input, withEarlierWait(plan, allocatable.waitMs), drift);
+  }
+
+  #decideAllocatable(before: NodeEniConfigStatus, plan: Plan): AllocatableDecision {
+    // An object that may be released is not written for this.
+    const now = plan.ending.kind === 'released' ? undefined : plan.allocatable;
+    const nowMs = this.#deps.clock.monotonicMs();
+    return decideAllocatableWrite(before, plan.status, now, this.#memory.allocatableWrite, nowMs);
+  }
+
+  async #write(
+    entry: NecEntry,
+    plan: Plan,
+    drift: RepairResult,
+    allocatableWrite: AllocatableWrite | undefined,
+  ): Promise<NodeReconcileResult | undefined> {
+    const result = await this.#writeStatus(entry, plan.status).catch((error: unknown) => {
+      abandonPlan(this.#deps, this.#name, plan);
+      if (drift.repaired !== undefined) this.#deps.memory.requestDescribe(this.#name, 'a repair was not written');
+      throw error;
+    });
+    if (result !== 'written') {
+      abandonPlan(this.#deps, this.#name, plan);
+      // The repair is not in the object: without it, the next pass would decide on what was to be repaired.
+      if (drift.repaired !== undefined) this.#deps.memory.requestDescribe(this.#name, 'a repair was not written');
+      return result === 'gone' ? this.#handleDeleted() : this.#conflict();
+    }
+    drift.onWritten?.();
+    if (allocatableWrite !== undefined) this.#memory.allocatableWrite = allocatableWrite;
+    this.#reportRepairs(entry, plan, drift);
+    this.#startCalls(entry, plan);
+    return undefined;
+  }
+
+  #reportRepairs(entry: NecEntry, { restoredIps = [], refused = [] }: Plan, { repaired }: RepairResult): void {
+    for (const text of refused)
+      reportRepair(
+        this.#deps,
+        entry,
+        'intent-refused',
+        `intent was not recorded by ipamd and is not executed: ${text}`,
+      );
+    if (restoredIps.length > 0) {
+      const text = `status took ${restoredIps.join(', ')}, which live Pods use, out of use: in use again`;
+      reportRepair(this.#deps, entry, 'address-in-use', text);
+    }
+    if (repaired !== undefined) reportRepair(this.#deps, entry, 'drift', `repaired from the cloud: ${repaired}`);
+  }
+
+  /** Starts the calls that are recorded now, and forgets those that ended; in the place of some a follow-up runs already. */
+  #startCalls(entry: NecEntry, { finished, followUps, sends, status }: Plan): void {
+    const followed = new Set(followUps.map(({ intent }) => intent.id));
+    for (const id of finished) if (!followed.has(id)) this.#memory.calls.delete(id);
+    for (const send of sends) startCall(this.#deps, this.#memory, send.kind, this.#caseOf(entry, status, send));
+  }
+
+  /** Ends the reconcile, or waits for a call, when there is nothing to write now. */
+  async #waitOrEnd(
+    entry: NecEntry,
+    input: ReconcileInput,
+    plan: Plan,
+    drift: RepairResult,
+  ): Promise<NodeReconcileResult | undefined> {
+    const { clock } = this.#deps;
+    const running = [...this.#memory.calls.values()].filter((call) => call.outcome === undefined);
+    if (running.length < this.#memory.calls.size) return undefined;
+    if (running.length > 0) {
+      const leftMs = this.#endMs - clock.monotonicMs();
+      if (leftMs <= 0) return retryAfter(CALL_CHECK_MS, plan.waitMs, drift.afterMs, blockedMs(plan));
+      const ms = Math.min(
+        leftMs,
+        ...[plan.waitMs, drift.afterMs].filter((wait) => wait !== undefined && wait > 0).map(Number),
+      );
+      const first = await waitForAny(this.#deps, this.#name, running, ms, this.#stop);
+      return first === 'changed' ? retryAfter(CALL_CHECK_MS) : undefined;
+    }
+    if (plan.ending.kind === 'released') return await this.#release(entry, input);
+    if (plan.ending.kind === 'renewed') return await this.#renew(entry, input);
+    const waits = [plan.waitMs, drift.afterMs, blockedMs(plan)].filter((ms) => ms !== undefined);
+    return waits.length === 0 ? DONE : retryAfter(...waits);
+  }
+
+  /** Describes the cloud a last time before the finalizer is removed: what is found is removed first. */
+  async #release(entry: NecEntry, input: ReconcileInput): Promise<NodeReconcileResult | undefined> {
+    if (entry.object.metadata.deletionTimestamp === undefined) return DONE;
+    const check = await checkBeforeRelease(this.#deps, input, this.#stop);
+    if (check.kind === 'wait') return retryAfter(check.ms);
+    const object =
+      check.kind === 'found' ? withStatus(entry.object, check.status) : withoutCloudFinalizer(entry.object);
+    const result = await writeNec(this.#deps, this.#memory, object, this.#stop);
+    if (check.kind === 'found' && result === 'written')
+      noteOwn(this.#memory, entry.object.metadata.uid ?? '', check.status);
+    if (result === 'conflict') return this.#conflict();
+    if (check.kind === 'found' && result === 'written') return undefined;
+    return this.#handleDeleted();
+  }
+
+  /**
+   * Lets the object of a node that stays go, with everything left as it is: the next object is filled from the cloud.
+   */
+  async #renew(entry: NecEntry, { status }: ReconcileInput): Promise<NodeReconcileResult | undefined> {
+    const { beginRenewal } = this.#deps;
+    const isStaying = (await beginRenewal?.(this.#name, status.supplyEpoch ?? 0, this.#stop)) ?? true;
+    // The watch of Nodes is behind: it shows what became of the node in a moment.
+    if (!isStaying) return retryAfter(RENEWAL_RECHECK_MS);
+    const object = withoutCloudFinalizer(entry.object);
+    const result = await writeNec(this.#deps, this.#memory, object, this.#stop);
+    return result === 'conflict' ? this.#conflict() : this.#handleDeleted();
+  }
+
+  /** Writes the status as ipamd had it, before anything is decided; the next pass describes the cloud. */
+  async #undo(
+    entry: NecEntry,
+    input: ReconcileInput,
+    status: NodeEniConfigStatus,
+    fields: readonly string[],
+  ): Promise<NodeReconcileResult | undefined> {
+    if (entry.decoded === undefined) this.#reportFaults(entry, input);
+    const result = await this.#writeStatus(entry, status);
+    if (result === 'gone') return this.#handleDeleted();
+    if (result === 'conflict') return this.#conflict();
+    const text = `another client changed ${fields.join(', ')} of the status, which ipamd alone writes: undone`;
+    reportRepair(this.#deps, entry, 'edited', text);
+    return undefined;
+  }
+
+  /** Rebuilds the status from the cloud, once no own call is in flight that could change the cloud meanwhile. */
+  async #rebuild(entry: NecEntry, input: ReconcileInput, why: string): Promise<NodeReconcileResult | undefined> {
+    const running = [...this.#memory.calls.values()].filter((call) => call.outcome === undefined);
+    const leftMs = this.#endMs - this.#deps.clock.monotonicMs();
+    if (running.length > 0 && leftMs <= 0) return retryAfter(CALL_CHECK_MS);
+    if (running.length > 0) {
+      const first = await waitForAny(this.#deps, this.#name, running, leftMs, this.#stop);
+      return first === 'changed' ? retryAfter(CALL_CHECK_MS) : undefined;
+    }
+    if (entry.decoded === undefined) this.#reportFaults(entry, input);
+    const rebuilt = await rebuildRestored(this.#deps, this.#memory, input, why, this.#stop);
+    if (rebuilt.kind === 'wait') return retryAfter(rebuilt.ms);
+    const result = await this.#writeStatus(entry, rebuilt.status);
+    if (result === 'gone') return this.#handleDeleted();
+    if (result === 'conflict') return this.#conflict();
+    this.#memory.calls.clear();
+    reportRepair(this.#deps, entry, 'made-anew', `${why}: the status is rebuilt from the cloud`);
+    return undefined;
+  }
+
+  async #writeStatus(entry: NecEntry, status: NodeEniConfigStatus) {
+    const { uid = '' } = entry.object.metadata;
+    noteAttempt(this.#memory, uid, status);
+    const result = await writeNec(this.#deps, this.#memory, withStatus(entry.object, status), this.#stop);
+    if (result === 'written') noteOwn(this.#memory, uid, status);
+    return result;
+  }
+
+  #conflict(): NodeReconcileResult | undefined {
+    this.#conflicts += 1;
+    return this.#conflicts > MAX_CONFLICTS ? retryAfter(1_000) : undefined;
+  }
+
+  #handleDeleted(): NodeReconcileResult {
+    this.#deps.memory.remove(this.#name);
+    this.#deps.metrics.problems.reportOfTerm(`supply/${this.#name}`, []);
+    return DONE;
+  }
+
+  #reportFaults(entry: NecEntry, { faults: problems }: ReconcileInput): void {
+    const plan = { problems, ending: { kind: 'idle' as const } };
+    reportProblems(this.#deps, this.#memory, entry, plan);
+  }
+
+  #caseOf(entry: NecEntry, status: NodeEniConfigStatus, { intent, priority, sourceNode }: Plan['sends'][number]) {
+    const source = sourceNode === undefined ? {} : { sourceNode };
+    return { node: this.#name, uid: entry.object.metadata.uid ?? '', intent, status, priority, ...source };
+  }
+}
+
+/** Returns the baseline for offers: the state at the first pass after a list. */
+function takeBaseline({ listings: count }: NodeDeps, memory: NodeMemory, { spec, status }: ReconcileInput): Baseline {
+  const listings = count();
+  if (memory.baseline?.listings !== listings) memory.baseline = undefined;
+  memory.baseline ??= baselineOf(spec, status, listings);
+  return memory.baseline;
+}
+
+function withEarlierWait(plan: Plan, waitMs: number | undefined): Plan {
+  if (waitMs === undefined) return plan;
+  return { ...plan, waitMs: Math.min(plan.waitMs ?? waitMs, waitMs) };
+}
+
+function blockedMs({ ending }: Plan): number | undefined {
+  if (ending.kind !== 'blocked') return undefined;
+  return Math.min(ending.afterMs, MAX_BLOCKED_MS);
+}
+
+function retryAfter(...waits: readonly (number | undefined)[]): NodeReconcileResult {
+  const known = waits.filter((ms) => ms !== undefined);
+  return { kind: 'again', afterMs: Math.max(1, Math.ceil(Math.min(...known))) };
+}

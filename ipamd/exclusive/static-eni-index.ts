@@ -1,0 +1,52 @@
+import type { Informer } from '../../kube/informer.ts';
+import type { NecEntry } from '../cache/decode-nec.ts';
+import { VPC_ENIS_BY, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import type { ClaimRequest } from '../decide/claim-request.ts';
+import { eniClaimOf } from '../decide/exclusive-creation.ts';
+import type { StaticEni } from '../decide/static-eni.ts';
+import { isShared } from '../decide/with-enis.ts';
+import { exclusiveEniIdsOf } from './run-vpc-enis.ts';
+import { type MarkedEni, staticEnisOf } from './static-enis.ts';
+
+/** Caches that contain static ENIs. */
+type StaticEniIndexDeps = {
+  /** With an index by the claims whose marks an object contains; `byClaim` is its name. */
+  readonly necs: Pick<Informer<NecEntry>, 'get' | 'byIndex'>;
+  readonly byClaim: string;
+  readonly vpcEnis: Pick<Informer<VpcEniEntry>, 'byIndex'>;
+};
+
+/** Index of the static exclusive ENIs, from caches. */
+export class StaticEniIndex {
+  readonly #deps: StaticEniIndexDeps;
+
+  constructor(deps: StaticEniIndexDeps) {
+    this.#deps = deps;
+  }
+
+  /** Returns the static ENIs of a node, and those of the claims whose Pods are on it; by id. */
+  ofNode(name: string, requests: ReadonlyMap<string, ClaimRequest> | undefined): ReadonlyMap<string, StaticEni> {
+    const { necs, vpcEnis, byClaim } = this.#deps;
+    const ownNec = necs.get(name);
+    const eniIds = ownNec === undefined ? [] : exclusiveEniIdsOf(ownNec);
+    const keys = [...(requests?.values() ?? [])].filter(({ mode }) => mode === 'direct-eni').map(({ key }) => key);
+    const entries = [
+      ...eniIds.flatMap((eniId) => vpcEnis.byIndex(VPC_ENIS_BY.eni, eniId)),
+      ...keys.flatMap((key) => vpcEnis.byIndex(VPC_ENIS_BY.claim, key)),
+    ];
+    const marked = keys.flatMap((key) => necs.byIndex(byClaim, key).flatMap((nec) => markedOf(nec, key)));
+    return staticEnisOf(entries, marked);
+  }
+
+  /** Returns the static ENI of this id; undefined for other ENIs. */
+  find(eniId: string): StaticEni | undefined {
+    return staticEnisOf(this.#deps.vpcEnis.byIndex(VPC_ENIS_BY.eni, eniId)).get(eniId);
+  }
+}
+
+function markedOf({ name, decoded }: NecEntry, key: string): readonly MarkedEni[] {
+  const enis = decoded?.status?.eniInfos ?? [];
+  return enis
+    .filter((eni) => !isShared(eni) && eniClaimOf(eni) === key)
+    .map((eni) => ({ nodeName: name, eni, claim: key }));
+}

@@ -1,0 +1,201 @@
+import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { STATIC_IP_CONFIG_KIND, type StaticIpConfig, staticIpConfig } from '../../crd/static-ip-config.ts';
+import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
+import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
+import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../../kube/informer.ts';
+import type { KubeClient, KubeObject, ResourceType } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import {
+  CILIUM_NODES,
+  CONFIG_MAPS,
+  DEPLOYMENTS,
+  MACHINES,
+  NODES,
+  PODS,
+  resourceTypeOf,
+} from '../../kube/resource-types.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { Faults } from '../../runtime/decode.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { type ConfigMapEntry, decodeConfigMap } from '../cache/config-map-entry.ts';
+import { decodeNec, type NecEntry } from '../cache/decode-nec.ts';
+import { decodeMachine, MACHINE_INDEXES, type MachineEntry } from '../cache/machine-entry.ts';
+import { decodeNode, type NodeEntry } from '../cache/node-entry.ts';
+import { createPodDecoder, POD_INDEXES, type PodFacts } from '../cache/pod-facts.ts';
+import {
+  CLAIM_INDEXES,
+  type ClaimFacts,
+  decodeClaim,
+  decodeVip,
+  type StaticObject,
+  VIP_INDEXES,
+  type VipFacts,
+} from '../cache/record-facts.ts';
+import { NECS_BY_REGISTERED_IP, readRegisteredIps } from '../cache/registered-ips.ts';
+import { decodeVpcEni, VPC_ENI_INDEXES, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import { CILIUM_NODE_INDEXES, type CiliumNodeEntry, decodeCiliumNode } from '../cilium/cilium-node-entry.ts';
+import type { IpamdConfig } from '../config/options.ts';
+import { decodeEipClaim, type EipClaimEntry } from '../eip/eip-claim-cache.ts';
+import { MASQ_CONFIG_MAP } from '../eip/sync-masq-config.ts';
+import { BY_DIRECT_ENI, exclusiveEniIdsOf } from '../exclusive/run-vpc-enis.ts';
+import { CONFIGS_BY_NAMESPACE, NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
+import { type DeploymentFacts, decodeDeployment } from '../static/find-workload.ts';
+import { readClaimKeys, readMarkedIps } from '../static/read-claim-locations.ts';
+
+/** Dependencies of informers. */
+export type InformerDeps = {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly observer: InformerObserver;
+};
+
+/** Name of the indexes of nodes and NodeENIConfigs by their instance. */
+export const BY_INSTANCE = 'instance';
+
+/** Informers of every replica, leader or not: so a new leader has filled caches. */
+export type Informers = {
+  readonly necs: Informer<NecEntry>;
+  readonly nodes: Informer<NodeEntry>;
+  readonly pods: Informer<PodFacts>;
+  /** Of exclusive ENIs; static ones may be on no node. */
+  readonly vpcEnis: Informer<VpcEniEntry>;
+  /** Of the one ConfigMap with the subnets. */
+  readonly configMaps: Informer<ConfigMapEntry>;
+};
+
+/** Opens the informers of every replica; nothing is read before they are started. */
+export function openInformers(deps: InformerDeps, config: IpamdConfig): Informers {
+  const query = { namespace: config.namespace, fieldSelector: `metadata.name=${config.configMap}` };
+  return {
+    necs: open<NecEntry>(deps, resourceTypeOf(NODE_ENI_CONFIG_KIND), {
+      decode: decodeNec,
+      indexes: {
+        [BY_INSTANCE]: ({ decoded }) => listOf(decoded?.status?.instanceID),
+        [BY_DIRECT_ENI]: exclusiveEniIdsOf,
+        [NECS_BY_CLAIM]: ({ decoded }) => readClaimKeys(decoded?.status),
+        [NECS_BY_MARKED_IP]: ({ decoded }) => readMarkedIps(decoded?.status),
+        [NECS_BY_REGISTERED_IP]: readRegisteredIps,
+      },
+    }),
+    nodes: open<NodeEntry>(deps, NODES, {
+      decode: decodeNode,
+      indexes: { [BY_INSTANCE]: ({ instanceId }) => listOf(instanceId) },
+    }),
+    pods: open<PodFacts>(deps, PODS, { decode: createPodDecoder(), indexes: POD_INDEXES }),
+    vpcEnis: open<VpcEniEntry>(deps, resourceTypeOf(VPC_ENI_KIND), { decode: decodeVpcEni, indexes: VPC_ENI_INDEXES }),
+    configMaps: open<ConfigMapEntry>(deps, CONFIG_MAPS, { decode: decodeConfigMap, query }),
+  };
+}
+
+/** Opens the informer of Machines, which contain the instances of native nodes; only if the cluster has Machines. */
+function openMachines(deps: InformerDeps): Informer<MachineEntry> {
+  return open<MachineEntry>(deps, MACHINES, { decode: decodeMachine, indexes: MACHINE_INDEXES });
+}
+
+/** Further informers of the leader: nothing waits for them before it leads. */
+export type TermInformers = ReturnType<typeof openTermInformers>;
+
+/** Opens the informers of one term of leadership. */
+export function openTermInformers(deps: InformerDeps, { enableOwnerref, eipIpMasq }: IpamdConfig) {
+  const { namespace, name } = MASQ_CONFIG_MAP;
+  const masqQuery = { namespace, fieldSelector: `metadata.name=${name}` };
+  return {
+    /** Records of Pods, and static addresses. */
+    vips: open<VipFacts>(deps, resourceTypeOf(VPC_IP_KIND), { decode: decodeVip, indexes: VIP_INDEXES }),
+    claims: open<ClaimFacts>(deps, resourceTypeOf(VPC_IP_CLAIM_KIND), { decode: decodeClaim, indexes: CLAIM_INDEXES }),
+    configs: open<StaticObject<StaticIpConfig>>(deps, resourceTypeOf(STATIC_IP_CONFIG_KIND), {
+      decode: decodeStaticIpConfig,
+      indexes: { [CONFIGS_BY_NAMESPACE]: ({ decoded }) => listOf(decoded?.metadata.namespace) },
+    }),
+    deployments: enableOwnerref ? open<DeploymentFacts>(deps, DEPLOYMENTS, { decode: decodeDeployment }) : undefined,
+    eipClaims: open<EipClaimEntry>(deps, resourceTypeOf(EIP_CLAIM_KIND), { decode: decodeEipClaim }),
+    /** The configuration of ip-masq-agent, whether it exists or not. */
+    masqConfigs: eipIpMasq
+      ? open<KubeObject>(deps, CONFIG_MAPS, { decode: (object) => object, query: masqQuery })
+      : undefined,
+  };
+}
+
+function decodeStaticIpConfig(object: KubeObject): StaticObject<StaticIpConfig> {
+  const faults = new Faults();
+  const decoded = staticIpConfig(object, '', faults);
+  return { decoded: faults.list.length > 0 ? undefined : decoded, faults: faults.list };
+}
+
+function open<T>(
+  deps: InformerDeps,
+  type: ResourceType,
+  options: Pick<InformerOptions<T>, 'decode' | 'indexes' | 'query'>,
+): Informer<T> {
+  return openInformer<T>({ ...deps, type, ...options });
+}
+
+function listOf(id: string | undefined): readonly string[] {
+  return id === undefined ? [] : [id];
+}
+
+/** Informer of Machines, if the cluster has them. */
+export type MachineFollower = {
+  /** Undefined while the cluster has none. */
+  readonly informer: Informer<MachineEntry> | undefined;
+  /** Checks for Machines periodically, and starts their informer once there are any. Never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+};
+
+const MACHINES_FORBIDDEN = 'Machines may not be read; native nodes are found by providerID alone';
+/** Native nodes may be enabled at any time; nothing waits for it. */
+const MACHINES_RETRY_MS = 10 * 60_000;
+
+/** Makes the follower of Machines: their definition exists only in clusters with native nodes. */
+export function followMachines(deps: InformerDeps): MachineFollower {
+  let informer: Informer<MachineEntry> | undefined;
+  return {
+    get informer() {
+      return informer;
+    },
+    run: async (signal) => {
+      while (!signal.aborted) {
+        // If the API server does not answer, there may be some: the informer keeps asking.
+        if ((await hasKind(deps, MACHINES, MACHINES_FORBIDDEN, signal)) !== false) {
+          informer = openMachines(deps);
+          return await informer.start(signal);
+        }
+        await deps.clock.sleep(MACHINES_RETRY_MS, signal).catch(() => {});
+      }
+    },
+  };
+}
+
+/**
+ * Tells whether the cluster has objects of a kind that is not ours, and logs `forbidden` where they may not be read.
+ * Undefined when the API server does not answer.
+ */
+async function hasKind(
+  { client, log }: InformerDeps,
+  type: ResourceType,
+  forbidden: string,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
+  try {
+    await client.listPage(type, { limit: 1 }, signal);
+    return true;
+  } catch (error) {
+    if (!isKubeError(error, 'NOT_FOUND', 'FORBIDDEN')) return undefined;
+    if (error.code === 'FORBIDDEN') log.warn(forbidden, { error });
+    return false;
+  }
+}
+
+/** Tells whether the cluster has CiliumNodes that may be read; undefined when the API server does not answer. */
+export async function haveCiliumNodes(deps: InformerDeps, signal: AbortSignal): Promise<boolean | undefined> {
+  return await hasKind(deps, CILIUM_NODES, 'CiliumNodes may not be read; nodes of Cilium get no addresses', signal);
+}
+
+/** Opens the informer of CiliumNodes; for the leader only, and only if the cluster has some. */
+export function openCiliumNodes(deps: InformerDeps): Informer<CiliumNodeEntry> {
+  return open<CiliumNodeEntry>(deps, CILIUM_NODES, { decode: decodeCiliumNode, indexes: CILIUM_NODE_INDEXES });
+}

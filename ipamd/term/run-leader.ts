@@ -1,0 +1,136 @@
+import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
+import { type ReconcileResult, runController } from '../../kube/controller.ts';
+import type { Term as Leadership } from '../../kube/election/term.ts';
+import { reconcileNode } from '../calls/reconcile-node.ts';
+import { type Claimant, findRival } from '../nodes/find-rival.ts';
+import { createNodeController } from '../nodes/node-controller.ts';
+import { CONTROLLERS } from './controllers.ts';
+import { enqueueNodes } from './enqueue-nodes.ts';
+import { noteRefusal, noteWaits } from './note-claims.ts';
+import { BY_INSTANCE, type Informers } from './open-informers.ts';
+import { type LeaderDeps, type LeaderTerm, openTerm } from './open-term.ts';
+import { closeQueues } from './queues.ts';
+
+/**
+ * Does a leader's work until the term is over, or until `drain` aborts: then nothing new is started, and calls in
+ * flight have the time of `--shutdown-grace`. Resolves when everything has ended. Rejects only with a fault of ipamd.
+ */
+export async function runLeader(deps: LeaderDeps, leadership: Leadership, drain: AbortSignal): Promise<void> {
+  const halt = new AbortController();
+  const signal = AbortSignal.any([leadership.signal, halt.signal]);
+  const term = openTerm(deps, leadership, signal);
+  const { queues, vips, claims, ciliumNodes } = term;
+  deps.onTerm({ epoch: leadership.epoch, queues, records: { vips, claims }, ciliumNodes });
+  const background: Promise<unknown>[] = [];
+  const onDrain = (): void => {
+    closeQueues(queues);
+    background.push(haltAfterGrace(term, halt));
+  };
+  drain.addEventListener('abort', onDrain, { once: true });
+  if (drain.aborted) onDrain();
+  const ignoreAbort = (error: unknown): void => {
+    if (!signal.aborted) throw error;
+  };
+  try {
+    if (!(await areSynced(deps.informers, signal))) return;
+    for (const { isWanted, run } of CONTROLLERS)
+      if (isWanted?.(deps.config) !== false) background.push(run(term, signal).catch(ignoreAbort));
+    const stopEnqueueing = enqueueNodes(term);
+    await Promise.all([runSupply(term, signal), runNodes(term, signal)]);
+    stopEnqueueing();
+  } finally {
+    drain.removeEventListener('abort', onDrain);
+    closeQueues(queues);
+    halt.abort(new Error('the term is over'));
+    await Promise.all(background);
+    deps.metrics.clearTerm();
+    deps.onTerm(undefined);
+  }
+}
+
+async function haltAfterGrace({ config, clock, log }: LeaderTerm, halt: AbortController): Promise<void> {
+  await clock.sleep(config.shutdownGraceMs, halt.signal).catch(() => {});
+  if (halt.signal.aborted) return;
+  log.warn('calls are still in flight; the next leader resolves them');
+  halt.abort(new Error('ipamd is ending'));
+}
+
+/** Waits until every cache has its first list: a leader would treat an object that it has not read as deleted. */
+async function areSynced(informers: Informers, signal: AbortSignal): Promise<boolean> {
+  try {
+    await Promise.all(Object.values(informers).map((informer) => informer.synced(signal)));
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}
+
+async function runSupply(term: LeaderTerm, signal: AbortSignal): Promise<void> {
+  const { kube, queues, renewals, config } = term;
+  const node: Parameters<typeof reconcileNode>[0] = {
+    ...term,
+    necs: term.freshNecs,
+    listings: () => term.necs.listings,
+    lostEpochOf: (name) => renewals.epochOf(name) ?? (term.definitions.isRebuilding ? 0 : undefined),
+    beginRenewal: (name, epoch, by) => renewals.begin(kube, name, epoch, by),
+    claimsWait: (name, waits) => noteWaits(term, name, waits),
+    claimRefused: (key, refusal) => noteRefusal(term, key, refusal),
+    queuedAgain: (name, by) => queues.supply.addedAgain(name, by),
+  };
+  const reconcile = async (name: string, by: AbortSignal): Promise<ReconcileResult> =>
+    postponeWhileStarting(term, name) ??
+    (await postponeWithDefinition(term, name, by)) ??
+    (await reconcileNode(node, name, by));
+  await runController({ ...term, name: 'supply', queue: queues.supply, workers: config.workers, reconcile }, signal);
+}
+
+/** A cloud that does not describe its instances for this long is reported. */
+const STARTING_MS = 60_000;
+
+/**
+ * Postpones nodes of which a new leader has described nothing yet. That is no fault of the nodes, and reporting it
+ * would cost two writes and an event for every node of the cluster. Undefined: the node is reconciled.
+ */
+function postponeWhileStarting({ clock, leader, necs, facts }: LeaderTerm, name: string): ReconcileResult | undefined {
+  if (clock.monotonicMs() - leader.term.startedMs >= STARTING_MS) return undefined;
+  const entry = necs.get(name);
+  if (entry?.decoded === undefined) return undefined;
+  const answer = facts.viewOf(name, entry);
+  return answer.kind === 'unknown' ? { kind: 'again', afterMs: answer.afterMs } : undefined;
+}
+
+/** A deletion that is not the object's own is looked at again after this; then the work has ended mostly. */
+const DEFINITION_LOST_MS = 1_000;
+
+/** Postpones a node whose object is deleted with the definition of its kind: that releases nothing. */
+async function postponeWithDefinition(
+  { necs, definitions }: LeaderTerm,
+  name: string,
+  signal: AbortSignal,
+): Promise<ReconcileResult | undefined> {
+  const { uid = '', deletionTimestamp } = necs.get(name)?.object.metadata ?? {};
+  if (deletionTimestamp === undefined) return undefined;
+  if (await definitions.isOwnDeletion(NODE_ENI_CONFIG_KIND, uid, signal)) return undefined;
+  return { kind: 'again', afterMs: DEFINITION_LOST_MS };
+}
+
+function claimantsOf({ nodes, necs, lookup }: LeaderTerm, instanceId: string): readonly Claimant[] {
+  const lookedUp = lookup.namesOf(instanceId).map((name) => nodes.get(name));
+  const found = lookedUp.filter((node) => node !== undefined && lookup.find(node) === instanceId);
+  const all = new Set([...nodes.byIndex(BY_INSTANCE, instanceId), ...found].filter((node) => node !== undefined));
+  return [...all].map((node) => {
+    const ownsInstance = necs.get(node.name)?.decoded?.status?.instanceID === instanceId;
+    return { node, ownsInstance };
+  });
+}
+
+/** Each write of a taint or an annotation is one call; more workers would only wait for the rate limit. */
+const NODE_WORKERS = 50;
+
+async function runNodes(term: LeaderTerm, signal: AbortSignal): Promise<void> {
+  const rivalOf = (name: string, instanceId: string) => findRival(name, claimantsOf(term, instanceId));
+  const controller = createNodeController({ ...term, rivalOf });
+  const reconcile = (name: string, by: AbortSignal) => controller.reconcile(name, by);
+  await runController({ ...term, name: 'nodes', queue: term.queues.nodes, workers: NODE_WORKERS, reconcile }, signal);
+}

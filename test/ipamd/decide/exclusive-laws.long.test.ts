@@ -1,0 +1,2 @@
+// The cases of the table that `make test` leaves out.
+import './exclusive-laws.test.ts';

@@ -1,0 +1,2 @@
+// The cases of the table that `make test` leaves out.
+import './exclusive-life.test.ts';
