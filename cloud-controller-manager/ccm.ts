@@ -1,7 +1,7 @@
 import type { ElectionSettings } from '../kube/election/election-settings.ts';
 import { fenceWrites } from '../kube/election/fence-writes.ts';
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
-import type { Term } from '../kube/election/term.ts';
+import type { Leadership } from '../kube/election/term.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
 import { type Informer, openInformer } from '../kube/informer.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -189,11 +189,12 @@ class Ccm implements RunningCcm {
     const stop = this.#stop.signal;
     if (!this.#config.leaderElect) return await this.#lead({ signal: stop });
     const deps = { client: kube.urgent ?? kube, identity, clock, log, random, events: this.#events };
-    const lead = (term: Term): Promise<void> => this.#lead({ ...term, signal: AbortSignal.any([term.signal, stop]) });
+    const lead = (term: Leadership): Promise<void> =>
+      this.#lead({ ...term, signal: AbortSignal.any([term.signal, stop]) });
     await leadUntilDrained(electionSettingsOf(this.#config), deps, lead, stop);
   }
 
-  async #lead(term: Pick<Term, 'signal' | 'notes' | 'isHeld'>): Promise<void> {
+  async #lead(term: Pick<Leadership, 'signal' | 'notes' | 'isHeld'>): Promise<void> {
     this.#isLeading = true;
     this.#brake.begin(term.notes);
     try {
@@ -223,7 +224,7 @@ class Ccm implements RunningCcm {
     }
   }
 
-  #controllerDeps(term: Pick<Term, 'isHeld'>): Omit<ControllerDeps, 'instances'> {
+  #controllerDeps(term: Pick<Leadership, 'isHeld'>): Omit<ControllerDeps, 'instances'> {
     const { clock, log, random, cloud } = this.#runtime;
     const { metrics } = this;
     const kube = fenceWrites(this.#kube, term);

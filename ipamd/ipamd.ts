@@ -1,7 +1,7 @@
 import type { Cloud } from '../cloud/cloud.ts';
 import type { ReservedIpPort } from '../cloud/reserved-ips.ts';
 import { leadUntilDrained } from '../kube/election/lead-until-drained.ts';
-import type { Term } from '../kube/election/term.ts';
+import type { Leadership } from '../kube/election/term.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/event-recorder.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { ReleaseBrake } from '../kube/release-brake.ts';
@@ -239,7 +239,7 @@ class Ipamd implements RunningIpamd {
    * Leads until the term is over. When definitions are lost, or the product's ipamd appears, the work ends at once and begins
    * again when that is over, as if the term began then: calls that were in flight may still have an effect.
    */
-  async #leadWhileStanding(term: Term, drain: AbortSignal): Promise<void> {
+  async #leadWhileStanding(term: Leadership, drain: AbortSignal): Promise<void> {
     const { clock } = this.#runtime;
     let startedMs = term.startedMs;
     while (!term.signal.aborted && !drain.aborted) {
@@ -322,7 +322,7 @@ const DEFINITIONS_PROBLEM = { kind: 'DefinitionsMissing', name: 'customresourced
  * Returns a term without a lock. No lock counts the terms, so the epoch comes from the clock; no other replica may be
  * leading.
  */
-function termWithoutLock(clock: Clock, signal: AbortSignal): Term {
+function termWithoutLock(clock: Clock, signal: AbortSignal): Leadership {
   const epoch = Math.floor(clock.nowMs() / MS_PER_S);
   return { epoch, startedMs: clock.monotonicMs(), leaseMs: 0, signal };
 }

@@ -4,7 +4,7 @@ import { decideCandidacy, type LockObservation, NO_OBSERVATION, observeLock } fr
 import { RENEW_DEADLINE_SHARE } from './election/election-settings.ts';
 import { type Lock, openLock } from './election/lock.ts';
 import { LOCK_TYPES, type LockRef } from './election/lock-record.ts';
-import { runTerm, type Term, type WonLock } from './election/term.ts';
+import { type Leadership, runTerm, type WonLock } from './election/term.ts';
 import type { EventInput } from './events/event-object.ts';
 import { involvedObject } from './involved-object.ts';
 import type { KubeClient } from './kube-client.ts';
@@ -56,7 +56,7 @@ const MAX_GAP_SHARE = 0.25;
  */
 export async function runAsLeader(
   options: LeaderElectionOptions,
-  lead: (term: Term) => Promise<void>,
+  lead: (term: Leadership) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   const { client, clock, leaseMs, renewMs, retryMs, random, identity } = options;
@@ -81,7 +81,7 @@ export async function runAsLeader(
     const won = await contend(candidate, signal);
     if (won === undefined) return;
     const renewDeadlineMs = leaseMs * RENEW_DEADLINE_SHARE;
-    const recorded = async (term: Term): Promise<void> => {
+    const recorded = async (term: Leadership): Promise<void> => {
       recordTerm(candidate, won, 'became leader');
       await lead(term);
     };

@@ -1,4 +1,4 @@
-import type { Term as Leadership } from '../../kube/election/term.ts';
+import type { Leadership } from '../../kube/election/term.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { RouteCache } from '../../pod-routes/route-cache.ts';

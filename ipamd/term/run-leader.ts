@@ -1,6 +1,6 @@
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { type ReconcileResult, runController } from '../../kube/controller.ts';
-import type { Term as Leadership } from '../../kube/election/term.ts';
+import type { Leadership } from '../../kube/election/term.ts';
 import { reconcileNode } from '../calls/reconcile-node.ts';
 import { type Claimant, findRival } from '../nodes/find-rival.ts';
 import { createNodeController } from '../nodes/node-controller.ts';

@@ -1,6 +1,6 @@
 import { type LeaderElectionOptions, runAsLeader } from '../leader-election.ts';
 import type { ElectionSettings } from './election-settings.ts';
-import type { Term } from './term.ts';
+import type { Leadership } from './term.ts';
 
 /** The other options of the election: what the process provides. */
 type ElectionDeps = Omit<LeaderElectionOptions, 'lock' | 'leaseMs' | 'renewMs' | 'retryMs'>;
@@ -13,7 +13,7 @@ type ElectionDeps = Omit<LeaderElectionOptions, 'lock' | 'leaseMs' | 'renewMs' |
 export async function leadUntilDrained(
   settings: ElectionSettings,
   deps: ElectionDeps,
-  lead: (term: Term) => Promise<void>,
+  lead: (term: Leadership) => Promise<void>,
   drain: AbortSignal,
 ): Promise<void> {
   const contend = new AbortController();
@@ -21,7 +21,7 @@ export async function leadUntilDrained(
   const stopContending = (): void => {
     if (drain.aborted && !isLeading) contend.abort(drain.reason);
   };
-  const leadTerm = async (term: Term): Promise<void> => {
+  const leadTerm = async (term: Leadership): Promise<void> => {
     isLeading = true;
     try {
       await lead(term);

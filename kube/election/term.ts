@@ -6,7 +6,7 @@ import type { Lock, StoredLock } from './lock.ts';
 import type { LockNotes } from './lock-record.ts';
 
 /** The time during which one process leads. */
-export type Term = {
+export type Leadership = {
   /** Number of the term; increases with each term of any holder. */
   readonly epoch: number;
   /** Monotonic milliseconds. */
@@ -51,7 +51,7 @@ type TermDeps = {
 export async function runTerm(
   deps: TermDeps,
   won: WonLock,
-  lead: (term: Term) => Promise<void>,
+  lead: (term: Leadership) => Promise<void>,
   signal: AbortSignal,
 ): Promise<'lost' | 'over'> {
   const { clock, log, leaseMs } = deps;

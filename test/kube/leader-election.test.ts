@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type { LockRef } from '../../kube/election/lock-record.ts';
-import type { Term } from '../../kube/election/term.ts';
+import type { Leadership } from '../../kube/election/term.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { type LeaderElectionOptions, runAsLeader } from '../../kube/leader-election.ts';
@@ -26,7 +26,7 @@ function runCandidate(
   options: Pick<LeaderElectionOptions, 'client' | 'random'> & Partial<LeaderElectionOptions>,
   signal: AbortSignal,
 ): Promise<void> {
-  const lead = async (term: Term) => {
+  const lead = async (term: Leadership) => {
     const office: Office = { who, epoch: term.epoch, fromMs: clock.monotonicMs(), toMs: Number.POSITIVE_INFINITY };
     offices.push(office);
     await aborted(term.signal);
@@ -321,7 +321,7 @@ test('runAsLeader: notes are stored with the record, by the holder only, and the
     const clock = new VirtualClock();
     const api = startInProcessApi({ clock, random: seededRandom(1), latencyMs: 4 });
     const lock = { ...LOCK, kind };
-    const terms: Term[] = [];
+    const terms: Leadership[] = [];
     const candidate = (who: string, signal: AbortSignal): Promise<void> => {
       const client = api.client({ userAgent: who });
       const options = { client, lock, identity: who, ...TIMES, clock, log: silentLogger, random: seededRandom(3) };
