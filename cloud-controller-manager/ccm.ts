@@ -26,6 +26,12 @@ import { ControllerRights } from './term/controller-rights.ts';
 import { CONTROLLERS, type Controller } from './term/controllers.ts';
 import { type RunState, runControllers } from './term/run-controllers.ts';
 
+/**
+ * How calls to the cloud are in turn. Their owners are namespaces: every other call is that of the owner that was served
+ * longest ago, so that the urgent calls of one do not stop all others.
+ */
+export const CLOUD_TURNS = { blindEvery: 2 } as const;
+
 /** Runtime of the process; each member is a port, so that it also runs on a virtual clock and without a connection. */
 type CcmRuntime = {
   readonly clock: Clock;

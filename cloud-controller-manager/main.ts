@@ -3,10 +3,9 @@ import { connectCloud } from '../cloud/tencent/open-cloud.ts';
 import { RegionError } from '../cloud/tencent/region-error.ts';
 import { openConfiguredClient } from '../kube/open-configured-client.ts';
 import { type DaemonRuntime, type RunningDaemon, runDaemon, runProgram } from '../runtime/program.ts';
-import { startCcm } from './ccm.ts';
+import { CLOUD_TURNS, startCcm } from './ccm.ts';
 import { readCcmConfig } from './config/ccm-config.ts';
 import { CCM_PROGRAM, type CcmConfig } from './config/options.ts';
-import { CLOUD_TURNS } from './controller/cloud-turns.ts';
 import { createCcmMetrics } from './observability/metrics.ts';
 
 const { name: NAME } = CCM_PROGRAM;

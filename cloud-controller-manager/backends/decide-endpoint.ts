@@ -1,3 +1,5 @@
+import { isInCidr } from '../../crd/ip-text.ts';
+import { POD_ANNOTATION } from '../../crd/names.ts';
 import type { BackendPod } from './backend-pod.ts';
 import type { BackendSettings } from './backend-settings.ts';
 import type { Endpoint } from './endpoint-slice.ts';
@@ -44,4 +46,61 @@ export function decideEndpoint({ endpoint, pod, hasEnded, isGone, node, settings
   if (node?.isSilent === true) return 'reserve';
   if (pod.gate !== undefined && pod.areContainersReady && pod.areOtherGatesTrue) return 'bind';
   return settings.drainsUnready === true ? 'drain' : 'leave';
+}
+
+/** How a Pod is bound to a load balancer: by its own address, by the instance that it is on, or not at all, and why, with what to set instead. `unknown`: its Node is not in the cache. */
+type PodBinding =
+  | { readonly kind: 'address'; readonly isRouted: boolean }
+  | { readonly kind: 'instance'; readonly instanceId: string }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'impossible'; readonly why: string };
+
+/**
+ * Decides how a Pod is bound. A Pod of an ENI is reached by its address, one in the host's network by its instance, and
+ * one of GlobalRoute by its address where the VPC has a route to it.
+ * @param keepsRoutes whether this program keeps routes to podCIDRs
+ */
+export function decideBinding(
+  pod: Pick<BackendPod, 'network'>,
+  ip: string,
+  node: PodNode | undefined,
+  keepsRoutes: boolean,
+): PodBinding {
+  if (pod.network === 'eni') return { kind: 'address', isRouted: false };
+  const isNodeNeeded = pod.network !== 'bridge' || keepsRoutes;
+  if (node === undefined && isNodeNeeded) return { kind: 'unknown' };
+  if (pod.network === 'host') {
+    if (node?.instanceIps !== undefined && !node.instanceIps.includes(ip))
+      return impossible(
+        'it is in the network of a Node whose instance does not have its address',
+        'start the kubelet with --node-ip of its instance',
+      );
+    if (node?.instanceId !== undefined) return { kind: 'instance', instanceId: node.instanceId };
+    return impossible(
+      'it is in the network of a Node that is no instance of this cloud',
+      'let it run on instances alone, by a nodeSelector',
+    );
+  }
+  const isRouted = pod.network === 'bridge' || (node?.podCidrs.some((cidr) => isInCidr(ip, cidr)) ?? false);
+  if (!isRouted) return { kind: 'address', isRouted };
+  if (!keepsRoutes)
+    return impossible(
+      'it has an address of its node (GlobalRoute), and --routes does not say that the VPC leads there',
+      `${WITH_ENI}, or set --routes of tke-cloud-controller-manager, and --gr-routes=ccm of ipamd`,
+    );
+  if (node?.hasNetwork === true) return { kind: 'address', isRouted };
+  return impossible(
+    'the VPC has no route to its node',
+    `see the event FailedToCreateRoute of the Node, or ${WITH_ENI}`,
+  );
+}
+
+const WITH_ENI = `give it an address of an ENI by the annotation ${POD_ANNOTATION.networks}: tke-route-eni of its template`;
+
+/** Says what else to do where no Pod can be bound, for people; the end of a sentence. */
+export const WITH_NODES =
+  'or let Nodes be the backends by "false" in the annotation service.cloud.tencent.com/direct-access, of an Ingress ingress.cloud.tencent.com/direct-access';
+
+function impossible(why: string, cure: string): PodBinding {
+  return { kind: 'impossible', why: `${why}; ${cure}, ${WITH_NODES}` };
 }

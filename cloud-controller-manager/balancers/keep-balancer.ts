@@ -15,7 +15,6 @@ import { withSourceGroup } from './diff-security-groups.ts';
 import { type Baseline, baselineOf } from './find-drift.ts';
 import { type DriftDecision, DriftMemory } from './keep-drift.ts';
 import { existingIdOf, OwnerMarkWriter } from './keep-record.ts';
-import { withKnownPlaces } from './known-places.ts';
 import type { ListenerMemory } from './listener-memory.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
 import { blocking, type Notice, remark } from './notice.ts';
@@ -23,7 +22,7 @@ import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { allTargetsOf, type ObservedLoadBalancer } from './observed-load-balancer.ts';
 import type { OwnerAddresses } from './owner-addresses.ts';
 import { readRecord } from './read-record.ts';
-import { RefusedSteps } from './refused-steps.ts';
+import { RefusedSteps, withKnownPlaces } from './refused-steps.ts';
 import { StepError } from './run-step.ts';
 import { takeSteps } from './take-steps.ts';
 

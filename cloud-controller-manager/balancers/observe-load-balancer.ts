@@ -2,11 +2,11 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { Listener } from '../../cloud/listeners.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import type { Target, TargetPort } from '../../cloud/targets.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { claimListeners, type ListenerClaim } from './claim-listeners.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
-import { readTargets } from './read-targets.ts';
 
 /** Who has the load balancer that is looked for, and where it was last. */
 type BalancerSearch = ListenerClaim & {
@@ -96,4 +96,49 @@ async function observeGroups(
     if (isCloudError(error, 'gone')) return undefined;
     throw error;
   }
+}
+
+/** Listeners of a load balancer, by their ids. */
+type ReadListeners = {
+  readonly loadBalancerId: string;
+  /** Those that are the owner's for sure. */
+  readonly own: readonly string[];
+  /** Those that may be the owner's, or another client's. */
+  readonly others: readonly string[];
+};
+
+/** Most listeners that are read one by one. */
+const MAX_ALONE = 10;
+
+/**
+ * Reads the targets of listeners. One of another client that is deleted meanwhile, or whose targets cannot be decoded, fails
+ * nothing: it is in `unreadIds`. @throws CloudError, also when a listener of the owner cannot be read
+ */
+async function readTargets(
+  targets: Pick<TargetPort, 'list'>,
+  { loadBalancerId, own, others }: ReadListeners,
+  context: CallContext,
+): Promise<{ readonly all: readonly Target[]; readonly unreadIds: readonly string[] }> {
+  const list = async (ids: readonly string[]): Promise<readonly Target[]> =>
+    ids.length === 0 ? [] : await targets.list(loadBalancerId, ids, context);
+  try {
+    return { all: await list([...own, ...others]), unreadIds: [] };
+  } catch (error) {
+    if (others.length === 0 || !isOfListener(error)) throw error;
+  }
+  const all = [...(await list(own))];
+  const unreadIds = others.slice(MAX_ALONE);
+  for (const id of others.slice(0, MAX_ALONE))
+    try {
+      all.push(...(await list([id])));
+    } catch (error) {
+      if (!isOfListener(error)) throw error;
+      unreadIds.push(id);
+    }
+  return { all, unreadIds };
+}
+
+/** Whether an error may be that of one listener alone. */
+function isOfListener(error: unknown): boolean {
+  return isCloudError(error, 'gone', 'never') || (isCloudError(error) && error.code === 'BAD_ANSWER');
 }

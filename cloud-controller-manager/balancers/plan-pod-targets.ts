@@ -1,8 +1,7 @@
 import type { BackendPod } from '../backends/backend-pod.ts';
 import type { BackendPort } from '../backends/backend-port.ts';
 import type { BackendSettings } from '../backends/backend-settings.ts';
-import { decideBinding, WITH_NODES } from '../backends/decide-binding.ts';
-import { decideEndpoint, type EndpointOutcome } from '../backends/decide-endpoint.ts';
+import { decideBinding, decideEndpoint, type EndpointOutcome, WITH_NODES } from '../backends/decide-endpoint.ts';
 import type { EndpointSlice } from '../backends/endpoint-slice.ts';
 import type { PodNode } from '../backends/pod-node.ts';
 import { selectSpread } from '../backends/select-spread.ts';

@@ -1,7 +1,6 @@
 import type { EventInput } from '../../kube/events/event-object.ts';
 import type { EventReason } from '../../kube/events/event-reason.ts';
-import { INGRESS_EVENTS } from './ingress-event-reasons.ts';
-import { SERVICE_EVENTS } from './service-event-reasons.ts';
+import { BALANCER_EVENTS } from './balancer-event-reasons.ts';
 
 const LOCK = ['Endpoints', 'ConfigMap', 'Lease'];
 const NODE = ['Node'];
@@ -121,8 +120,7 @@ export const CCM_EVENTS = {
       'another client keeps changing back a field that this program writes too, as the status of a Service; it is written at most once a minute until that ends',
     cure: 'find the other client by `metadata.managedFields`, and stop it or let it leave this object alone: another controller of load balancers, a GitOps tool, a script',
   },
-  ...SERVICE_EVENTS,
-  ...INGRESS_EVENTS,
+  ...BALANCER_EVENTS,
 } as const satisfies Readonly<Record<string, EventReason>>;
 
 /** Reason of an event of the cloud controller manager. */

@@ -9,22 +9,23 @@ import { recordOf, textOf } from '../../runtime/json.ts';
 import { OwnerAddresses } from '../balancers/owner-addresses.ts';
 import type { AddressSource } from '../balancers/publish-addresses.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
+import { usesConfig } from '../service-configs/choose-config.ts';
 import { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
-import type { GateSource } from '../services/gate-source.ts';
+import { type DirectOwner, type GateSource, selectorOf } from '../services/gate-source.ts';
 import { readBackendPorts } from '../services/read-ports.ts';
 import { GATHER_MS, GATHER_PODS_MS, OWNER_BACKOFF, type SharedParts } from '../services/shared-parts.ts';
 import { awaitIngressRights } from './await-rights.ts';
 import { backendServicesOf } from './backend-services.ts';
 import { decideIngress } from './decide-ingress.ts';
 import { groupOf, unitKeysOf } from './decide-membership.ts';
-import { findDirectIngresses } from './find-gate-ingresses.ts';
 import { namespaceOfGroup } from './find-members.ts';
 import { INGRESS_INDEXES, INGRESSES_BY } from './ingress-indexes.ts';
-import { hasBalancer, isDirect, isSkipped, usesConfig } from './ingress-needs.ts';
+import { hasBalancer, isDirect, isSkipped } from './ingress-needs.ts';
 import { IngressPlanner } from './ingress-planner.ts';
 import { IngressSync } from './ingress-sync.ts';
 import { UploadedCertificates } from './keep-certificates.ts';
 import { ALL_INGRESSES, LeftTargets } from './left-targets.ts';
+import { readAnnotations } from './read-annotations.ts';
 import { readIngressHead } from './read-ingress.ts';
 import { SecretReader } from './read-secrets.ts';
 import { sweepCertificates } from './sweep-certificates.ts';
@@ -99,10 +100,9 @@ export class IngressController {
     return {
       isReady: () => this.#isForbidden || this.isSynced,
       owners: () =>
-        findDirectIngresses(
-          [...this.ingresses.values()].filter((one) => this.#bindsPods(one) && !isSkipped(one)),
-          this.#parts.services,
-        ),
+        [...this.ingresses.values()]
+          .filter((one) => this.#bindsPods(one) && !isSkipped(one))
+          .map((one) => this.#directOwnerOf(one)),
     };
   }
 
@@ -113,7 +113,11 @@ export class IngressController {
 
   /** Notes that a TkeServiceConfig has changed: its `namespace/name`, or '' for any. */
   configChanged(key: string): void {
-    for (const one of this.ingresses.values()) if (usesConfig(one, key)) this.#queueIngress(one, GATHER_MS);
+    for (const one of this.ingresses.values()) {
+      const head = readIngressHead(one);
+      const { settings } = readAnnotations(head.annotations);
+      if (usesConfig({ ...head, ...settings }, key)) this.#queueIngress(one, GATHER_MS);
+    }
   }
 
   /** Notes that another program, which kept the load balancers, has gone. */
@@ -178,6 +182,18 @@ export class IngressController {
   /** The Services whose Pods are targets of a load balancer that an Ingress has. */
   #boundOf(object: KubeObject): readonly string[] {
     return hasBalancer(object) && this.#bindsPods(object) ? backendServicesOf(object) : [];
+  }
+
+  /** Returns an Ingress with direct access, as gates depend on it: it selects the Pods of its Services. */
+  #directOwnerOf(object: KubeObject): DirectOwner {
+    const head = readIngressHead(object);
+    const { key } = head;
+    const selectors = backendServicesOf(object).flatMap((service) => {
+      const its = this.#parts.services.get(service);
+      return its === undefined ? [] : [selectorOf(its)];
+    });
+    const [planKey = key] = unitKeysOf(head);
+    return { kind: 'ingress', key, planKey, object, selectors };
   }
 
   async #awaitRights(signal: AbortSignal): Promise<void> {

@@ -1,15 +1,7 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { readRecord } from '../balancers/read-record.ts';
-import { chooseConfig } from '../service-configs/choose-config.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readIngressHead } from './read-ingress.ts';
-
-/** Tells whether an Ingress has the TkeServiceConfig of a `namespace/name`; '' is any. */
-export function usesConfig(object: KubeObject, key: string): boolean {
-  const head = readIngressHead(object);
-  const choice = chooseConfig({ ...head, ...readAnnotations(head.annotations).settings });
-  return 'key' in choice && (key === '' || key === choice.key);
-}
 
 /** Tells whether an Ingress has a load balancer, which may have targets. */
 export function hasBalancer(object: KubeObject): boolean {

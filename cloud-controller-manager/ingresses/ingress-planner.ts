@@ -8,7 +8,7 @@ import { PodFinder } from '../balancers/find-pods.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import { VPC_CURE } from '../nodes/vpc-cure.ts';
+import { VPC_CURE } from '../nodes/decide-vpc.ts';
 import type { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
 import { readBackendPorts } from '../services/read-ports.ts';
 import { backendsOf } from './backend-services.ts';

@@ -1,7 +1,9 @@
 import type { CallContext } from '../../cloud/cloud.ts';
+import { INGRESS_FINALIZER } from '../../crd/names.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { INGRESSES } from '../../kube/resource-types.ts';
 import type { BackendNodes } from '../backends/backend-nodes.ts';
 import { type BalancerOwner, listenerNameOf } from '../balancers/balancer-owner.ts';
 import type { ListenerMemory } from '../balancers/listener-memory.ts';
@@ -16,23 +18,31 @@ import { readRecord } from '../balancers/read-record.ts';
 import { RESYNC_MS } from '../balancers/settled-units.ts';
 import type { StartOrder } from '../balancers/start-order.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
-import { OwnerObjects } from '../balancers/write-owner.ts';
+import { OwnerObjects, type OwnerType } from '../balancers/write-owner.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { decideIngress } from './decide-ingress.ts';
 import { groupOf, isJoined } from './decide-membership.ts';
 import { GroupSync } from './group-sync.ts';
 import { hasBalancer } from './ingress-needs.ts';
-import { INGRESS_OWNER } from './ingress-owner.ts';
 import type { IngressPlanner } from './ingress-planner.ts';
 import type { UploadedCertificates } from './keep-certificates.ts';
 import { namedIdsOf, noticesOfRefused, withRetry } from './place-certificates.ts';
-import { planAddresses } from './plan-addresses.ts';
 import type { IngressPlan } from './plan-ingress.ts';
-import { planUnit } from './plan-unit.ts';
-import { readAnnotations } from './read-annotations.ts';
+import { planAddresses, planUnit } from './plan-unit.ts';
+import { INGRESS_LOAD_BALANCER_ANNOTATION, readAnnotations } from './read-annotations.ts';
 import { type IngressHead, readIngressHead } from './read-ingress.ts';
 
 const NO_UPLOADS: IngressPlan['uploads'] = new Map();
+
+/** Ingresses as owners of load balancers. */
+const INGRESS_OWNER: OwnerType<IngressHead> = {
+  kind: 'ingress',
+  resource: INGRESSES,
+  finalizer: INGRESS_FINALIZER,
+  idAnnotation: INGRESS_LOAD_BALANCER_ANNOTATION,
+  headOf: readIngressHead,
+  addressesOf: ({ addresses }) => addresses,
+};
 
 /** What Ingresses are kept with; some of it is shared with Services. */
 type IngressParts = {

@@ -4,12 +4,11 @@ import type { BackendPort } from '../backends/backend-port.ts';
 import type { DesiredRule, DesiredRuleListener } from '../balancers/desired-rules.ts';
 import type { DesiredTargets } from '../balancers/desired-targets.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
-import { mapPath, refuseHost } from './map-path.ts';
 import type { OwnCertificate } from './own-certificate.ts';
 import { type PlacedRule, placeRules } from './place-rules.ts';
 import { type CertificatePlan, planCertificates, type SecretFacts } from './plan-certificates.ts';
 import { type PlannedUrl, planRedirects, urlIdOf } from './plan-redirects.ts';
-import type { IngressSpec, RuleBackend } from './read-ingress.ts';
+import type { IngressSpec, PathRule, RuleBackend } from './read-ingress.ts';
 import type { IngressSettings } from './served-annotations.ts';
 import { TargetWeigher } from './weigh-targets.ts';
 
@@ -254,4 +253,36 @@ function listenersOf(
 
 function idOf({ rule: { protocol, port, host }, url }: PlannedUrl): string {
   return urlIdOf(protocol, port, host, url);
+}
+
+/** Most characters of a path. */
+const MAX_PATH = 120;
+const MAX_HOST = 80;
+const PATH = /^\/[A-Za-z0-9._\-/=?&#%]*$/;
+const HOST = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/**
+ * Returns the urls of a load balancer that serve a path, or a text for why none can. `=/a` is served for /a alone, `/a/` for
+ * what begins with it. `Prefix` is by elements of the path, and a url is by characters: `/a` needs both.
+ * @see cloud.tencent.com/document/product/214/9032
+ */
+function mapPath({ path, pathType }: Pick<PathRule, 'path' | 'pathType'>): readonly string[] | string {
+  const place = `path ${describeValue(path)}`;
+  if (!path.startsWith('/')) return `${place} must begin with /`;
+  if (path.length > MAX_PATH) return `${place} has ${path.length} characters, and may have ${MAX_PATH}`;
+  if (!PATH.test(path))
+    return `${place} has characters that a url of a load balancer cannot have: it takes letters, digits and . _ - / = ? & # %`;
+  if (pathType === 'Exact') return [`=${path}`];
+  if (pathType === 'ImplementationSpecific') return [path];
+  const bare = path.replace(/\/+$/, '');
+  return bare === '' ? ['/'] : [`=${bare}`, `${bare}/`];
+}
+
+/** Returns why a load balancer cannot have a host as its domain, or undefined. */
+function refuseHost(host: string): string | undefined {
+  if (host === '') return undefined;
+  if (host.length > MAX_HOST)
+    return `host ${describeValue(host)} has ${host.length} characters, and may have ${MAX_HOST}`;
+  if (!HOST.test(host)) return `host ${describeValue(host)} must be a name such as www.example.com or *.example.com`;
+  return undefined;
 }

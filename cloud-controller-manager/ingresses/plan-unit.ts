@@ -1,3 +1,5 @@
+import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import type { StatusAddress } from '../balancers/balancer-owner.ts';
 import type { BalancerSource, DesiredLoadBalancer } from '../balancers/desired-load-balancer.ts';
 import type { OwnerPlan } from '../balancers/owner-plan.ts';
 import { placeCertificates } from './place-certificates.ts';
@@ -56,4 +58,10 @@ export function planUnit({ plan, head, settings, ids, refused, listenerName, max
 
 function bandwidthOf(source: BalancerSource, bandwidthMbps: number | undefined): Partial<DesiredLoadBalancer> {
   return source.kind === 'own' && source.spec.type === 'OPEN' && bandwidthMbps !== undefined ? { bandwidthMbps } : {};
+}
+
+/** Plans where clients reach an Ingress. Empty: the load balancer has no address yet. */
+export function planAddresses({ vips, domain }: Pick<LoadBalancer, 'vips' | 'domain'>): readonly StatusAddress[] {
+  if (vips.length > 0) return vips.map((ip) => ({ ip }));
+  return domain === '' ? [] : [{ hostname: domain }];
 }

@@ -7,7 +7,7 @@ import type { CcmNode } from '../controller/ccm-node.ts';
 import type { ControllerDeps, ReportWaiting } from '../controller/controller-deps.ts';
 import { lockObjectOf } from '../controller/lock-object.ts';
 import { readCloudNode } from '../nodes/cloud-node.ts';
-import { VPC_CURE } from '../nodes/vpc-cure.ts';
+import { VPC_CURE } from '../nodes/decide-vpc.ts';
 import { readRoutedNode } from './read-routed-node.ts';
 
 /**

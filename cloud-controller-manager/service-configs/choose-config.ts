@@ -1,6 +1,5 @@
 import type { TkeServiceConfig } from '../../crd/tke-service-config.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { autoConfigName, isAutoConfigName } from './auto-config-name.ts';
 import type { LoadBalancerConfig } from './l4-settings.ts';
 
 /** The Service or Ingress that names a TkeServiceConfig, or wants one to be made. */
@@ -47,6 +46,12 @@ export function chooseConfig({ kind, namespace, name, serviceConfig, serviceConf
   return { kind: 'refused', why };
 }
 
+/** Tells whether an owner has the TkeServiceConfig of a `namespace/name`; '' is any. */
+export function usesConfig(owner: ConfigOwner, key: string): boolean {
+  const choice = chooseConfig(owner);
+  return 'key' in choice && (key === '' || key === choice.key);
+}
+
 /** Returns what holds for an owner. One that is to be made, and is not there yet, says nothing. */
 export function readConfig(
   { kind, uid }: Pick<ConfigOwner, 'kind' | 'uid'>,
@@ -77,4 +82,14 @@ function unknown(why: string): ConfigOfOwner {
 function isOf({ object }: TkeServiceConfig, uid: string): boolean {
   const { ownerReferences } = (object as KubeObject).metadata;
   return ownerReferences?.some((owner) => owner.uid === uid) ?? false;
+}
+
+/** Returns the name of the TkeServiceConfig that is made for a Service or an Ingress. It is the product's. */
+export function autoConfigName(kind: 'service' | 'ingress', name: string): string {
+  return `${name}-auto-${kind}-config`;
+}
+
+/** Tells whether a name is kept for configurations that are made. */
+export function isAutoConfigName(name: string): boolean {
+  return name.endsWith(autoConfigName('service', '')) || name.endsWith(autoConfigName('ingress', ''));
 }

@@ -1,8 +1,7 @@
 import type { HealthCheck } from '../../cloud/health-check.ts';
 import type { ListenerSettings } from '../../cloud/listeners.ts';
 import type { TkeServiceConfig } from '../../crd/tke-service-config.ts';
-import { checkTimesOf, isTooLong } from './check-times.ts';
-import { sessionSecondsOf } from './session-seconds.ts';
+import { checkTimesOf, isTooLong, sessionSecondsOf } from './configured-times.ts';
 
 /** What a TkeServiceConfig says of a load balancer. */
 export type LoadBalancerConfig = NonNullable<NonNullable<TkeServiceConfig['spec']>['loadBalancer']>;

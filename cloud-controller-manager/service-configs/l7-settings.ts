@@ -1,10 +1,9 @@
 import type { HealthCheck } from '../../cloud/health-check.ts';
 import type { RuleSettings } from '../../cloud/rules.ts';
 import type { DesiredRule, DesiredRuleListener } from '../balancers/desired-rules.ts';
-import { checkTimesOf, isTooLong } from './check-times.ts';
+import { checkTimesOf, isTooLong, sessionSecondsOf } from './configured-times.ts';
 import type { LoadBalancerConfig } from './l4-settings.ts';
 import { indexRuleEntries, pathOf } from './rule-entry.ts';
-import { sessionSecondsOf } from './session-seconds.ts';
 
 type L7Listener = NonNullable<LoadBalancerConfig['l7Listeners']>[number];
 type Domain = NonNullable<L7Listener['domains']>[number];

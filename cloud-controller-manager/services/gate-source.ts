@@ -16,8 +16,8 @@ export type DirectOwner = OwnerRef & {
 export type GateSource = {
   /** Whether it is known which owners there are. */
   readonly isReady: () => boolean;
-  /** Those with direct access, by namespace. */
-  readonly owners: () => ReadonlyMap<string, readonly DirectOwner[]>;
+  /** Those with direct access. */
+  readonly owners: () => readonly DirectOwner[];
 };
 
 /** Tells whether an owner selects a Pod. A Service without a selector selects none: another client writes its endpoints. */

@@ -1,22 +1,26 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import { Contests } from '../../kube/contest.ts';
-import type { KubeObject } from '../../kube/kube-client.ts';
+import { BACKEND_READY_GATE } from '../../crd/names.ts';
+import { Contests, contestText } from '../../kube/contest.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { PODS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { countsOf } from '../../runtime/metrics/metric-table.ts';
 import { Slices } from '../../runtime/slices.ts';
 import type { BackendPod } from '../backends/backend-pod.ts';
 import type { PodFollower } from '../backends/follow-pods.ts';
 import { type OwnerKind, ownerIdOf } from '../balancers/balancer-owner.ts';
+import { placesOfAddresses } from '../balancers/desired-places.ts';
 import type { GatePlan, OwnerGates } from '../balancers/owner-plan.ts';
-import { placesOfAddresses } from '../balancers/places-of-addresses.ts';
 import { readRecord } from '../balancers/read-record.ts';
 import { TargetStates } from '../balancers/target-states.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
+import type { CcmEvents } from '../events/event-reasons.ts';
 import { decideGate, type GateDecision, type GateOwner, type GatePlace } from './decide-gate.ts';
 import { type DirectOwner, type GateSource, selectsPod } from './gate-source.ts';
-import { writeGate } from './write-gate.ts';
 
 /** Between two passes; the health of targets is not asked for more often. */
 const APART_MS = 1_000;
@@ -124,11 +128,14 @@ export class GateKeeper {
       metrics.gatesPending.replace([]);
       return IDLE_MS;
     }
-    const direct = this.#sources().map((source) => source.owners());
+    const direct = Map.groupBy(
+      this.#sources().flatMap((source) => source.owners()),
+      ({ object }) => object.metadata.namespace,
+    );
     const selecting: { readonly pod: BackendPod; readonly owners: readonly DirectOwner[] }[] = [];
     for (const pod of ready) {
       await this.#slices.next();
-      const its = direct.flatMap((all) => all.get(pod.namespace) ?? []);
+      const its = direct.get(pod.namespace) ?? [];
       selecting.push({ pod, owners: its.filter((owner) => selectsPod(owner, pod)) });
     }
     const context = { priority: 'pod' as const, owner: 'readiness gates', signal, timeoutMs: config.cloudTimeoutMs };
@@ -230,4 +237,59 @@ function rank({ status }: GateDecision): number {
 
 function idOf({ metadata: { annotations = {}, uid = '' } }: KubeObject): string | undefined {
   return readRecord({ annotations, uid }).loadBalancerId;
+}
+
+/** What writes gates. */
+type GateWriter = {
+  readonly kube: KubeClient;
+  readonly clock: Clock;
+  readonly events: CcmEvents;
+  /** By uid of the Pod. */
+  readonly contests: Contests;
+};
+
+type GatedPod = Pick<BackendPod, 'namespace' | 'name' | 'uid' | 'resourceVersion' | 'gate'>;
+
+/** Field of a Pod, for people. */
+const FIELD = `the condition ${BACKEND_READY_GATE}`;
+
+/**
+ * Writes the condition of the readiness gate of a Pod, if it is another one. Guarded by the uid: a Pod that is gone, or
+ * another one of its name, is left alone. One that another client keeps changing back is written rarely, with an event.
+ * @returns whether it is written, or has not to be. @throws KubeError
+ */
+async function writeGate(
+  { kube, clock, events, contests }: GateWriter,
+  { namespace, name, uid, resourceVersion, gate }: GatedPod,
+  { status, reason, message }: GateDecision,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (gate?.status === status && gate.reason === reason && gate.message === message) return true;
+  const isUndone = contests.valueOf(uid) !== textOf(gate ?? {});
+  const { waitMs, isNew } = contests.ask(uid, isUndone, { uid, resourceVersion }, clock.monotonicMs());
+  if (isNew) {
+    const involved = involvedObject(PODS, { namespace, name, uid });
+    events.record({ involved, type: 'Warning', reason: 'FieldContested', message: contestText(FIELD) });
+  }
+  if (waitMs > 0) return false;
+  const changed = gate?.status === status ? {} : { lastTransitionTime: new Date(clock.nowMs()).toISOString() };
+  const condition = { type: BACKEND_READY_GATE, status, reason, message, ...changed };
+  const body = { metadata: { uid }, status: { conditions: [condition] } };
+  try {
+    const patch = { kind: 'strategic', body, subresource: 'status' } as const;
+    const { metadata } = await kube.patch(PODS, { namespace, name }, patch, signal);
+    contests.note(uid, textOf({ status, reason, message }), metadata, clock.monotonicMs());
+    return true;
+  } catch (error) {
+    if (!isKubeError(error, 'NOT_FOUND', 'CONFLICT')) throw error;
+    return true;
+  }
+}
+
+function textOf({
+  status = '',
+  reason = '',
+  message = '',
+}: Partial<GateDecision> | NonNullable<BackendPod['gate']>): string {
+  return JSON.stringify([status, reason, message]);
 }

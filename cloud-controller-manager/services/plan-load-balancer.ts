@@ -1,20 +1,19 @@
 import type { ListenerSettings } from '../../cloud/listeners.ts';
-import type { LoadBalancerSpec } from '../../cloud/load-balancers.ts';
+import type { LoadBalancer, LoadBalancerSpec } from '../../cloud/load-balancers.ts';
 import type { SecurityGroupSpec } from '../../cloud/security-groups.ts';
 import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { BackendPort } from '../backends/backend-port.ts';
 import type { BackendNode } from '../backends/decide-backend-node.ts';
-import { listenerNameOf, ownerOf } from '../balancers/balancer-owner.ts';
+import { listenerNameOf, ownerOf, type StatusAddress } from '../balancers/balancer-owner.ts';
 import type { BalancerSource, DesiredListener, DesiredLoadBalancer } from '../balancers/desired-load-balancer.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import { listenerPortOf, type PoolPorts } from '../balancers/place-on-pool.ts';
-import { assumeTargets } from '../balancers/plan-bound.ts';
+import { assumeTargets, MAX_TARGETS_OF_PLAN as most, refuseProducts } from '../balancers/plan-bound.ts';
 import { planPodTargets, type TargetPod, type UnboundPods } from '../balancers/plan-pod-targets.ts';
 import { planSource, remarkUnused } from '../balancers/plan-source.ts';
 import { planTargets, type TargetPlan } from '../balancers/plan-targets.ts';
 import { configureListener, type LoadBalancerConfig } from '../service-configs/l4-settings.ts';
 import { remarkUnusedConfig } from '../service-configs/remark-unused.ts';
-import { boundService } from './bound-service.ts';
 import { planSourceRanges } from './plan-source-ranges.ts';
 import type { ServiceHead, ServiceSpec } from './read-service.ts';
 import type { ServiceSettings } from './served-annotations.ts';
@@ -245,4 +244,46 @@ function planSourceOf(facts: PlanFacts): ReturnType<typeof planSource> {
   const { loadBalancerIp } = spec;
   const address = loadBalancerIp === undefined ? {} : { loadBalancerIp };
   return planSource({ owner: { ...service, kind: 'service' }, settings, ...address, clusterId, vpcId });
+}
+
+/** What the size of a plan depends on. */
+type SizeFacts = {
+  readonly spec: Pick<ServiceSpec, 'ports' | 'sourceRanges'>;
+  readonly settings: { readonly sourceRanges?: readonly string[] };
+  readonly nodes: readonly BackendNode[];
+  readonly pods?: Pick<TargetPod, 'slices'>;
+  readonly maxTargets?: number;
+};
+
+/** Refuses a Service whose targets or source ranges are too many to be planned. It counts, and builds nothing. */
+function boundService({ spec, settings, nodes, pods, maxTargets }: SizeFacts): readonly Notice[] {
+  const ports = spec.ports.length;
+  const ranges = Math.max(spec.sourceRanges.length, settings.sourceRanges?.length ?? 0);
+  const endpoints = pods?.slices.reduce((sum, slice) => sum + slice.endpoints.length, 0);
+  const targets = Math.min(nodes.length, maxTargets ?? assumeTargets(ports));
+  const fewerPorts = 'use fewer ports, or divide them between several Services';
+  return refuseProducts('ServiceRefused', [
+    endpoints === undefined
+      ? { lengths: { ports, Nodes: targets }, most, cure: fewerPorts }
+      : {
+          lengths: { ports, 'endpoints of Pods': endpoints },
+          most,
+          cure: `${fewerPorts}, or let it select fewer Pods`,
+        },
+    { lengths: { ports, 'source ranges': ranges }, cure: 'use fewer ports, or wider source ranges' },
+  ]);
+}
+
+/**
+ * Plans where clients reach a Service. With ipMode VIP kube-proxy serves connections of the cluster itself. A name is always
+ * connected to. Empty: the load balancer has no address yet.
+ */
+export function planAddresses(
+  { vips, domain }: Pick<LoadBalancer, 'vips' | 'domain'>,
+  { preventLoopback = true, pool, poolPorts }: Pick<ServiceSettings, 'preventLoopback' | 'pool' | 'poolPorts'>,
+): readonly StatusAddress[] {
+  // Where ports are allotted, the address has ports of other Services under the numbers of this one.
+  const isShort = preventLoopback && !(pool !== undefined && poolPorts === 'allotted');
+  if (vips.length > 0) return vips.map((ip) => ({ ip, ipMode: isShort ? 'VIP' : 'Proxy' }));
+  return domain === '' ? [] : [{ hostname: domain }];
 }

@@ -1,3 +1,4 @@
+import { DIRECT_ACCESS_ANNOTATION } from '../../crd/names.ts';
 import { runController } from '../../kube/controller.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
@@ -5,14 +6,14 @@ import { OwnerAddresses } from '../balancers/owner-addresses.ts';
 import type { AddressSource } from '../balancers/publish-addresses.ts';
 import { readRecord } from '../balancers/read-record.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import { autoConfigName } from '../service-configs/auto-config-name.ts';
+import { usesConfig } from '../service-configs/choose-config.ts';
 import { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
 import { decideService } from './decide-service.ts';
-import { findDirectServices } from './find-gate-services.ts';
-import type { GateSource } from './gate-source.ts';
+import { type DirectOwner, type GateSource, selectorOf } from './gate-source.ts';
 import { PoolSweep } from './pool-sweep.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readServiceHead } from './read-service.ts';
+import { SERVED_ANNOTATIONS } from './served-annotations.ts';
 import { ServiceSync } from './service-sync.ts';
 import { GATHER_MS, GATHER_PODS_MS, OWNER_BACKOFF, type SharedParts } from './shared-parts.ts';
 
@@ -65,7 +66,7 @@ export class ServiceController {
     const { services } = this.#parts;
     return {
       isReady: () => services.isSynced,
-      owners: () => findDirectServices(services.values(), this.#deps.config.loadBalancerClass),
+      owners: () => [...services.values()].flatMap((one) => directOwnerOf(one, this.#deps.config.loadBalancerClass)),
     };
   }
 
@@ -76,8 +77,11 @@ export class ServiceController {
 
   /** Notes that a TkeServiceConfig has changed: its `namespace/name`, or '' for any. */
   configChanged(key: string): void {
-    for (const service of this.#parts.services.values())
-      if (usesConfig(service, key)) this.#queue.addAfter(keyOf(service), GATHER_MS);
+    for (const service of this.#parts.services.values()) {
+      const head = readServiceHead(service);
+      const { settings } = readAnnotations(head.annotations, head.labels);
+      if (usesConfig({ ...head, ...settings }, key)) this.#queue.addAfter(head.key, GATHER_MS);
+    }
   }
 
   /** Notes that another program, which kept the load balancers, has gone. */
@@ -151,12 +155,14 @@ export class ServiceController {
   }
 }
 
-/** Tells whether a Service has the TkeServiceConfig of a `namespace/name`; '' is any. */
-function usesConfig(service: KubeObject, key: string): boolean {
-  const { namespace, name, annotations, labels } = readServiceHead(service);
-  const { serviceConfig, serviceConfigAuto } = readAnnotations(annotations, labels).settings;
-  const its = serviceConfigAuto === true ? autoConfigName('service', name) : serviceConfig;
-  return its !== undefined && (key === '' || key === `${namespace}/${its}`);
+/** Returns a Service with direct access, as gates depend on it; nothing for another one. One with mode skip binds no Pod. */
+function directOwnerOf(object: KubeObject, loadBalancerClass: string): readonly DirectOwner[] {
+  if (object.metadata.annotations?.[DIRECT_ACCESS_ANNOTATION] !== 'true') return [];
+  const head = readServiceHead(object);
+  if (decideService(head, loadBalancerClass) !== 'serve') return [];
+  if (head.annotations[SERVED_ANNOTATIONS.mode.name] === 'skip') return [];
+  const { key } = head;
+  return [{ kind: 'service', key, planKey: key, object, selectors: [selectorOf(object)] }];
 }
 
 function keyOf(object: KubeObject): string {

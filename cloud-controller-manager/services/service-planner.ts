@@ -11,7 +11,7 @@ import type { OwnerPlan } from '../balancers/owner-plan.ts';
 import { readRecord } from '../balancers/read-record.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import { VPC_CURE } from '../nodes/vpc-cure.ts';
+import { VPC_CURE } from '../nodes/decide-vpc.ts';
 import type { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
 import { planLoadBalancer, planPoolSpec } from './plan-load-balancer.ts';
 import { planSourceRanges } from './plan-source-ranges.ts';

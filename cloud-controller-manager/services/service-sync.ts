@@ -1,8 +1,10 @@
 import type { CallContext } from '../../cloud/cloud.ts';
-import { DIRECT_ACCESS_ANNOTATION } from '../../crd/names.ts';
+import { LOAD_BALANCER_ID_ANNOTATION } from '../../crd/foreign-names.ts';
+import { DIRECT_ACCESS_ANNOTATION, SERVICE_FINALIZER } from '../../crd/names.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { SERVICES } from '../../kube/resource-types.ts';
 import type { BackendNodes } from '../backends/backend-nodes.ts';
 import type { FollowedServices, PodFollower } from '../backends/follow-pods.ts';
 import { type BalancerOwner, listenerNameOf } from '../balancers/balancer-owner.ts';
@@ -16,17 +18,26 @@ import { StatusPublisher } from '../balancers/publish-status.ts';
 import { RESYNC_MS } from '../balancers/settled-units.ts';
 import type { StartOrder } from '../balancers/start-order.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
-import { OwnerObjects } from '../balancers/write-owner.ts';
+import { OwnerObjects, type OwnerType } from '../balancers/write-owner.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
 import { decideService } from './decide-service.ts';
-import { planIngress } from './plan-ingress.ts';
+import { planAddresses } from './plan-load-balancer.ts';
 import { PoolPlacer } from './pool-placer.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readServiceHead, type ServiceHead } from './read-service.ts';
 import type { ServiceSettings } from './served-annotations.ts';
-import { SERVICE_OWNER } from './service-owner.ts';
 import { ServicePlanner } from './service-planner.ts';
+
+/** Services as owners of load balancers. */
+const SERVICE_OWNER: OwnerType<ServiceHead> = {
+  kind: 'service',
+  resource: SERVICES,
+  finalizer: SERVICE_FINALIZER,
+  idAnnotation: LOAD_BALANCER_ID_ANNOTATION,
+  headOf: readServiceHead,
+  addressesOf: ({ ingress }) => ingress,
+};
 
 /** What Services are kept with; some of it is shared with other owners. */
 type ServiceParts = {
@@ -117,7 +128,7 @@ export class ServiceSync {
     return {
       ...{ key: head.key, object, head },
       listenerName: listenerNameOf(this.#deps.config.clusterId, head.uid, 'service'),
-      addressesOf: (balancer) => planIngress(balancer, settings),
+      addressesOf: (balancer) => planAddresses(balancer, settings),
       addressKey: String(settings.preventLoopback),
       report: (problems) => this.#reports.problems(head, problems),
       publish: (written, addresses, problems, signal) => this.#status.publish(written, addresses, problems, signal),

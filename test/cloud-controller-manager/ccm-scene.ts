@@ -1,10 +1,9 @@
 import type { TencentApi } from '../../cloud/tencent/requests.ts';
 import { createTencentCloud } from '../../cloud/tencent/tencent-cloud.ts';
-import { type RunningCcm, startCcm } from '../../cloud-controller-manager/ccm.ts';
+import { CLOUD_TURNS, type RunningCcm, startCcm } from '../../cloud-controller-manager/ccm.ts';
 import { readCcmConfig } from '../../cloud-controller-manager/config/ccm-config.ts';
 import type { ControllerName } from '../../cloud-controller-manager/config/controllers-value.ts';
 import type { CcmConfig } from '../../cloud-controller-manager/config/options.ts';
-import { CLOUD_TURNS } from '../../cloud-controller-manager/controller/cloud-turns.ts';
 import type { Controller } from '../../cloud-controller-manager/term/controllers.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { silentLogger } from '../../runtime/log.ts';

@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import type { BackendNode } from '../../cloud-controller-manager/backends/decide-backend-node.ts';
+import { placesOfAddresses } from '../../cloud-controller-manager/balancers/desired-places.ts';
 import { diffLoadBalancer } from '../../cloud-controller-manager/balancers/diff-load-balancer.ts';
 import type { ObservedLoadBalancer } from '../../cloud-controller-manager/balancers/observed-load-balancer.ts';
-import { placesOfAddresses } from '../../cloud-controller-manager/balancers/places-of-addresses.ts';
 import { planGroup } from '../../cloud-controller-manager/ingresses/plan-group.ts';
 import { type IngressPlan, planIngress, withConfig } from '../../cloud-controller-manager/ingresses/plan-ingress.ts';
 import { planUnit } from '../../cloud-controller-manager/ingresses/plan-unit.ts';

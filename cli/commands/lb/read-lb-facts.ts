@@ -8,7 +8,7 @@ import { unitKeysOf } from '../../../cloud-controller-manager/ingresses/decide-m
 import { readAnnotations as readIngressAnnotations } from '../../../cloud-controller-manager/ingresses/read-annotations.ts';
 import { readIngressHead } from '../../../cloud-controller-manager/ingresses/read-ingress.ts';
 import { readCloudNode } from '../../../cloud-controller-manager/nodes/cloud-node.ts';
-import { findVpc } from '../../../cloud-controller-manager/nodes/find-vpc.ts';
+import { findVpc } from '../../../cloud-controller-manager/nodes/decide-vpc.ts';
 import { readSeen } from '../../../cloud-controller-manager/nodes/seen-instance.ts';
 import { decodeConfig } from '../../../cloud-controller-manager/service-configs/decode-config.ts';
 import { readAnnotations } from '../../../cloud-controller-manager/services/read-annotations.ts';

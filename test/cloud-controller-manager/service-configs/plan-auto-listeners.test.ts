@@ -1,8 +1,5 @@
 import test from 'ava';
-import {
-  autoConfigName,
-  isAutoConfigName,
-} from '../../../cloud-controller-manager/service-configs/auto-config-name.ts';
+import { autoConfigName, isAutoConfigName } from '../../../cloud-controller-manager/service-configs/choose-config.ts';
 import { planAutoListeners } from '../../../cloud-controller-manager/service-configs/plan-auto-listeners.ts';
 import { tkeServiceConfig } from '../../../crd/tke-service-config.ts';
 import { decodeOrThrow } from '../../../runtime/decode.ts';

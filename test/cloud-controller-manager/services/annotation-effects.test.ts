@@ -2,8 +2,7 @@
 import test from 'ava';
 import type { BackendPod } from '../../../cloud-controller-manager/backends/backend-pod.ts';
 import type { TargetPod } from '../../../cloud-controller-manager/balancers/plan-pod-targets.ts';
-import { planIngress } from '../../../cloud-controller-manager/services/plan-ingress.ts';
-import { planLoadBalancer } from '../../../cloud-controller-manager/services/plan-load-balancer.ts';
+import { planAddresses, planLoadBalancer } from '../../../cloud-controller-manager/services/plan-load-balancer.ts';
 import { readAnnotations, WRITTEN_ANNOTATIONS } from '../../../cloud-controller-manager/services/read-annotations.ts';
 import { readServiceSpec } from '../../../cloud-controller-manager/services/read-service.ts';
 import { REFUSED_ANNOTATIONS } from '../../../cloud-controller-manager/services/refused-annotations.ts';
@@ -143,7 +142,7 @@ function resultOf(settings: ServiceSettings): string {
     ...{ service: { ...metadata, uid: 'u-1' }, spec, settings, nodes: NODES, clusterId: 'cls-a', vpcId: 'vpc-1' },
     ...(settings.directAccess === true ? { pods: FACTS } : {}),
   });
-  return JSON.stringify([plan, planIngress({ vips: ['10.0.0.9'], domain: '' }, settings)]);
+  return JSON.stringify([plan, planAddresses({ vips: ['10.0.0.9'], domain: '' }, settings)]);
 }
 
 for (const [key, value] of Object.entries(VALUES)) {
