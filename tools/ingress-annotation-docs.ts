@@ -2,7 +2,7 @@ import { INGRESS_CONTROLLER } from '../cloud-controller-manager/ingresses/decide
 import { WRITTEN_ANNOTATIONS } from '../cloud-controller-manager/ingresses/read-annotations.ts';
 import { REFUSED_ANNOTATIONS } from '../cloud-controller-manager/ingresses/refused-annotations.ts';
 import { SERVED_ANNOTATIONS } from '../cloud-controller-manager/ingresses/served-annotations.ts';
-import type { ServedRow } from '../cloud-controller-manager/services/annotation-row.ts';
+import type { ServedRow } from '../cloud-controller-manager/services/annotation-table.ts';
 import { refusedLine, servedLine } from './service-annotation-docs.ts';
 
 const BEGINNING = [

@@ -1,4 +1,4 @@
-import type { RefusedRow, ServedRow } from '../cloud-controller-manager/services/annotation-row.ts';
+import type { RefusedRow, ServedRow } from '../cloud-controller-manager/services/annotation-table.ts';
 import { WRITTEN_ANNOTATIONS } from '../cloud-controller-manager/services/read-annotations.ts';
 import { REFUSED_ANNOTATIONS } from '../cloud-controller-manager/services/refused-annotations.ts';
 import { SERVED_ANNOTATIONS } from '../cloud-controller-manager/services/served-annotations.ts';
@@ -70,6 +70,6 @@ export function servedLine({ name, form, means, olderNames = [], isLabelToo }: S
 }
 
 /** Renders the line of an annotation that is refused. */
-export function refusedLine({ name, means, why, instead, blocks }: Omit<RefusedRow, 'place'>): string {
+export function refusedLine({ name, means, why, instead, blocks }: RefusedRow): string {
   return `| \`${name}\` | ${means} | ${why} | ${instead} | ${blocks ? 'stops' : ''} |`;
 }

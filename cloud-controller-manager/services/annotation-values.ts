@@ -3,9 +3,7 @@ import { type Decoder, Faults, oneOf, optional, record, text } from '../../runti
 import { type LabelSelector, parseLabelSelector } from '../backends/label-selector.ts';
 
 /** What a text means, or what was expected instead. */
-export type Parsed<T> =
-  | { readonly kind: 'value'; readonly value: T }
-  | { readonly kind: 'fault'; readonly expected: string };
+type Parsed<T> = { readonly kind: 'value'; readonly value: T } | { readonly kind: 'fault'; readonly expected: string };
 
 /** Turns the text of an annotation into a value. */
 export type Parser<T> = (text: string) => Parsed<T>;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { ServedRow } from '../../../cloud-controller-manager/services/annotation-row.ts';
+import type { ServedRow } from '../../../cloud-controller-manager/services/annotation-table.ts';
 import { readAnnotations, WRITTEN_ANNOTATIONS } from '../../../cloud-controller-manager/services/read-annotations.ts';
 import { REFUSED_ANNOTATIONS } from '../../../cloud-controller-manager/services/refused-annotations.ts';
 import { SERVED_ANNOTATIONS, type SettingKey } from '../../../cloud-controller-manager/services/served-annotations.ts';
