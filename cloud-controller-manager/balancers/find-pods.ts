@@ -2,6 +2,7 @@ import type { BackendNodes } from '../backends/backend-nodes.ts';
 import type { EndpointSlice } from '../backends/endpoint-slice.ts';
 import type { PodFollower } from '../backends/follow-pods.ts';
 import type { CcmConfig } from '../config/options.ts';
+import { blocking, type Notice } from './notice.ts';
 import type { TargetPod } from './plan-pod-targets.ts';
 
 /** Finds what one plan depends on of Pods, and when that changes though no object does. */
@@ -37,4 +38,10 @@ export class PodFinder {
       keepsRoutes: this.#config.routes !== 'none',
     };
   }
+}
+
+/** Refuses to bind Pods while rights are missing. @param annotation the one that asks for it */
+export function refuseForbidden(missing: readonly string[], annotation: string): Notice {
+  const message = `Pods cannot be bound: tke-cloud-controller-manager may not ${missing.join(', ')}; grant it, as docs/cloud-controller-manager.md says, or write "false" into the annotation ${annotation}. Nothing of the load balancer is changed`;
+  return blocking('DirectAccessImpossible', message);
 }

@@ -1,10 +1,11 @@
 import type { CallContext } from '../../cloud/cloud.ts';
+import { INGRESS_DIRECT_ACCESS_ANNOTATION } from '../../crd/foreign-names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { ConfigError, describeValue } from '../../runtime/decode.ts';
 import { Slices } from '../../runtime/slices.ts';
 import type { BackendNodes } from '../backends/backend-nodes.ts';
 import type { FollowedServices, PodFollower } from '../backends/follow-pods.ts';
-import { PodFinder } from '../balancers/find-pods.ts';
+import { PodFinder, refuseForbidden } from '../balancers/find-pods.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
@@ -99,7 +100,10 @@ export class IngressPlanner {
     const endpoints = this.#endpointsOf(head, isDirect ? names : new Set());
     if (endpoints.kind === 'starting' || this.#isWaiting(head, spec, secretOf))
       return { uploads: NO_UPLOADS, notices: [], afterMs: STARTING_MS };
-    if (endpoints.kind === 'forbidden') return { ...refused(forbidden(endpoints.missing)), afterMs: FORBIDDEN_MS };
+    if (endpoints.kind === 'forbidden') {
+      const notice = refuseForbidden(endpoints.missing, INGRESS_DIRECT_ACCESS_ANNOTATION);
+      return { ...refused(notice), afterMs: FORBIDDEN_MS };
+    }
     const maxTargets = await quota.read(context);
     const found = new PodFinder(config, pods, nodes);
     const portsOf = (service: string) => {
@@ -124,16 +128,12 @@ export class IngressPlanner {
   async #configure(
     plan: IngressPlan,
     head: IngressHead,
-    { serviceConfig, serviceConfigAuto }: IngressSettings,
+    settings: IngressSettings,
     { signal }: CallContext,
   ): Promise<IngressPlan> {
     if (plan.desired === undefined) return plan;
-    const user = {
-      ...{ ...head, listeners: plan.desired.listeners },
-      ...(serviceConfig === undefined ? {} : { serviceConfig }),
-      ...(serviceConfigAuto === undefined ? {} : { serviceConfigAuto }),
-    };
-    const configured = await this.#parts.configs.find(user, signal);
+    const { listeners } = plan.desired;
+    const configured = await this.#parts.configs.find({ ...settings, ...head, listeners }, signal);
     if (configured.kind === 'starting') return { uploads: NO_UPLOADS, notices: [], afterMs: STARTING_MS };
     return withConfig(plan, configured);
   }
@@ -200,9 +200,4 @@ export class IngressPlanner {
 
 function refused(notice: Notice): IngressPlan {
   return { uploads: NO_UPLOADS, notices: [notice] };
-}
-
-function forbidden(missing: readonly string[]): Notice {
-  const message = `Pods cannot be bound: tke-cloud-controller-manager may not ${missing.join(', ')}; grant it, as docs/cloud-controller-manager.md says, or write "false" into the annotation ingress.cloud.tencent.com/direct-access. Nothing of the load balancer is changed`;
-  return blocking('DirectAccessImpossible', message);
 }

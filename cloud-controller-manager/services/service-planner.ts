@@ -5,7 +5,7 @@ import { ConfigError } from '../../runtime/decode.ts';
 import { Slices } from '../../runtime/slices.ts';
 import type { BackendNodes } from '../backends/backend-nodes.ts';
 import type { FollowedServices, PodFollower } from '../backends/follow-pods.ts';
-import { PodFinder } from '../balancers/find-pods.ts';
+import { PodFinder, refuseForbidden } from '../balancers/find-pods.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import type { OwnerPlan } from '../balancers/owner-plan.ts';
 import { readRecord } from '../balancers/read-record.ts';
@@ -69,21 +69,11 @@ export class ServicePlanner {
     const endpoints = settings.directAccess === true ? followed.endpointsOf(head.key) : undefined;
     if (endpoints?.kind === 'starting') return { notices: [], afterMs: STARTING_MS };
     if (endpoints?.kind === 'forbidden') {
-      const message = `Pods cannot be bound: tke-cloud-controller-manager may not ${endpoints.missing.join(', ')}; grant it, as docs/cloud-controller-manager.md says, or write "false" into the annotation ${DIRECT_ACCESS_ANNOTATION}. Nothing of the load balancer is changed`;
-      return { notices: [blocking('DirectAccessImpossible', message)], afterMs: FORBIDDEN_MS };
+      return { notices: [refuseForbidden(endpoints.missing, DIRECT_ACCESS_ANNOTATION)], afterMs: FORBIDDEN_MS };
     }
     try {
       const spec = readServiceSpec(object);
-      const { serviceConfig, serviceConfigAuto } = settings;
-      const configured = await configs.find(
-        {
-          ...head,
-          ...(serviceConfig === undefined ? {} : { serviceConfig }),
-          ...(serviceConfigAuto === undefined ? {} : { serviceConfigAuto }),
-          listeners: spec.ports.flatMap(({ protocol, port }) => (protocol === 'SCTP' ? [] : [{ protocol, port }])),
-        },
-        context.signal,
-      );
+      const configured = await configs.find({ ...settings, ...head, listeners: listenersOf(spec) }, context.signal);
       if (configured.kind === 'starting') return { notices: [], afterMs: STARTING_MS };
       const found = new PodFinder(this.#deps.config, pods, nodes);
       const maxTargets = await quota.read(context);
@@ -137,10 +127,9 @@ export class ServicePlanner {
     const { value } = planPoolSpec(facts, pool);
     // The plan says what is wrong.
     if (value === undefined) return { kind: 'own' };
-    const listeners = spec.ports.flatMap(({ protocol, port }) => (protocol === 'SCTP' ? [] : [{ protocol, port }]));
     const { loadBalancerId: recordedId } = readRecord(readServiceHead(object));
     if (recordedId === undefined && planSourceRanges(spec, facts.settings).isShut) return { kind: 'refused' };
-    const user = { object, spec: value, listeners, allots: poolPorts === 'allotted' };
+    const user = { object, spec: value, listeners: listenersOf(spec), allots: poolPorts === 'allotted' };
     const place = await this.#parts.pools.place(user, context);
     if (place.kind === 'placed' || place.kind === 'again') return place;
     const { kind, loadBalancerId } = place;
@@ -163,6 +152,10 @@ function configFactOf(
 ): Pick<Parameters<typeof planLoadBalancer>[0], 'config'> {
   if (configured.kind === 'unknown') return { config: 'unknown' };
   return configured.config === undefined ? {} : { config: configured.config };
+}
+
+function listenersOf({ ports }: ServiceSpec): readonly { readonly protocol: 'TCP' | 'UDP'; readonly port: number }[] {
+  return ports.flatMap(({ protocol, port }) => (protocol === 'SCTP' ? [] : [{ protocol, port }]));
 }
 
 /** A plan of which nothing is done, for one more reason, or for those that it has. */
