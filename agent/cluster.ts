@@ -1,7 +1,7 @@
 import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../crd/names.ts';
 import { CallFailures, describeCallFailure, describeRefusal } from '../kube/call-failures.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { CILIUM_NODES } from '../kube/resource-types.ts';
+import { CILIUM_NODES, NODE_ENI_CONFIGS } from '../kube/resource-types.ts';
 import type { Fault } from '../runtime/decode.ts';
 import { invariant } from '../runtime/invariant.ts';
 import { acceptPodCidrs } from './bridge/accept-pod-cidr.ts';
@@ -33,7 +33,7 @@ import {
 import { type CiliumNodeSource, openCiliumNodeSource } from './supply/cilium-node-source.ts';
 import { NODE_OWNERS } from './supply/cilium-supply.ts';
 import { decideReadiness } from './supply/decide-readiness.ts';
-import { type NecSource, NODE_ENI_CONFIGS, openNecSource } from './supply/nec-source.ts';
+import { type NecSource, openNecSource } from './supply/nec-source.ts';
 import type { ObservedNec } from './supply/publication.ts';
 import { publishCiliumStatus } from './supply/publish-cilium-status.ts';
 import { POLL_MS, publishWhenChanged } from './supply/publish-when-changed.ts';

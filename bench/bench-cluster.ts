@@ -1,9 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { NODE_ENI_CONFIG_KIND } from '../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../kube/kube-client.ts';
-import { PODS, resourceTypeOf } from '../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, PODS } from '../kube/resource-types.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { connectInProcess } from '../sim/kube-api/in-process.ts';
 import { installKinds } from '../sim/kube-api/install-kinds.ts';
@@ -33,7 +32,7 @@ export async function openBenchCluster(netns: NetnsView, dir: string): Promise<B
   // What the scene wrote for the file mode: an object, by the decoder of that mode.
   const nec = parse(readFileSync(join(dir, 'node.yaml'), 'utf8')) as KubeObject;
   await installKinds(kube);
-  await kube.create(resourceTypeOf(NODE_ENI_CONFIG_KIND), nec);
+  await kube.create(NODE_ENI_CONFIGS, nec);
   const kubeconfig = join(dir, 'kubeconfig');
   writeFileSync(kubeconfig, renderKubeconfig({ url: `http://${door.address}` }));
   return {

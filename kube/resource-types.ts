@@ -1,5 +1,11 @@
+import { EIP_CLAIM_KIND } from '../crd/eip-claim.ts';
+import { NODE_ENI_CONFIG_KIND } from '../crd/node-eni-config-fields.ts';
 import { groupVersionOf, type ResourceKind } from '../crd/resource-kind.ts';
+import { STATIC_IP_CONFIG_KIND } from '../crd/static-ip-config.ts';
 import { TKE_SERVICE_CONFIG_KIND } from '../crd/tke-service-config.ts';
+import { VPC_ENI_KIND } from '../crd/vpc-eni.ts';
+import { VPC_IP_KIND } from '../crd/vpc-ip.ts';
+import { VPC_IP_CLAIM_KIND } from '../crd/vpc-ip-claim.ts';
 import type { ResourceType } from './kube-client.ts';
 
 /** Pods. */
@@ -100,6 +106,18 @@ export const CILIUM_NODES: ResourceType = {
   isNamespaced: false,
 };
 
+/** The network of each node: its ENIs, their addresses and the calls under way. */
+export const NODE_ENI_CONFIGS: ResourceType = resourceTypeOf(NODE_ENI_CONFIG_KIND);
+/** Addresses of Pods. */
+export const VPC_IPS: ResourceType = resourceTypeOf(VPC_IP_KIND);
+/** Claims of Pods to addresses. */
+export const VPC_IP_CLAIMS: ResourceType = resourceTypeOf(VPC_IP_CLAIM_KIND);
+/** Exclusive ENIs. */
+export const VPC_ENIS: ResourceType = resourceTypeOf(VPC_ENI_KIND);
+/** Claims of Pods to EIPs. */
+export const EIP_CLAIMS: ResourceType = resourceTypeOf(EIP_CLAIM_KIND);
+/** Rules for static addresses. */
+export const STATIC_IP_CONFIGS: ResourceType = resourceTypeOf(STATIC_IP_CONFIG_KIND);
 /** The product's settings of listeners. */
 export const TKE_SERVICE_CONFIGS: ResourceType = resourceTypeOf(TKE_SERVICE_CONFIG_KIND);
 

@@ -1,12 +1,9 @@
 import { RECORD_LABEL } from '../crd/names.ts';
-import { NODE_ENI_CONFIG_KIND } from '../crd/node-eni-config-fields.ts';
 import { SUBNETS_CONFIG_MAP, type SubnetSupply } from '../crd/subnet-supply.ts';
-import { VPC_IP_KIND } from '../crd/vpc-ip.ts';
-import { VPC_IP_CLAIM_KIND } from '../crd/vpc-ip-claim.ts';
 import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../kube/informer.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { ObjectChange } from '../kube/object-cache.ts';
-import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../kube/resource-types.ts';
+import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES, PODS, VPC_IP_CLAIMS, VPC_IPS } from '../kube/resource-types.ts';
 import type { ChangeSignal } from '../runtime/change-signal.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -59,13 +56,13 @@ export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: 
   const subnetsQuery = { namespace: deps.namespace, fieldSelector: `metadata.name=${SUBNETS_CONFIG_MAP}` };
   const followed: Followed = {
     nodes: open({ type: NODES, decode: readNode }),
-    nodeeniconfigs: open({ type: resourceTypeOf(NODE_ENI_CONFIG_KIND), decode: readNec }),
+    nodeeniconfigs: open({ type: NODE_ENI_CONFIGS, decode: readNec }),
     vpcipclaims: open({
-      type: resourceTypeOf(VPC_IP_CLAIM_KIND),
+      type: VPC_IP_CLAIMS,
       decode: (object, key) => readClaim(object, keptWith(key)),
       ...withoutRecords,
     }),
-    vpcips: open({ type: resourceTypeOf(VPC_IP_KIND), decode: readVip, ...withoutRecords }),
+    vpcips: open({ type: VPC_IPS, decode: readVip, ...withoutRecords }),
     pods: open({ type: PODS, decode: (object, key) => readPodRequest(object, keptWith(key)) }),
     configmaps: open({ type: CONFIG_MAPS, decode: readSubnets, query: subnetsQuery }),
   };

@@ -1,5 +1,5 @@
 import type { StaticIpRule } from '../crd/select-static-ip-config.ts';
-import { STATIC_IP_CONFIG_KIND, staticIpConfig } from '../crd/static-ip-config.ts';
+import { staticIpConfig } from '../crd/static-ip-config.ts';
 import { openCertificateKeeper } from '../kube/certificates/keep-certificates.ts';
 import {
   certificatesInFiles,
@@ -7,7 +7,7 @@ import {
   type ServerCertificates,
 } from '../kube/certificates/server-certificates.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { INGRESSES, resourceTypeOf, SERVICES } from '../kube/resource-types.ts';
+import { INGRESSES, SERVICES, STATIC_IP_CONFIGS } from '../kube/resource-types.ts';
 import { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { decodeOrThrow } from '../runtime/decode.ts';
@@ -151,7 +151,7 @@ function followRules(
       log.error('StaticIPConfigs cannot be read and are left out: grant list and watch, or --static-ip-configs=false', {
         error,
       }),
-    type: resourceTypeOf(STATIC_IP_CONFIG_KIND),
+    type: STATIC_IP_CONFIGS,
     decode: (object) => {
       const { metadata, spec } = decodeOrThrow(staticIpConfig, object, 'StaticIPConfig');
       const { name, namespace } = metadata;

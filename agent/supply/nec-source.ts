@@ -1,6 +1,5 @@
 import { annotationsOf } from '../../crd/node-eni-config.ts';
 import { readNodeSettings } from '../../crd/node-eni-config-annotations.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { nodeUsageOf } from '../../crd/node-usage.ts';
 import { type ReadNodeEniConfig, readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
@@ -8,7 +7,7 @@ import { updateGuarded } from '../../kube/guarded-update.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { LastReports } from '../../kube/reporter.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError, type Fault } from '../../runtime/decode.ts';
@@ -68,9 +67,6 @@ export type NecSource = SupplySource & {
   /** The object's uid, for events about it. */
   readonly uid: string | undefined;
 };
-
-/** The resource type of NodeENIConfigs. */
-export const NODE_ENI_CONFIGS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
 /** Follows the NodeENIConfig named `nodeName` until `close`. Never waits for the API server. */
 export function openNecSource(options: NecSourceOptions): NecSource {

@@ -7,8 +7,9 @@ import { withAgentFields } from '../../agent/supply/observed-nec.ts';
 import type { ObservedNec } from '../../agent/supply/publication.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { NODE_ENI_CONFIGS, readNec } from './seen-nec.ts';
+import { readNec } from './seen-nec.ts';
 
 /** What a simulated agent is. */
 type SimulatedAgentOptions = {

@@ -4,7 +4,7 @@ import { readIpamdConfig } from '../../ipamd/config/ipamd-config.ts';
 import { type RunningIpamd, startIpamd } from '../../ipamd/ipamd.ts';
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeObject, ResourceType } from '../../kube/kube-client.ts';
-import { CONFIG_MAPS, NODES } from '../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
 import { seededRandom } from '../../sim/support/seeded-random.ts';
@@ -12,7 +12,6 @@ import type { FaultRule } from '../../sim/vpc/api/faults.ts';
 import { CloudHost } from '../../sim/vpc/api/host.ts';
 import { createInProcessApi } from '../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../../test/support/virtual-clock.ts';
-import { NODE_ENI_CONFIGS } from './seen-nec.ts';
 import { SimulatedAgent } from './simulated-agent.ts';
 
 /** What a simulated cluster is. */

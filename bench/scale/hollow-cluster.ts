@@ -1,11 +1,10 @@
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject, ResourceType } from '../../kube/kube-client.ts';
-import { NODES, PODS } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES, PODS } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { seededRandom } from '../../sim/support/seeded-random.ts';
 import type { ContractClient } from '../../test/kube-api/contract/client.ts';
-import { NODE_ENI_CONFIGS } from '../ipamd/seen-nec.ts';
 import { SimulatedAgent } from '../ipamd/simulated-agent.ts';
 import {
   hollowNode,

@@ -1,11 +1,10 @@
 import { isInCidr } from '../../crd/ip-text.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { listPages } from '../../kube/list-pages.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import {
@@ -51,7 +50,6 @@ type NodeHints = {
   readonly byNode: ReadonlyMap<string, readonly string[]>;
 };
 
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 /** After a change; so many nodes of many Services are one write each. */
 const GATHER_MS = 2_000;
 /** Lists are compared at least this often. */
@@ -92,7 +90,7 @@ export class AddressPublisher {
     this.#changed = new ChangeSignal(clock);
     this.#necs = openInformer({
       ...{ client, clock, log, random, observer: metrics.informer },
-      type: NECS,
+      type: NODE_ENI_CONFIGS,
       decode: decodeRegisteredNode,
     });
     this.#lists = new FreshStore(this.#necs, ({ resourceVersion }) => resourceVersion);
@@ -205,7 +203,7 @@ export class AddressPublisher {
   /** Looks once whether anything is published; returns whether that is known now. */
   async #lookForRest(signal: AbortSignal): Promise<boolean> {
     try {
-      for await (const { items } of listPages(this.#deps.kube, NECS, {}, signal)) {
+      for await (const { items } of listPages(this.#deps.kube, NODE_ENI_CONFIGS, {}, signal)) {
         if (items.some((object) => (decodeRegisteredNode(object).published ?? []).length > 0)) this.need();
         if (this.#state !== 'idle') break;
       }
@@ -220,7 +218,7 @@ export class AddressPublisher {
   /** Returns whether the cluster has NodeENIConfigs. */
   async #exist(signal: AbortSignal): Promise<boolean> {
     try {
-      await this.#deps.kube.listPage(NECS, { limit: 1 }, signal);
+      await this.#deps.kube.listPage(NODE_ENI_CONFIGS, { limit: 1 }, signal);
       return true;
     } catch (error) {
       if (isKubeError(error, 'NOT_FOUND')) this.#state = 'absent';
@@ -269,7 +267,7 @@ export class AddressPublisher {
       const isPublished = ips.every((ip) => list.published?.includes(ip));
       if (isPublished && assigned?.uid === list.uid && ips.every((ip) => assigned.ips.has(ip))) return ips;
       const object = isPublished
-        ? await this.#deps.kube.get(NECS, { name: node }, signal)
+        ? await this.#deps.kube.get(NODE_ENI_CONFIGS, { name: node }, signal)
         : await this.#write(node, ips, false, signal);
       if (object === undefined) return [];
       const now = decodeRegisteredNode(object);
@@ -285,7 +283,7 @@ export class AddressPublisher {
 
   /** Reads the list of a node whose cached one may be older than an address. */
   async #readList(node: string, signal: AbortSignal): Promise<RegisteredNode | undefined> {
-    const object = await this.#deps.kube.get(NECS, { name: node }, signal);
+    const object = await this.#deps.kube.get(NODE_ENI_CONFIGS, { name: node }, signal);
     if (object === undefined) return undefined;
     const list = decodeRegisteredNode(object);
     this.#lists.note(node, list);
@@ -326,7 +324,7 @@ export class AddressPublisher {
       const { uid, resourceVersion } = current;
       const body = { metadata: { uid, resourceVersion }, loadBalancers: { registeredIPs: next } };
       try {
-        const object = await kube.patch(NECS, { name: node }, { kind: 'merge', body }, signal);
+        const object = await kube.patch(NODE_ENI_CONFIGS, { name: node }, { kind: 'merge', body }, signal);
         const written = decodeRegisteredNode(object);
         if (written.published === undefined) throw notKept();
         this.#lists.note(node, written);
@@ -335,7 +333,7 @@ export class AddressPublisher {
         if (isKubeError(error, 'NOT_FOUND')) return undefined;
         if (!isKubeError(error, 'CONFLICT') || conflicts >= MAX_CONFLICTS) throw error;
       }
-      const fresh = await kube.get(NECS, { name: node }, signal);
+      const fresh = await kube.get(NODE_ENI_CONFIGS, { name: node }, signal);
       current = fresh === undefined ? undefined : decodeRegisteredNode(fresh);
     }
     return undefined;

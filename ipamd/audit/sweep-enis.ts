@@ -1,10 +1,8 @@
 import type { CallContext, Cloud, Eni } from '../../cloud/cloud.ts';
 import type { OrphanKind } from '../../cloud/orphan-sweep.ts';
 import { ENI_TAG, isOwnEni } from '../../crd/cloud-tags.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
-import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, VPC_ENIS } from '../../kube/resource-types.ts';
 import { collectOrphan } from './collect-orphan.ts';
 import { type AuditedNec, beginComparison, type ComparisonDeps } from './compare-nodes.ts';
 import { collectEniNames, type EniNames, isNamed, type NamingObject } from './eni-names.ts';
@@ -73,7 +71,7 @@ export function sweptEnis(deps: EniSweepDeps): OrphanKind<Eni> {
       const [now] = await cloud.enis.describe([eniId], { signal, ...context });
       if (now === undefined) return undefined;
       const { [ENI_TAG.node]: node } = now.tags;
-      const nec = node === undefined ? undefined : await kube.get(NECS, { name: node }, signal);
+      const nec = node === undefined ? undefined : await kube.get(NODE_ENI_CONFIGS, { name: node }, signal);
       // A VpcENI is named as its ENI, or by the ENI's id.
       const ids = [...new Set([now.name, eniId])].filter((name) => OBJECT_NAME.test(name));
       const others = await Promise.all(ids.map((name) => kube.get(VPC_ENIS, { name }, signal)));
@@ -101,8 +99,6 @@ export function sweptEnis(deps: EniSweepDeps): OrphanKind<Eni> {
   };
 }
 
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
-const VPC_ENIS = resourceTypeOf(VPC_ENI_KIND);
 const WORDS = {
   reasons: ['OrphanENI', 'OrphanENIDeleted'],
   lacks: ['has no owner', 'had no owner'],

@@ -1,7 +1,7 @@
 import { isKubeError } from '../../kube/kube-error.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import { decodeNec } from '../cache/decode-nec.ts';
 import type { IntentFailure } from '../decide/decision.ts';
-import { NECS } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
 import { type IntentCase, NOT_RELEASED_CODE } from './note-refusal.ts';
 
@@ -19,7 +19,7 @@ export async function checkSourceReleased(
   const code = NOT_RELEASED_CODE;
   if (sourceNode === undefined) return { code, message: 'it is not known which node the address is moved from' };
   try {
-    const object = await kube.get(NECS, { name: sourceNode }, signal);
+    const object = await kube.get(NODE_ENI_CONFIGS, { name: sourceNode }, signal);
     if (object === undefined) return { code, message: `NodeENIConfig ${sourceNode} is gone` };
     const eni = decodeNec(object).decoded?.status?.eniInfos?.find(({ eniID }) => eniID === intent.eniID);
     const address = eni?.addresses?.find(({ ip }) => intent.ips?.includes(ip) === true);

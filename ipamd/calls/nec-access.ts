@@ -1,13 +1,9 @@
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import { decodeNec, type NecEntry } from '../cache/decode-nec.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
-
-/** The resource of NodeENIConfigs. */
-export const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
 /**
  * Reads a node's object: from the cache and the answers to own writes, or from the API server if the result of a write is
@@ -25,7 +21,7 @@ export async function readNec(
     const isDoubtful = known === undefined && memory.calls.size > 0;
     if (!isDoubtful) return known;
   }
-  const object = await deps.kube.get(NECS, { name }, signal);
+  const object = await deps.kube.get(NODE_ENI_CONFIGS, { name }, signal);
   memory.mustRead = false;
   // Read past the watch: nothing shows whether it has the same history.
   memory.baseline = undefined;
@@ -56,7 +52,7 @@ export async function writeNec(
 ): Promise<WriteResult> {
   signal.throwIfAborted();
   try {
-    noteNec(deps, await deps.kube.update(NECS, object, signal));
+    noteNec(deps, await deps.kube.update(NODE_ENI_CONFIGS, object, signal));
     deps.metrics.nodeWrites.inc({ result: 'written' });
     return 'written';
   } catch (error) {

@@ -1,9 +1,9 @@
 import { compareVersions } from '../../kube/compare-versions.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { listPages } from '../../kube/list-pages.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import { decodeNec } from '../cache/decode-nec.ts';
-import { NECS } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { Term } from './term.ts';
 
@@ -36,7 +36,7 @@ export async function readFormerWrites(deps: FormerWriteDeps, signal: AbortSigna
 
 async function hasRead(deps: FormerWriteDeps, signal: AbortSignal): Promise<boolean> {
   try {
-    for await (const { items } of listPages(deps.kube, NECS, {}, signal))
+    for await (const { items } of listPages(deps.kube, NODE_ENI_CONFIGS, {}, signal))
       for (const object of items) noteRead(deps, object);
   } catch (error) {
     signal.throwIfAborted();

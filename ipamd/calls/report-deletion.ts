@@ -1,7 +1,7 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { involvedObject } from '../../kube/involved-object.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
-import { NECS } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 
@@ -27,7 +27,7 @@ export function reportDeletion(
   const nowMs = clock.monotonicMs();
   if (before !== undefined && (before.text === text || nowMs - before.atMs < MIN_INTERVAL_MS)) return;
   memory.reportedDeletion = { text, atMs: nowMs };
-  const involved = involvedObject(NECS, object.metadata);
+  const involved = involvedObject(NODE_ENI_CONFIGS, object.metadata);
   log.info('the deletion of a NodeENIConfig was requested', { node: name, text });
   events.record({ involved, type: 'Normal', reason: 'DeletionRequested', message: text });
 }

@@ -1,10 +1,9 @@
 import { involvedObject } from '../../kube/involved-object.ts';
-import { NODES } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
 import { namedProblems } from '../../observability/problem-registry.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
 import { problemKey, problemText } from '../decide/problem-text.ts';
-import { NECS } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory } from './node-memory.ts';
 import type { Plan } from './plan-reconcile.ts';
@@ -17,7 +16,7 @@ export function reportRepair(
   detail: string,
 ): void {
   const { name } = object.metadata;
-  const involved = involvedObject(NECS, object.metadata);
+  const involved = involvedObject(NODE_ENI_CONFIGS, object.metadata);
   metrics.nodesRepaired.inc({ kind });
   log.warn('an object that another client changed is repaired', { node: name, kind, detail });
   events.record({ involved, type: 'Warning', reason: 'ObjectMended', message: detail });
@@ -50,7 +49,7 @@ export function reportProblems(
   // A call in flight shows nothing about the state of the node.
   if (problems.length === 0 && ending.kind !== 'idle') return;
   if (memory.reports.note('object', problems, problemKey) === undefined) return;
-  const involved = involvedObject(NECS, object.metadata);
+  const involved = involvedObject(NODE_ENI_CONFIGS, object.metadata);
   for (const problem of problems)
     events.record({ involved, type: 'Warning', reason: problem.reason, message: problemText(problem) });
   reportOnNode(deps, memory, name, problems);

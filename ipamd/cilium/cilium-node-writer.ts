@@ -1,9 +1,8 @@
 import type { CiliumAllocation, CiliumAllocations, ReleaseState } from '../../crd/cilium-node.ts';
 import type { KubeClient, ObjectMeta } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { CILIUM_NODES } from '../../kube/resource-types.ts';
+import { CILIUM_NODES, NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
-import { NODE_ENI_CONFIGS } from '../nodes/node-eni-configs.ts';
 import { type CiliumNodeEntry, decodeCiliumNode } from './cilium-node-entry.ts';
 
 /** What is written of a NodeENIConfig: the fields in which elsewhere the node's agent says what it needs. */

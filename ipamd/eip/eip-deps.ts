@@ -1,13 +1,8 @@
 import type { Cloud } from '../../cloud/cloud.ts';
-import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
 import type { Term } from '../calls/term.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import type { EipClaimCache } from './eip-claim-cache.ts';
 import type { EipPod } from './eip-view.ts';
-
-/** The resource type of EIPClaims. */
-export const EIP_CLAIMS = resourceTypeOf(EIP_CLAIM_KIND);
 
 /** Dependencies of the EIP controller; one for each term of leadership. */
 export type EipDeps = Pick<

@@ -3,10 +3,11 @@ import type { CallContext, Eip } from '../../cloud/cloud.ts';
 import type { OrphanKind } from '../../cloud/orphan-sweep.ts';
 import { EIP_TAG } from '../../crd/cloud-tags.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { EIP_CLAIMS } from '../../kube/resource-types.ts';
 import { recordOrphan, reportOrphan, type SweepDeps } from '../audit/run-sweep.ts';
 import { bindingText } from './decide-listed-eip.ts';
 import type { EipClaimCache, EipClaimEntry } from './eip-claim-cache.ts';
-import { EIP_CLAIMS, type EipDeps } from './eip-deps.ts';
+import type { EipDeps } from './eip-deps.ts';
 import { claimRefIn, isMadeHere } from './eip-identity.ts';
 import { findDifferingClaims, ownersOf } from './evaluate-eip-drift.ts';
 

@@ -2,13 +2,12 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { isOwnEni } from '../../crd/cloud-tags.ts';
 import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
-import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import { involvedObject } from '../../kube/involved-object.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { VPC_ENIS, VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
 import { decodeVpcEni, VPC_ENIS_BY, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
 import type { Term } from '../calls/term.ts';
@@ -21,10 +20,6 @@ import {
   type VpcEniStep,
 } from './decide-vpc-eni.ts';
 import { newVpcEni, withEni, withMessage, withoutFinalizer } from './render-vpc-eni.ts';
-
-/** The resource type of VpcENIs. */
-export const VPC_ENIS = resourceTypeOf(VPC_ENI_KIND);
-const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
 type VpcEniTerm = Pick<Term, 'cloud' | 'kube' | 'config' | 'vpcEnis' | 'definitions' | 'clock' | 'log' | 'events'>;
 
@@ -104,7 +99,7 @@ export class VpcEniReconciler {
   /** Reads the claim from the API server: with a stale cache an ENI could be deleted that a Pod waits for. */
   async #readClaim(vpcEni: VpcEniEntry | undefined, signal: AbortSignal): Promise<VpcEniFacts['claim']> {
     const [namespace = '', name = ''] = (vpcEni?.claim ?? '').split('/');
-    const claim = await this.#term.kube.get(CLAIMS, { namespace, name }, signal);
+    const claim = await this.#term.kube.get(VPC_IP_CLAIMS, { namespace, name }, signal);
     if (claim === undefined) return this.#term.definitions.isRebuilding ? 'kept' : 'ended';
     const status = recordOf(claim['status']);
     if (status['phase'] === 'Releasing') return 'ended';

@@ -4,8 +4,8 @@ import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { readNodeEniConfig } from '../../crd/read-node-eni-config.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import { type AppliedPolicy, isPolicyInForce, type Policy, readApplied } from './decide-policy.ts';
-import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import { isIdentityInForce, withPolicy } from './render-config.ts';
 
 /** A NodeENIConfig as the cache contains it. */

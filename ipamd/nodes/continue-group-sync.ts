@@ -2,12 +2,11 @@ import { NODE_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
-import { NODES } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { decideGroupSync } from './decide-group-sync.ts';
-import { NODE_ENI_CONFIGS } from './node-eni-configs.ts';
 import type { KnownNodeJoin } from './node-facts.ts';
 import { GROUP_SYNC_MARK, withAnnotation } from './render-config.ts';
 

@@ -1,10 +1,9 @@
-import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
-import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import { vpcIpName } from '../../crd/vpc-ip.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { isKubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { VPC_IP_CLAIMS, VPC_IPS } from '../../kube/resource-types.ts';
 import { PODS_BY_NODE } from '../cache/pod-facts.ts';
 import { type ClaimFacts, decodeClaim, decodeVip, RECORDS_BY_NODE, type VipFacts } from '../cache/record-facts.ts';
 import type { Term } from '../calls/term.ts';
@@ -30,8 +29,6 @@ const BEHIND_MS = 2_000;
 const RACE_CODES: readonly KubeErrorCode[] = ['CONFLICT', 'ALREADY_EXISTS', 'NOT_FOUND'];
 const SERVER_FAULT_CODES: readonly KubeErrorCode[] = ['UNAVAILABLE', 'TIMEOUT', 'THROTTLED', 'UNAUTHORIZED'];
 const DONE: RecordsResult = { kind: 'done' };
-const VIPS = resourceTypeOf(VPC_IP_KIND);
-const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
 /**
  * Reconciles the records of Pods, one node at a time. Use it only when every cache is synced: it treats a missing
@@ -151,27 +148,27 @@ export class RecordsReconciler {
     const ref = refOf(write);
     switch (write.kind) {
       case 'create-claim':
-        this.#noteClaim(await kube.create(CLAIMS, renderClaim(write.record), signal));
+        this.#noteClaim(await kube.create(VPC_IP_CLAIMS, renderClaim(write.record), signal));
         return;
       case 'create-vip':
-        this.#noteVip(await kube.create(VIPS, renderVip(write.record, write.ip), signal));
+        this.#noteVip(await kube.create(VPC_IPS, renderVip(write.record, write.ip), signal));
         return;
       case 'update-claim': {
         const body = renderPatch(renderClaim(write.record), write.claim.resourceVersion);
-        this.#noteClaim(await kube.patch(CLAIMS, ref, { kind: 'merge', body }, signal));
+        this.#noteClaim(await kube.patch(VPC_IP_CLAIMS, ref, { kind: 'merge', body }, signal));
         return;
       }
       case 'update-vip': {
         const body = renderPatch(renderVip(write.record, write.ip), write.vip.resourceVersion);
-        this.#noteVip(await kube.patch(VIPS, ref, { kind: 'merge', body }, signal));
+        this.#noteVip(await kube.patch(VPC_IPS, ref, { kind: 'merge', body }, signal));
         return;
       }
       case 'delete-claim':
-        await kube.delete(CLAIMS, ref, guardOf(write.claim), signal);
+        await kube.delete(VPC_IP_CLAIMS, ref, guardOf(write.claim), signal);
         this.#claims.noteDeleted(write.claim.key, write.claim.resourceVersion);
         return;
       case 'delete-vip':
-        await kube.delete(VIPS, ref, guardOf(write.vip), signal);
+        await kube.delete(VPC_IPS, ref, guardOf(write.vip), signal);
         this.#vips.noteDeleted(write.vip.name, write.vip.resourceVersion);
         return;
     }

@@ -3,7 +3,7 @@ import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import { involvedObject } from '../../kube/involved-object.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { LastReports } from '../../kube/reporter.ts';
-import { PODS } from '../../kube/resource-types.ts';
+import { PODS, VPC_IP_CLAIMS, VPC_IPS } from '../../kube/resource-types.ts';
 import type { Fault } from '../../runtime/decode.ts';
 import type { ClaimFacts, StaticObject } from '../cache/record-facts.ts';
 import { IPAMD_EVENTS, type IpamdEventReason } from '../events/event-reasons.ts';
@@ -18,7 +18,7 @@ import { publishAllocation } from './pod-allocation.ts';
 import { renderInvalid } from './render-claim.ts';
 import type { ReservationRunner } from './reservation-runner.ts';
 import { selectReservedIps } from './select-reserved-ips.ts';
-import { CLAIMS, deleteRecord, involvedClaim, refOf, VIPS, writeDecision } from './write-claim.ts';
+import { deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
 import type { ZoneNames } from './zone-names.ts';
 
 /** Dependencies of the claim reconciler. */
@@ -111,9 +111,11 @@ export class ClaimReconciler {
       return false;
     }
     const { uid, resourceVersion } = facts;
-    await this.#deps.kube.delete(CLAIMS, refOf(key), { uid, resourceVersion }, signal).catch((error: unknown) => {
-      if (!isKubeError(error, 'CONFLICT', 'NOT_FOUND')) throw error;
-    });
+    await this.#deps.kube
+      .delete(VPC_IP_CLAIMS, refOf(key), { uid, resourceVersion }, signal)
+      .catch((error: unknown) => {
+        if (!isKubeError(error, 'CONFLICT', 'NOT_FOUND')) throw error;
+      });
     return false;
   }
 
@@ -140,7 +142,7 @@ export class ClaimReconciler {
     this.#record(key, facts?.uid, 'ClaimInvalid', text);
     this.#deps.metrics.claims.set(key, ['ClaimInvalid']);
     const body = renderInvalid(text, facts?.resourceVersion, new Date(this.#deps.clock.nowMs()).toISOString());
-    await this.#deps.kube.patch(CLAIMS, refOf(key), { kind: 'merge', body }, signal).catch((error: unknown) => {
+    await this.#deps.kube.patch(VPC_IP_CLAIMS, refOf(key), { kind: 'merge', body }, signal).catch((error: unknown) => {
       // The API server refuses every write of an object that its schema does not accept; then only the event reports
       // it.
       if (!isKubeError(error)) throw error;
@@ -173,7 +175,7 @@ export class ClaimReconciler {
     for (const { reason, message, vip } of notices) {
       if (vip === undefined) this.#recordOnPod(view, reason, message);
       else {
-        const involved = involvedObject(VIPS, vip);
+        const involved = involvedObject(VPC_IPS, vip);
         this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
       }
     }

@@ -3,6 +3,7 @@ import type { ReservedIp } from '../../cloud/reserved-ips.ts';
 import { RESERVATION_TAG } from '../../crd/cloud-tags.ts';
 import { RECORD_LABEL } from '../../crd/names.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { recordOrphan, reportOrphan, runSweep, sweepContext } from '../audit/run-sweep.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { podKeyOf } from '../cache/pod-facts.ts';
@@ -14,7 +15,7 @@ import { findSubnet } from './find-subnet.ts';
 import { claimKeyOf, isReservedHere } from './reservation-identity.ts';
 import { changeReservation, type ReservationRecord } from './reservation-record.ts';
 import { vpcIdsOf } from './reservation-search.ts';
-import { CLAIMS, involvedClaim, refOf } from './write-claim.ts';
+import { involvedClaim, refOf } from './write-claim.ts';
 
 /**
  * Sweeps the reserved addresses until aborted. Without a super node, the flag or a reservation that a claim names, the right
@@ -75,7 +76,7 @@ function sweptReservations(deps: ClaimsTerm): OrphanKind<ReservedIp> {
       const { reservations } = await cloud.reservedIps.find(vpcId, { ip }, context);
       // A broken list lacks claims that exist.
       const key = claimKeyOf(tags);
-      const claim = key === undefined ? undefined : await kube.get(CLAIMS, refOf(key), context.signal);
+      const claim = key === undefined ? undefined : await kube.get(VPC_IP_CLAIMS, refOf(key), context.signal);
       const isRecord = claim?.metadata.labels?.[RECORD_LABEL.key] === RECORD_LABEL.value;
       return claim === undefined || isRecord
         ? reservations.find((one) => one.reservationId === reservationId)

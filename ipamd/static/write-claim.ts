@@ -1,22 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CLOUD_FINALIZER } from '../../crd/names.ts';
-import { VPC_IP_KIND, type VpcIp, vpcIpName } from '../../crd/vpc-ip.ts';
-import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import { type VpcIp, vpcIpName } from '../../crd/vpc-ip.ts';
 import type { InvolvedObject } from '../../kube/events/event-object.ts';
 import { hasFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import { involvedObject } from '../../kube/involved-object.ts';
 import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { VPC_IP_CLAIMS, VPC_IPS } from '../../kube/resource-types.ts';
 import type { Term } from '../calls/term.ts';
 import type { ClaimDecision, ClaimWrite, VipWrite } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
 import { renderClaim, renderVip } from './render-claim.ts';
-
-/** The resource type of VpcIPClaims. */
-export const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
-/** The resource type of VpcIPs. */
-export const VIPS = resourceTypeOf(VPC_IP_KIND);
 
 /** Dependencies of the writes. */
 type ClaimWriterDeps = Pick<Term, 'kube' | 'metrics'>;
@@ -46,10 +40,10 @@ async function writeClaim(deps: ClaimWriterDeps, view: ClaimView, write: ClaimWr
     const owner = view.pod?.rule.workload;
     const object = renderClaim({ ...ref, owner }, write.desired, current, view.nowText);
     if (current === undefined) {
-      await kube.create(CLAIMS, object, signal);
+      await kube.create(VPC_IP_CLAIMS, object, signal);
       metrics.claimWrites.inc({ kind: 'create-claim' });
     } else if (!isDeepStrictEqual(object, current)) {
-      await kube.update(CLAIMS, object, signal);
+      await kube.update(VPC_IP_CLAIMS, object, signal);
       metrics.claimWrites.inc({ kind: 'update-claim' });
     }
     return;
@@ -61,10 +55,10 @@ async function writeClaim(deps: ClaimWriterDeps, view: ClaimView, write: ClaimWr
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     };
-    await kube.delete(CLAIMS, ref, guards, signal);
+    await kube.delete(VPC_IP_CLAIMS, ref, guards, signal);
     metrics.claimWrites.inc({ kind: 'delete-claim' });
   } else if (hasFinalizer(current, CLOUD_FINALIZER)) {
-    await kube.update(CLAIMS, withoutFinalizer(current, CLOUD_FINALIZER), signal);
+    await kube.update(VPC_IP_CLAIMS, withoutFinalizer(current, CLOUD_FINALIZER), signal);
     metrics.claimWrites.inc({ kind: 'update-claim' });
   }
 }
@@ -78,9 +72,9 @@ async function writeVip(deps: ClaimWriterDeps, view: ClaimView, write: VipWrite,
     return;
   }
   const object = renderVip(view.key, write.desired, current, view.nowText);
-  if (current === undefined) await kube.create(VIPS, object, signal);
+  if (current === undefined) await kube.create(VPC_IPS, object, signal);
   else if (isDeepStrictEqual(object, current)) return;
-  else await kube.update(VIPS, object, signal);
+  else await kube.update(VPC_IPS, object, signal);
   metrics.claimWrites.inc({ kind: 'put-vip' });
 }
 
@@ -94,13 +88,13 @@ async function endVip(kube: KubeClient, { metadata }: VpcIp, signal: AbortSignal
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     };
-    await kube.delete(VIPS, { name }, guards, signal);
+    await kube.delete(VPC_IPS, { name }, guards, signal);
   }
   const change = (object: KubeObject): KubeObject | undefined =>
     object.metadata.uid === uid && hasFinalizer(object, CLOUD_FINALIZER)
       ? withoutFinalizer(object, CLOUD_FINALIZER)
       : undefined;
-  await updateGuarded(kube, VIPS, { name }, change, { signal });
+  await updateGuarded(kube, VPC_IPS, { name }, change, { signal });
 }
 
 /** Deletes the record of a deleted Pod that has the name of a static address's VpcIP. */
@@ -111,7 +105,7 @@ export async function deleteRecord(
   signal: AbortSignal,
 ): Promise<void> {
   const { uid, resourceVersion } = record;
-  await kube.delete(VIPS, { name: vpcIpName(ip) }, { uid, resourceVersion }, signal);
+  await kube.delete(VPC_IPS, { name: vpcIpName(ip) }, { uid, resourceVersion }, signal);
 }
 
 /** Splits the key of a claim. */
@@ -122,7 +116,7 @@ export function refOf(key: string): ObjectRef & { readonly namespace: string } {
 
 /** Builds the reference of a claim for events. */
 export function involvedClaim(key: string, uid: string | undefined): InvolvedObject {
-  return involvedObject(CLAIMS, { ...refOf(key), uid });
+  return involvedObject(VPC_IP_CLAIMS, { ...refOf(key), uid });
 }
 
 function objectOf(object: Readonly<Record<string, unknown>> | undefined): KubeObject | undefined {

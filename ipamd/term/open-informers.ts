@@ -1,9 +1,4 @@
-import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
-import { STATIC_IP_CONFIG_KIND, type StaticIpConfig, staticIpConfig } from '../../crd/static-ip-config.ts';
-import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
-import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
-import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
+import { type StaticIpConfig, staticIpConfig } from '../../crd/static-ip-config.ts';
 import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject, ResourceType } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
@@ -11,10 +6,15 @@ import {
   CILIUM_NODES,
   CONFIG_MAPS,
   DEPLOYMENTS,
+  EIP_CLAIMS,
   MACHINES,
+  NODE_ENI_CONFIGS,
   NODES,
   PODS,
-  resourceTypeOf,
+  STATIC_IP_CONFIGS,
+  VPC_ENIS,
+  VPC_IP_CLAIMS,
+  VPC_IPS,
 } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { Faults } from '../../runtime/decode.ts';
@@ -71,7 +71,7 @@ export type Informers = {
 export function openInformers(deps: InformerDeps, config: IpamdConfig): Informers {
   const query = { namespace: config.namespace, fieldSelector: `metadata.name=${config.configMap}` };
   return {
-    necs: open<NecEntry>(deps, resourceTypeOf(NODE_ENI_CONFIG_KIND), {
+    necs: open<NecEntry>(deps, NODE_ENI_CONFIGS, {
       decode: decodeNec,
       indexes: {
         [BY_INSTANCE]: ({ decoded }) => listOf(decoded?.status?.instanceID),
@@ -86,7 +86,7 @@ export function openInformers(deps: InformerDeps, config: IpamdConfig): Informer
       indexes: { [BY_INSTANCE]: ({ instanceId }) => listOf(instanceId) },
     }),
     pods: open<PodFacts>(deps, PODS, { decode: createPodDecoder(), indexes: POD_INDEXES }),
-    vpcEnis: open<VpcEniEntry>(deps, resourceTypeOf(VPC_ENI_KIND), { decode: decodeVpcEni, indexes: VPC_ENI_INDEXES }),
+    vpcEnis: open<VpcEniEntry>(deps, VPC_ENIS, { decode: decodeVpcEni, indexes: VPC_ENI_INDEXES }),
     configMaps: open<ConfigMapEntry>(deps, CONFIG_MAPS, { decode: decodeConfigMap, query }),
   };
 }
@@ -105,14 +105,14 @@ export function openTermInformers(deps: InformerDeps, { enableOwnerref, eipIpMas
   const masqQuery = { namespace, fieldSelector: `metadata.name=${name}` };
   return {
     /** Records of Pods, and static addresses. */
-    vips: open<VipFacts>(deps, resourceTypeOf(VPC_IP_KIND), { decode: decodeVip, indexes: VIP_INDEXES }),
-    claims: open<ClaimFacts>(deps, resourceTypeOf(VPC_IP_CLAIM_KIND), { decode: decodeClaim, indexes: CLAIM_INDEXES }),
-    configs: open<StaticObject<StaticIpConfig>>(deps, resourceTypeOf(STATIC_IP_CONFIG_KIND), {
+    vips: open<VipFacts>(deps, VPC_IPS, { decode: decodeVip, indexes: VIP_INDEXES }),
+    claims: open<ClaimFacts>(deps, VPC_IP_CLAIMS, { decode: decodeClaim, indexes: CLAIM_INDEXES }),
+    configs: open<StaticObject<StaticIpConfig>>(deps, STATIC_IP_CONFIGS, {
       decode: decodeStaticIpConfig,
       indexes: { [CONFIGS_BY_NAMESPACE]: ({ decoded }) => listOf(decoded?.metadata.namespace) },
     }),
     deployments: enableOwnerref ? open<DeploymentFacts>(deps, DEPLOYMENTS, { decode: decodeDeployment }) : undefined,
-    eipClaims: open<EipClaimEntry>(deps, resourceTypeOf(EIP_CLAIM_KIND), { decode: decodeEipClaim }),
+    eipClaims: open<EipClaimEntry>(deps, EIP_CLAIMS, { decode: decodeEipClaim }),
     /** The configuration of ip-masq-agent, whether it exists or not. */
     masqConfigs: eipIpMasq
       ? open<KubeObject>(deps, CONFIG_MAPS, { decode: (object) => object, query: masqQuery })

@@ -1,9 +1,8 @@
 import { RESERVED_AT_ANNOTATION } from '../../crd/names.ts';
-import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { POD_BINDINGS, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { POD_BINDINGS, PODS, VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { recordOf } from '../../runtime/json.ts';
@@ -140,8 +139,6 @@ function failed({ namespace, name, nodeName }: BindArgs, why: string): BindResul
   return { Error: `Pod ${namespace}/${name} is not bound to ${nodeName}: ${why}` };
 }
 
-const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
-
 /** The node that an address is reserved for, and the start of the reservation (RFC 3339). Both together identify it. */
 type ClaimReservation = { readonly nodeName: string; readonly at: string };
 
@@ -157,7 +154,7 @@ async function reserveClaim(
   signal: AbortSignal,
 ): Promise<boolean> {
   const ref = { name, ...(namespace === undefined ? {} : { namespace }) };
-  const written = await updateGuarded(client, CLAIMS, ref, (current) => withReservation(current, nodeName, at), {
+  const written = await updateGuarded(client, VPC_IP_CLAIMS, ref, (current) => withReservation(current, nodeName, at), {
     signal,
   });
   return written !== undefined;
@@ -176,7 +173,7 @@ async function unreserveClaim(
       current.metadata.annotations?.[RESERVED_AT_ANNOTATION] === at && specOf(current)['nodeName'] === nodeName;
     return isOurs ? withReservation(current, undefined, undefined) : undefined;
   };
-  await updateGuarded(client, CLAIMS, ref, change, { signal });
+  await updateGuarded(client, VPC_IP_CLAIMS, ref, change, { signal });
 }
 
 function withReservation(current: KubeObject, nodeName: string | undefined, at: string | undefined): KubeObject {

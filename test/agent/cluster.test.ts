@@ -1,6 +1,5 @@
 import anyTest, { type TestFn } from 'ava';
-import { NODE_ENI_CONFIGS } from '../../agent/supply/nec-source.ts';
-import { PODS } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, PODS } from '../../kube/resource-types.ts';
 import {
   type AgentLife,
   type ClusterScene,

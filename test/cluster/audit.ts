@@ -7,7 +7,7 @@ import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject, ResourceType } from '../../kube/kube-client.ts';
-import { NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
 import { isObject, type JsonObject } from '../../sim/support/netns.ts';
 import { auditOnce } from '../system/audit-three-ways.ts';
 import type { SeenNec } from '../system/system.ts';
@@ -68,7 +68,7 @@ async function auditClusterOnce(cluster: RealCluster, without: readonly string[]
     await Promise.all(nodes.map(async (node) => [node.name, await sandboxesOf(node)] as const)),
   );
   const necOf = (node: string): SeenNec | undefined =>
-    objects(NECS.plural).find(({ metadata }) => metadata.name === node);
+    objects(NODE_ENI_CONFIGS.plural).find(({ metadata }) => metadata.name === node);
   const found = await auditOnce({
     cloud: cluster.cloud,
     // Pods in their node's network and those that have ended hold no address of ours.
@@ -99,7 +99,6 @@ async function auditClusterOnce(cluster: RealCluster, without: readonly string[]
   ];
 }
 
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 const OUR_KINDS = [NODE_ENI_CONFIG_KIND, VPC_IP_KIND, VPC_IP_CLAIM_KIND, VPC_ENI_KIND, EIP_CLAIM_KIND];
 
 /** Blocks of a Node, from which its GlobalRoute Pods have their addresses. */

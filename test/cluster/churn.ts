@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
-import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
-import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { EIP_CLAIMS, PODS, VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { auditCluster, keyOf, listAll } from './audit.ts';
 import { WATCH_LABELS, type Watch, watchCluster } from './churn-watch.ts';
@@ -280,7 +278,7 @@ async function rest(cluster: RealCluster): Promise<void> {
 /** Pods, and claims of what was theirs, that have not ended with their workloads. */
 async function stuckObjects(cluster: RealCluster): Promise<readonly string[]> {
   const deadline = performance.now() + SETTLE_MS;
-  const types = [PODS, resourceTypeOf(VPC_IP_CLAIM_KIND), resourceTypeOf(EIP_CLAIM_KIND)];
+  const types = [PODS, VPC_IP_CLAIMS, EIP_CLAIMS];
   for (;;) {
     const lists = await Promise.all(
       types.map(async (type) => (await listAll(cluster, type)).map((one) => `${type.kind} ${keyOf(one)}`)),

@@ -1,8 +1,7 @@
 import test from 'ava';
 import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
-import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { resourceTypeOf, VPC_ENIS } from '../../kube/resource-types.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditCluster, keyOf, listAll } from './audit.ts';
 import { clusterOfFile } from './cluster-of-file.ts';
@@ -80,8 +79,6 @@ test.serial('auditCluster: finds nothing when the workloads are gone, and no cla
   );
   t.deepEqual(await auditCluster(cluster, { withinMs: 90_000 }), []);
   t.is(cluster.cloud.host.model.state.eips.size, 0);
-  const kept = (await listAll(cluster, resourceTypeOf(VPC_ENI_KIND))).filter(({ spec }) =>
-    JSON.stringify(spec).includes('claimRef'),
-  );
+  const kept = (await listAll(cluster, VPC_ENIS)).filter(({ spec }) => JSON.stringify(spec).includes('claimRef'));
   t.deepEqual(kept, []);
 });

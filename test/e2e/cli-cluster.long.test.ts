@@ -4,9 +4,8 @@ import test from 'ava';
 import { parse } from 'yaml';
 import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import { SUBNETS_CONFIG_MAP } from '../../crd/subnet-supply.ts';
-import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { VPC_IPS } from '../../kube/resource-types.ts';
 import { renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { createTempDir, type TempDir } from '../support/temp-dir.ts';
@@ -24,7 +23,6 @@ const CLOUD_PORT = 8443;
 const CLOUD = ['--cloud', '--region', 'ap-guangzhou', '--endpoint', `http://127.0.0.1:${CLOUD_PORT}`] as const;
 /** So that what a test plants is told at once; still in two looks. */
 const AT_ONCE = ['--sample', '3', '--grace', '0'] as const;
-const VIPS = resourceTypeOf(VPC_IP_KIND);
 const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1', isNamespaced: false } as const;
 const ROLE_FILE = new URL('../../conf/kubernetes/components/viewer/cluster-role.yaml', import.meta.url);
 
@@ -44,7 +42,7 @@ test.before(async (t) => {
     await system.node(name).awaitReady();
   }
   pods = [await system.node('n1').runPod('p1'), await system.node('n2').runPod('p2')];
-  await waitUntil(async () => system.cluster.server.objects(VIPS.plural, VIPS.group).length === 2, {
+  await waitUntil(async () => system.cluster.server.objects(VPC_IPS.plural, VPC_IPS.group).length === 2, {
     what: 'two VpcIPs',
     timeoutMs: 30_000,
     everyMs: 100,

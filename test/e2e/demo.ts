@@ -6,9 +6,8 @@
  * code 1 when anything is not as it should be.
  */
 import { ALLOW_RELEASE_ANNOTATION } from '../../crd/names.ts';
-import { NODE_ENI_CONFIGS } from '../../ipamd/nodes/node-eni-configs.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { NODES as NODE_OBJECTS, PODS as POD_OBJECTS } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES as NODE_OBJECTS, PODS as POD_OBJECTS } from '../../kube/resource-types.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { POD_NAMESPACE } from '../system/cluster.ts';

@@ -1,7 +1,6 @@
 import test from 'ava';
-import { EIP_CLAIM_KIND } from '../../crd/eip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { EIP_CLAIMS, PODS } from '../../kube/resource-types.ts';
 import type { Child } from '../../sim/support/child.ts';
 import type { NetnsView } from '../../sim/support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -12,7 +11,6 @@ import { startWhoServers } from './packets/serve.ts';
 
 // EIPs with all processes and real packets: a Pod is reached at its public address and goes out with it.
 
-const CLAIMS = resourceTypeOf(EIP_CLAIM_KIND);
 const ATTRIBUTES = 'tke.cloud.tencent.com/eip-attributes';
 const PUBLIC_IP = 'tke.cloud.tencent.com/eip-public-ip';
 const WHO_PORT = 8080;
@@ -21,7 +19,7 @@ const annotationsOf = async (system: System, name: string) =>
   (await system.cluster.admin.get(PODS, { namespace: 'default', name }))?.metadata.annotations ?? {};
 
 const claimOf = (system: System, name: string): Promise<KubeObject | undefined> =>
-  system.cluster.admin.get(CLAIMS, { namespace: 'default', name });
+  system.cluster.admin.get(EIP_CLAIMS, { namespace: 'default', name });
 
 /** The public address of a Pod, once it is bound and told. */
 const publicIpOf = (system: System, name: string): Promise<string> =>

@@ -1,14 +1,12 @@
 import test from 'ava';
 import { POD_ANNOTATION } from '../../crd/names.ts';
-import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
-import { NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODES, PODS, VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { POD_NAMESPACE } from '../system/cluster.ts';
 import { countAssigned, createSystem, type System } from '../system/system.ts';
 
-const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 const SUPER_NODE = 'eklet-1';
 const NAME = 'web-0';
 const REF = { namespace: POD_NAMESPACE, name: NAME };
@@ -49,7 +47,7 @@ async function allocatedIp(): Promise<string | undefined> {
 }
 
 async function claimStatus(): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const status = (await system.cluster.admin.get(CLAIMS, REF))?.['status'];
+  const status = (await system.cluster.admin.get(VPC_IP_CLAIMS, REF))?.['status'];
   return isRecord(status) ? status : undefined;
 }
 
@@ -96,9 +94,9 @@ test.serial(
     await system.node('n1').removePod(NAME);
     await awaitPhase('Retained');
 
-    await system.cluster.admin.delete(CLAIMS, REF);
+    await system.cluster.admin.delete(VPC_IP_CLAIMS, REF);
     await killAfter('DeleteReserveIpAddresses', () => reservedIps().length === 0);
-    await waitUntil(async () => (await system.cluster.admin.get(CLAIMS, REF)) === undefined, {
+    await waitUntil(async () => (await system.cluster.admin.get(VPC_IP_CLAIMS, REF)) === undefined, {
       what: 'the end of the claim',
       timeoutMs: 60_000,
       explain,

@@ -1,8 +1,7 @@
 import test from 'ava';
 import { RESOURCE_KINDS } from '../../crd/kinds.ts';
 import { API_GROUP } from '../../crd/names.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
-import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import { longTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
@@ -93,7 +92,7 @@ longTest.serial('the NodeENIConfig of a live node is deleted: Pods go on, and th
   const before = enisOf();
   const { uid } = (await system.nec('n1'))?.metadata ?? {};
   const deletedMs = performance.now();
-  await system.cluster.admin.delete(resourceTypeOf(NODE_ENI_CONFIG_KIND), { name: 'n1' });
+  await system.cluster.admin.delete(NODE_ENI_CONFIGS, { name: 'n1' });
   const during = await n1.runPod('during-deletion');
   t.true(await during.sandbox.netns.ping(other.ip));
   const isAnew = (nec: SeenNec) => nec.metadata.uid !== uid && assignedIps(nec).includes(first.ip);

@@ -2,14 +2,12 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { NODE_ANNOTATION } from '../../crd/names.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import { childEnv } from '../../sim/support/child-env.ts';
 import { DIST_BIN_DIR } from '../support/executables.ts';
 import { countAssigned, createSystem, type System } from '../system/system.ts';
 import { FORWARDING, snapshot, uninstallArgv } from './support/leaving.ts';
 
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 const WARM = 5;
 const PODS_EACH = 7;
 
@@ -47,7 +45,7 @@ test('leaving a cluster: in the documented order nothing is left in the cloud, i
 
   // Agents run on: it is they who say that the addresses are free.
   for (const { name } of system.nodes) await system.annotateNode(name, { [NODE_ANNOTATION.disableEni]: 'true' });
-  for (const { name } of system.nodes) await system.cluster.admin.delete(NECS, { name });
+  for (const { name } of system.nodes) await system.cluster.admin.delete(NODE_ENI_CONFIGS, { name });
   for (const { name } of system.nodes) await system.awaitGone(name, 60_000);
   t.is(secondaryEnis(), 0, 'the cloud has every ENI back');
 

@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
-import { NODES, resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
 import { longTest } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { countAssigned, createSystem, type SeenNec, type System } from '../system/system.ts';
 
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 const WARM = 5;
 
 let system: System;
@@ -22,12 +20,12 @@ test.after.always(() => system?.close());
 async function followOffers(name: string): Promise<{ readonly steps: readonly number[]; stop(): void }> {
   const { admin } = system.cluster;
   const stopping = new AbortController();
-  const { resourceVersion } = await admin.listPage(NECS, { fieldSelector: `metadata.name=${name}` });
+  const { resourceVersion } = await admin.listPage(NODE_ENI_CONFIGS, { fieldSelector: `metadata.name=${name}` });
   const steps: number[] = [];
   let before = new Set<string>();
   const follow = async (): Promise<void> => {
     const query = { fieldSelector: `metadata.name=${name}`, resourceVersion };
-    for await (const event of admin.watch(NECS, query, stopping.signal)) {
+    for await (const event of admin.watch(NODE_ENI_CONFIGS, query, stopping.signal)) {
       if (event.kind === 'bookmark') continue;
       const { spec }: SeenNec = event.object;
       const offered = (spec?.releasableIPs ?? []).map(({ assignmentID }) => assignmentID);

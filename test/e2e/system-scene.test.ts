@@ -1,14 +1,12 @@
 import test from 'ava';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { auditOnce } from '../system/audit-three-ways.ts';
 import type { Cut } from '../system/door.ts';
 import { createSystem, type System } from '../system/system.ts';
 import { POD_SUBNET } from '../system/vpc-cloud.ts';
 
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 /** So long that a task is seen while it runs. */
 const TASK_MS = 3_000;
 let system: System;
@@ -75,10 +73,11 @@ function infoOf(eniId: string) {
 
 async function putNec(name: string, status: object): Promise<void> {
   const { admin } = system.cluster;
-  const old = await admin.get(NECS, { name });
+  const old = await admin.get(NODE_ENI_CONFIGS, { name });
   const { apiVersion, kind } = { apiVersion: 'networking.tke.cloud.tencent.com/v1', kind: 'NodeENIConfig' };
-  const object: KubeObject = old ?? (await admin.create(NECS, { apiVersion, kind, metadata: { name }, spec: {} }));
-  await admin.update(NECS, { ...object, status });
+  const object: KubeObject =
+    old ?? (await admin.create(NODE_ENI_CONFIGS, { apiVersion, kind, metadata: { name }, spec: {} }));
+  await admin.update(NODE_ENI_CONFIGS, { ...object, status });
 }
 
 /** Waits until the cloud has done all that it was asked for. */

@@ -1,13 +1,10 @@
 import test from 'ava';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import type { KubeClient, KubeObject, WatchEvent } from '../../kube/kube-client.ts';
-import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES, PODS } from '../../kube/resource-types.ts';
 import { serviceAccountUser } from '../../sim/kube-api/auth/tokens.ts';
 import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
 function configMap(name: string, data: Readonly<Record<string, string>> = {}): KubeObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' }, data };
@@ -74,17 +71,17 @@ for (const isLight of [false, true]) {
   test(`in-process client, ${mode}: keeps a deleted object until its last finalizer goes`, async (t) => {
     const { kube } = start({ isLight });
     await installKinds(kube);
-    const made = await kube.create(NECS, nec('n1'));
-    const held = await kube.update(NECS, { ...made, metadata: { ...made.metadata, finalizers: ['x/y'] } });
+    const made = await kube.create(NODE_ENI_CONFIGS, nec('n1'));
+    const held = await kube.update(NODE_ENI_CONFIGS, { ...made, metadata: { ...made.metadata, finalizers: ['x/y'] } });
     const only = { uid: 'other' };
-    await t.throwsAsync(kube.delete(NECS, { name: 'n1' }, only), { code: 'CONFLICT' });
-    t.true(await kube.delete(NECS, { name: 'n1' }));
-    const waiting = await kube.get(NECS, { name: 'n1' });
+    await t.throwsAsync(kube.delete(NODE_ENI_CONFIGS, { name: 'n1' }, only), { code: 'CONFLICT' });
+    t.true(await kube.delete(NODE_ENI_CONFIGS, { name: 'n1' }));
+    const waiting = await kube.get(NODE_ENI_CONFIGS, { name: 'n1' });
     t.is(typeof waiting?.metadata.deletionTimestamp, 'string');
     const { finalizers: _, ...metadata } = { ...held.metadata, ...waiting?.metadata };
-    await kube.update(NECS, { ...held, metadata });
-    t.is(await kube.get(NECS, { name: 'n1' }), undefined);
-    t.false(await kube.delete(NECS, { name: 'n1' }));
+    await kube.update(NODE_ENI_CONFIGS, { ...held, metadata });
+    t.is(await kube.get(NODE_ENI_CONFIGS, { name: 'n1' }), undefined);
+    t.false(await kube.delete(NODE_ENI_CONFIGS, { name: 'n1' }));
   });
 
   test(`in-process client, ${mode}: tells a watch each change, and a narrow one its own`, async (t) => {
@@ -146,10 +143,10 @@ test('in-process client: checks our kinds by their schema unless it is light', a
   const full = start();
   await installKinds(full.kube);
   const wrong = nec('n1', { maxRouteENI: 'many' });
-  await t.throwsAsync(full.kube.create(NECS, wrong), { code: 'INVALID', message: /maxRouteENI/ });
+  await t.throwsAsync(full.kube.create(NODE_ENI_CONFIGS, wrong), { code: 'INVALID', message: /maxRouteENI/ });
   const light = start({ isLight: true });
   await installKinds(light.kube);
-  await t.notThrowsAsync(light.kube.create(NECS, wrong));
+  await t.notThrowsAsync(light.kube.create(NODE_ENI_CONFIGS, wrong));
 });
 
 test('in-process client: allows what the roles allow', async (t) => {

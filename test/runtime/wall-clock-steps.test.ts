@@ -3,6 +3,7 @@ import { createRotatingSource } from '../../cloud/tencent/credentials/rotating.t
 import { CircuitBreakers } from '../../ipamd/calls/circuit-breakers.ts';
 import { AddressConflicts } from '../../ipamd/static/address-conflicts.ts';
 import { runAsLeader } from '../../kube/leader-election.ts';
+import { VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { TokenBucket } from '../../kube/token-bucket.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
@@ -13,7 +14,7 @@ import { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
 import { startInProcessApi } from '../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { seededRandom } from '../../sim/support/seeded-random.ts';
-import { CLAIMS, claimOf } from '../scheduler/scheduler-scene.ts';
+import { claimOf } from '../scheduler/scheduler-scene.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const HOUR_MS = 3_600_000;
@@ -175,14 +176,14 @@ test('a reservation in a claim that changes ends after the same span', same, asy
   const { vpcipclaims } = followCluster(deps, index, new ChangeSignal(clock));
   const reservedAt = new Date(clock.nowMs()).toISOString();
   const claim = claimOf({ name: 'web-0', reservedAt, spec: { nodeName: 'n1' } });
-  const created = await clock.run(client.create(CLAIMS, claim));
+  const created = await clock.run(client.create(VPC_IP_CLAIMS, claim));
   const stop = new AbortController();
   const following = vpcipclaims.start(stop.signal);
   await clock.advance(30_000);
   const seen: number[] = [index.sizes.reservations];
   step();
   const annotations = { ...created.metadata.annotations, touched: 'yes' };
-  await clock.run(client.update(CLAIMS, { ...created, metadata: { ...created.metadata, annotations } }));
+  await clock.run(client.update(VPC_IP_CLAIMS, { ...created, metadata: { ...created.metadata, annotations } }));
   for (let second = 40; second <= 140; second += 10) {
     await clock.advance(10_000);
     index.expire({ wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() });

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { NODES, PODS } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES, PODS } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { type RunningScheduler, startScheduler } from '../../scheduler/scheduler.ts';
@@ -15,7 +15,7 @@ import { openTestClient } from '../kube/kube-scene.ts';
 import { IS_LONG } from '../support/suite-part.ts';
 import { createTempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { NECS, necOf, podOf, schedulerConfig } from './scheduler-scene.ts';
+import { necOf, podOf, schedulerConfig } from './scheduler-scene.ts';
 
 /** So long that a process which has to wait for a core keeps its lock; a replica that ends gives it back at once. */
 const LEASE = ['--leader-elect-lease=10s', '--leader-elect-renew=2s', '--leader-elect-retry=100ms'];
@@ -153,7 +153,7 @@ test('startScheduler: binds through three changes of leader without a refusal, a
   for (const name of NODE_NAMES) {
     await scene.client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
     const allocatable = PLACES / NODE_NAMES.length;
-    await scene.client.create(NECS, necOf({ name, allocatable, maxRouteENI: 10, maxIPPerENI: 30 }));
+    await scene.client.create(NODE_ENI_CONFIGS, necOf({ name, allocatable, maxRouteENI: 10, maxIPPerENI: 30 }));
   }
   await scene.start();
   await scene.start();

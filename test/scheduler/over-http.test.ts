@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { CONFIG_MAPS, NODES, PODS } from '../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES, PODS, VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { type RunningScheduler, startScheduler } from '../../scheduler/scheduler.ts';
@@ -8,7 +8,7 @@ import { startKubeApi } from '../../sim/kube-api/start-kube-api.ts';
 import { seededRandom } from '../../sim/support/seeded-random.ts';
 import { openTestClient } from '../kube/kube-scene.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { CLAIMS, claimOf, NECS, necOf, podOf, schedulerConfig } from './scheduler-scene.ts';
+import { claimOf, necOf, podOf, schedulerConfig } from './scheduler-scene.ts';
 
 async function open(t: ExecutionContext) {
   const api = await startKubeApi();
@@ -38,7 +38,7 @@ test('filter, bind: give each place once, and say what is missing to the others'
   const { client, start } = await open(t);
   for (const name of ['n1', 'n2']) {
     await client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
-    await client.create(NECS, necOf({ name, allocatable: 2 }));
+    await client.create(NODE_ENI_CONFIGS, necOf({ name, allocatable: 2 }));
   }
   const scheduler = await start();
   await waitUntil(() => scheduler.index.node('n2')?.nec !== undefined, { what: 'both nodes' });
@@ -72,7 +72,10 @@ test('filter, bind: bind exactly as many of 60 Pods as there are addresses in th
   for (const name of names) {
     await client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
     // Each is told that it can have all.
-    await client.create(NECS, necOf({ name, allocatable: 20, maxIPPerENI: 30, enis: [{ eniID: `eni-${name}` }] }));
+    await client.create(
+      NODE_ENI_CONFIGS,
+      necOf({ name, allocatable: 20, maxIPPerENI: 30, enis: [{ eniID: `eni-${name}` }] }),
+    );
   }
   const supply = { zone: 'ap-guangzhou-3', cidr: '10.1.0.0/27', free: 20, total: 29, held: 5, common: true };
   const metadata = { name: 'tke-eni-subnets', namespace: 'kube-system' };
@@ -125,15 +128,15 @@ test('filter, bind: bind exactly as many of 60 Pods as there are addresses in th
 test('filter: waits for the claim of a Pod that keeps its address, and bind reserves it', async (t) => {
   const { client, start } = await open(t);
   await client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
-  await client.create(NECS, necOf({ name: 'n1' }));
+  await client.create(NODE_ENI_CONFIGS, necOf({ name: 'n1' }));
   const scheduler = await start('--filter-wait=20s');
   const pod = await client.create(PODS, podOf({ name: 'web-0', isStatic: true }));
   const answer = ask(scheduler, 'filter', { Pod: pod, NodeNames: ['n1'] });
-  await client.create(CLAIMS, claimOf({ name: 'web-0' }));
+  await client.create(VPC_IP_CLAIMS, claimOf({ name: 'web-0' }));
   t.deepEqual((await answer).body['NodeNames'], ['n1']);
   const args = { PodName: 'web-0', PodNamespace: 'default', PodUID: pod.metadata.uid, Node: 'n1' };
   t.is((await ask(scheduler, 'bind', args)).body['Error'], '');
-  const claim = await client.get(CLAIMS, { namespace: 'default', name: 'web-0' });
+  const claim = await client.get(VPC_IP_CLAIMS, { namespace: 'default', name: 'web-0' });
   t.like(claim?.['spec'], { nodeName: 'n1' });
   t.truthy(claim?.metadata.annotations?.['tke.cloud.tencent.com/reserved-at']);
 });
@@ -141,8 +144,8 @@ test('filter: waits for the claim of a Pod that keeps its address, and bind rese
 test('bind: refuses a namesake, and takes the reservation back', async (t) => {
   const { client, start } = await open(t);
   await client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
-  await client.create(NECS, necOf({ name: 'n1', allocatable: 1 }));
-  await client.create(CLAIMS, claimOf({ name: 'web-0' }));
+  await client.create(NODE_ENI_CONFIGS, necOf({ name: 'n1', allocatable: 1 }));
+  await client.create(VPC_IP_CLAIMS, claimOf({ name: 'web-0' }));
   const scheduler = await start();
   await client.create(PODS, podOf({ name: 'web-0', isStatic: true }));
   const dead = podOf({ name: 'web-0', uid: 'of-an-earlier-one', isStatic: true });
@@ -151,14 +154,14 @@ test('bind: refuses a namesake, and takes the reservation back', async (t) => {
   const args = { PodName: 'web-0', PodNamespace: 'default', PodUID: 'of-an-earlier-one', Node: 'n1' };
   const { body } = await ask(scheduler, 'bind', args);
   t.regex(String(body['Error']), /not bound to n1/);
-  const claim = await client.get(CLAIMS, { namespace: 'default', name: 'web-0' });
+  const claim = await client.get(VPC_IP_CLAIMS, { namespace: 'default', name: 'web-0' });
   t.deepEqual(claim?.['spec'], { mode: 'route-eni', deletePolicy: 'Never' });
   t.is(scheduler.index.reservationOf('of-an-earlier-one'), undefined);
 });
 
 test('filter: answers others while a Pod waits for its claim, and says in the end what it waited for', async (t) => {
   const { client, start } = await open(t);
-  await client.create(NECS, necOf({ name: 'n1' }));
+  await client.create(NODE_ENI_CONFIGS, necOf({ name: 'n1' }));
   const scheduler = await start('--filter-wait=1s');
   await waitUntil(() => scheduler.index.node('n1')?.nec !== undefined, { what: 'the node' });
   let hasWaited = false;
@@ -175,8 +178,8 @@ test('filter: answers others while a Pod waits for its claim, and says in the en
 
 test('filter: returns whole Nodes to who sends them, and all nodes for a Pod that asks for nothing of ours', async (t) => {
   const { client, start } = await open(t);
-  await client.create(NECS, necOf({ name: 'n1' }));
-  await client.create(NECS, necOf({ name: 'n2', allocatable: 0 }));
+  await client.create(NODE_ENI_CONFIGS, necOf({ name: 'n1' }));
+  await client.create(NODE_ENI_CONFIGS, necOf({ name: 'n2', allocatable: 0 }));
   const scheduler = await start();
   await waitUntil(() => scheduler.index.node('n2')?.nec !== undefined, { what: 'both nodes' });
   const items = ['n1', 'n2'].map((name) => ({ metadata: { name, labels: { of: name } }, spec: {} }));
@@ -192,9 +195,9 @@ test('filter: returns whole Nodes to who sends them, and all nodes for a Pod tha
 
 test('startScheduler: one of two replicas leads; the other takes over with the reservations that are in claims', async (t) => {
   const { client, start } = await open(t);
-  await client.create(NECS, necOf({ name: 'n1', allocatable: 1 }));
+  await client.create(NODE_ENI_CONFIGS, necOf({ name: 'n1', allocatable: 1 }));
   const reservedAt = new Date().toISOString();
-  await client.create(CLAIMS, claimOf({ name: 'web-0', spec: { nodeName: 'n1' }, reservedAt }));
+  await client.create(VPC_IP_CLAIMS, claimOf({ name: 'web-0', spec: { nodeName: 'n1' }, reservedAt }));
   const lease = ['--leader-elect-lease=4s', '--leader-elect-renew=1s', '--leader-elect-retry=100ms'];
   const first = await start(...lease);
   const runtime = { clock: systemClock, log: silentLogger, random: seededRandom(1), kube: client, release: 'test' };
@@ -215,7 +218,7 @@ test('startScheduler: one of two replicas leads; the other takes over with the r
 
 test('bind: holds a place when the API server does not say whether its Pod is bound', async (t) => {
   const { api, client, start } = await open(t);
-  await client.create(NECS, necOf({ name: 'n1', allocatable: 1 }));
+  await client.create(NODE_ENI_CONFIGS, necOf({ name: 'n1', allocatable: 1 }));
   const scheduler = await start();
   const made = await client.create(PODS, podOf({ name: 'a' }));
   const other = await client.create(PODS, podOf({ name: 'b' }));

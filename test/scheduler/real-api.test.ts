@@ -1,9 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { ENI_IP_RESOURCE } from '../../crd/names.ts';
-import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
-import { NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES, PODS, VPC_IP_CLAIMS, VPC_IPS } from '../../kube/resource-types.ts';
 import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
 import { openTestClient } from '../kube/kube-scene.ts';
@@ -21,10 +20,9 @@ import {
   Replica,
   startKubeScheduler,
 } from './real-control-plane.ts';
-import { CLAIMS, claimOf, NECS, necOf, podOf, vipOf } from './scheduler-scene.ts';
+import { claimOf, necOf, podOf, vipOf } from './scheduler-scene.ts';
 
 const ROLE = 'tke-eni-ip-scheduler';
-const VIPS = resourceTypeOf(VPC_IP_KIND);
 const assets = process.env['KUBE_ASSETS'];
 
 /** Places of each node; the kubelets of all would take forty Pods. */
@@ -47,20 +45,20 @@ async function makeNode(admin: KubeClient, name: string): Promise<void> {
 
 async function makeCluster(admin: KubeClient): Promise<void> {
   await installKinds(admin);
-  const created = async () => (await admin.listPage(NECS, {}).catch(() => undefined)) !== undefined;
+  const created = async () => (await admin.listPage(NODE_ENI_CONFIGS, {}).catch(() => undefined)) !== undefined;
   await waitUntil(created, { what: 'the definitions serve', timeoutMs: 30_000, everyMs: 100 });
   const kept = Array.from({ length: KEPT }, (_, index) => [`10.1.0.${index + 10}`, `web-${index}`] as const);
   for (const [name, allocatable] of Object.entries(PLACES)) {
     await makeNode(admin, name);
     const marks = name === 'n1' ? Object.fromEntries(kept.map(([ip, pod]) => [ip, `default/${pod}`])) : {};
     const enis = [{ eniID: `eni-${name}0001`, kept: marks }];
-    await admin.create(NECS, necOf({ name, allocatable, enis }));
+    await admin.create(NODE_ENI_CONFIGS, necOf({ name, allocatable, enis }));
   }
   for (const [ip, pod] of kept) {
-    await admin.create(VIPS, vipOf(ip, pod));
-    await admin.create(CLAIMS, claimOf({ name: pod, ip, nodeName: 'n1' }));
+    await admin.create(VPC_IPS, vipOf(ip, pod));
+    await admin.create(VPC_IP_CLAIMS, claimOf({ name: pod, ip, nodeName: 'n1' }));
   }
-  for (let index = KEPT; index < STATIC; index++) await admin.create(CLAIMS, claimOf({ name: `web-${index}` }));
+  for (let index = KEPT; index < STATIC; index++) await admin.create(VPC_IP_CLAIMS, claimOf({ name: `web-${index}` }));
 }
 
 async function open(t: ExecutionContext, folder: string) {
@@ -165,7 +163,7 @@ if (assets === undefined) {
     for (let index = 0; index < KEPT; index++) {
       t.is(settled.find(({ name }) => name === `web-${index}`)?.nodeName, 'n1');
     }
-    const { items: claims } = await admin.listPage(CLAIMS, {});
+    const { items: claims } = await admin.listPage(VPC_IP_CLAIMS, {});
     for (const { name, nodeName } of bound(settled).filter((pod) => pod.name.startsWith('web-'))) {
       const claim = claims.find(({ metadata }) => metadata.name === name);
       t.is((claim?.['spec'] as { nodeName?: string } | undefined)?.nodeName, nodeName, name);

@@ -1,14 +1,6 @@
 import { API_VERSION, ENI_IP_RESOURCE, POD_ANNOTATION } from '../../crd/names.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
-import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
 import { readSchedulerConfig, type SchedulerConfig } from '../../scheduler/config/options.ts';
-
-/** NodeENIConfigs. */
-export const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
-/** VpcIPClaims. */
-export const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
 /** What a NodeENIConfig says; two ENIs of nine addresses by default, in one subnet. */
 type NecWords = {

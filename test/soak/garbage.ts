@@ -1,8 +1,5 @@
-import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
-import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { PODS, VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import type { Soak } from './soak.ts';
-
-const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
 /**
  * Deletes claims whose owner is gone, as Kubernetes' garbage collector does within seconds; that of the API server here
@@ -11,10 +8,10 @@ const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 export async function collectWithoutOwner(soak: Soak): Promise<void> {
   const { server, admin } = soak.system.cluster;
   const uids = new Set(server.objects(PODS.plural).map(({ metadata }) => metadata.uid));
-  for (const { metadata } of server.objects(CLAIMS.plural, CLAIMS.group)) {
+  for (const { metadata } of server.objects(VPC_IP_CLAIMS.plural, VPC_IP_CLAIMS.group)) {
     const owners = metadata.ownerReferences ?? [];
     if (owners.length === 0 || owners.some(({ uid }) => uids.has(uid))) continue;
-    await admin.delete(CLAIMS, { namespace: metadata.namespace ?? '', name: metadata.name });
+    await admin.delete(VPC_IP_CLAIMS, { namespace: metadata.namespace ?? '', name: metadata.name });
     soak.tally.add('claims without owner collected');
   }
 }

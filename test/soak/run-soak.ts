@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import { createPodNetns } from '../support/pod-netns.ts';
 import { auditThreeWays } from '../system/audit-three-ways.ts';
 import { countAssigned, createSystemOf, type SeenNec, type System } from '../system/system.ts';
@@ -53,7 +52,6 @@ const AUDIT_STEP_MS = 10_000;
 /** How much of ipamd's log is printed where an audit fails. */
 const LAST_LINES = 12;
 const LINE_LENGTH = 300;
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
 /** Prints a line. */
 type Print = (line: string) => void;
@@ -196,7 +194,7 @@ async function audit(soak: Soak, what: string, print: Print): Promise<boolean> {
 
 /** Lists what tells why ipamd waits: the conditions of each NodeENIConfig and the last lines of its logs. */
 function whatIpamdSays({ system }: Soak): readonly string[] {
-  const necs = system.cluster.server.objects(NECS.plural, NECS.group) as readonly SeenNec[];
+  const necs = system.cluster.server.objects(NODE_ENI_CONFIGS.plural, NODE_ENI_CONFIGS.group) as readonly SeenNec[];
   const conditions = necs.flatMap(({ metadata, status }) =>
     (status?.conditions ?? []).map(
       ({ type, status: value, reason, message = '', lastTransitionTime }) =>

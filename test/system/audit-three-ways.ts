@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RECORD_LABEL } from '../../crd/names.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, PODS } from '../../kube/resource-types.ts';
 import { isObject } from '../../sim/support/netns.ts';
 import type { ModelEni } from '../../sim/vpc/api/model/types.ts';
 import { EIP_CLAIMS, findEipFaults } from './audit-eips.ts';
@@ -57,8 +56,8 @@ export async function auditOnce(system: Audited, options: AuditOptions = {}): Pr
   await system.cloud.host.catchUp();
   const { state } = system.cloud.host.model;
   const enis = [...state.enis.values()].filter((eni) => !eni.isPrimary);
-  const necs = system.cluster.server.objects(NECS.plural, NECS.group) as readonly SeenNec[];
-  const vpcEnis = system.cluster.server.objects(VPC_ENI_KIND.plural, NECS.group).map(seenVpcEni);
+  const necs = system.cluster.server.objects(NODE_ENI_CONFIGS.plural, NODE_ENI_CONFIGS.group) as readonly SeenNec[];
+  const vpcEnis = system.cluster.server.objects(VPC_ENI_KIND.plural, NODE_ENI_CONFIGS.group).map(seenVpcEni);
   const { withoutAgent = [], records = true } = options;
   const audited = system.nodes.filter((node) => !withoutAgent.includes(node.name));
   const ofKernels = await Promise.all(audited.map(violationsOf));
@@ -74,14 +73,12 @@ export async function auditOnce(system: Audited, options: AuditOptions = {}): Pr
     ...(records ? recordFindings(system) : []),
     ...findEipFaults({
       eips: [...state.eips.values()],
-      claims: system.cluster.server.objects(EIP_CLAIMS, NECS.group),
+      claims: system.cluster.server.objects(EIP_CLAIMS, NODE_ENI_CONFIGS.group),
       podIps: new Map(podsOf(system).map(({ key, ip }) => [key, ip])),
     }),
     ...ofKernels.flat(),
   ];
 }
-
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
 async function violationsOf(node: Audited['nodes'][number]): Promise<readonly string[]> {
   try {
@@ -245,16 +242,16 @@ function podsOf({ cluster }: Audited): readonly { readonly key: string; readonly
 function recordFindings(system: Audited): readonly string[] {
   const server = system.cluster.server;
   const pods = podsOf(system);
-  const claims = server.objects(VPC_IP_CLAIM_KIND.plural, NECS.group).map((claim) => {
+  const claims = server.objects(VPC_IP_CLAIM_KIND.plural, NODE_ENI_CONFIGS.group).map((claim) => {
     return { key: `${claim.metadata.namespace}/${claim.metadata.name}`, isKept: isKept(claim) };
   });
-  const vips = server.objects(VPC_IP_KIND.plural, NECS.group).map(({ spec }) => {
+  const vips = server.objects(VPC_IP_KIND.plural, NODE_ENI_CONFIGS.group).map(({ spec }) => {
     const { ip, claimRef } = isObject(spec) ? spec : {};
     const ref = isObject(claimRef) ? claimRef : {};
     return { ip: String(ip), key: `${String(ref['namespace'])}/${String(ref['name'])}` };
   });
   // A kept ENI is on record as a whole.
-  const ofEnis = server.objects(VPC_ENI_KIND.plural, NECS.group).map(seenVpcEni);
+  const ofEnis = server.objects(VPC_ENI_KIND.plural, NODE_ENI_CONFIGS.group).map(seenVpcEni);
   const hasEni = ({ key, ip }: { readonly key: string; readonly ip: string }): boolean =>
     ofEnis.some(({ claim, status }) => claim === key && status['primaryIP'] === ip);
   // What is kept outlives its Pod, as long as its claim is there.

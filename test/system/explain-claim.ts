@@ -1,14 +1,8 @@
-import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
-import { VPC_IP_KIND } from '../../crd/vpc-ip.ts';
-import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, PODS, VPC_IP_CLAIMS, VPC_IPS } from '../../kube/resource-types.ts';
 import { POD_NAMESPACE } from './cluster.ts';
 import type { SeenNec, System } from './system.ts';
 
-const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
-const VIPS = resourceTypeOf(VPC_IP_KIND);
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 /** Lines of ipamd's log about the claim or its address. */
 const LINES = 60;
 
@@ -17,12 +11,12 @@ export function explainClaim(system: System, name: string): string {
   const { server } = system.cluster;
   const isIt = ({ metadata }: KubeObject): boolean =>
     metadata.name === name && (metadata.namespace ?? POD_NAMESPACE) === POD_NAMESPACE;
-  const claim = server.objects(CLAIMS.plural, CLAIMS.group).find(isIt);
+  const claim = server.objects(VPC_IP_CLAIMS.plural, VPC_IP_CLAIMS.group).find(isIt);
   const vips = server
-    .objects(VIPS.plural, VIPS.group)
+    .objects(VPC_IPS.plural, VPC_IPS.group)
     .filter((vip) => JSON.stringify(vip['spec'] ?? {}).includes(`"${name}"`));
   const ips = vips.map(({ metadata }) => metadata.name);
-  const necs: readonly SeenNec[] = server.objects(NECS.plural, NECS.group);
+  const necs: readonly SeenNec[] = server.objects(NODE_ENI_CONFIGS.plural, NODE_ENI_CONFIGS.group);
   const about = [name, ...ips];
   const said = system.ipamds.flatMap((ipamd) =>
     ipamd

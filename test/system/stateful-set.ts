@@ -1,8 +1,7 @@
 import { POD_ANNOTATION } from '../../crd/names.ts';
-import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { NODES, PODS, VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { isObject } from '../../sim/support/netns.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { POD_NAMESPACE } from './cluster.ts';
@@ -13,7 +12,6 @@ import type { RunPodOptions, SystemPod } from './system-node.ts';
 const SETS = {
   ...{ group: 'apps', version: 'v1', plural: 'statefulsets', kind: 'StatefulSet', isNamespaced: true },
 } as const;
-const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
 /** What a set is made of. */
 type StatefulSetSpec = {
@@ -101,7 +99,7 @@ export class StatefulSet {
 
   /** The claim of a Pod; undefined when there is none. */
   async claim(ordinal: number): Promise<SeenClaim | undefined> {
-    const object = await this.#system.cluster.admin.get(CLAIMS, {
+    const object = await this.#system.cluster.admin.get(VPC_IP_CLAIMS, {
       namespace: POD_NAMESPACE,
       name: this.podName(ordinal),
     });
@@ -140,7 +138,7 @@ export class StatefulSet {
 
   /** Gives a claim up, as `kubectl delete vipc` does. */
   async giveUp(ordinal: number): Promise<void> {
-    await this.#system.cluster.admin.delete(CLAIMS, { namespace: POD_NAMESPACE, name: this.podName(ordinal) });
+    await this.#system.cluster.admin.delete(VPC_IP_CLAIMS, { namespace: POD_NAMESPACE, name: this.podName(ordinal) });
   }
 
   /** Pods whose owner is not there are garbage, so the set is an object too. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { NODE_ENI_CONFIG_KIND, type NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { NODE_ENI_CONFIGS, PODS } from '../../kube/resource-types.ts';
 import { type CallOptions, SceneNode, type ScenePod } from '../e2e/support/scene-node.ts';
 import { type CriServer, startCriServer } from '../support/cri-server.ts';
 import { kubernetesArgs } from '../support/exec-cni.ts';
@@ -35,7 +35,6 @@ export type RunPodOptions = {
   readonly failures?: number;
 };
 
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 /** Milliseconds that a Pod may wait for its network, sandbox after sandbox, as a kubelet tries. */
 const POD_WAIT_MS = 90_000;
 
@@ -209,7 +208,7 @@ export class SystemNode implements SystemMember {
 
   /** ENIs that Pods get as a whole. */
   async #wholeEnis(): Promise<readonly string[]> {
-    const nec = await this.#cluster.admin.get(NECS, { name: this.name });
+    const nec = await this.#cluster.admin.get(NODE_ENI_CONFIGS, { name: this.name });
     // As the store has it: what our decoder would refuse, the schema has refused.
     const status = nec?.['status'] as NodeEniConfigStatus | undefined;
     return (status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni').map(({ eniID }) => eniID);

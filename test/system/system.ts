@@ -1,13 +1,9 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  NODE_ENI_CONFIG_KIND,
-  type NodeEniConfigSpec,
-  type NodeEniConfigStatus,
-} from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES, PODS } from '../../kube/resource-types.ts';
 import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -43,7 +39,6 @@ export type SeenNec = KubeObject & {
   readonly status?: NodeEniConfigStatus;
 };
 
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 const KUBE_PORT = 6_443;
 const CLOUD_PORT = 8_443;
 
@@ -169,12 +164,12 @@ export class System<N extends SystemMember = SystemNode> {
 
   /** The NodeENIConfig of a node as the store has it; undefined when there is none. */
   async nec(name: string): Promise<SeenNec | undefined> {
-    return this.cluster.admin.get(NECS, { name });
+    return this.cluster.admin.get(NODE_ENI_CONFIGS, { name });
   }
 
   /** Changes a NodeENIConfig as a person with kubectl does. */
   async patchNec(name: string, body: object): Promise<void> {
-    await this.cluster.admin.patch(NECS, { name }, { kind: 'merge', body });
+    await this.cluster.admin.patch(NODE_ENI_CONFIGS, { name }, { kind: 'merge', body });
   }
 
   /** Changes annotations of a Node or takes them off (null). */
@@ -332,7 +327,7 @@ export class System<N extends SystemMember = SystemNode> {
   }
 
   #tell(name: string): string {
-    const necs = this.cluster.server.objects(NECS.plural, NECS.group);
+    const necs = this.cluster.server.objects(NODE_ENI_CONFIGS.plural, NODE_ENI_CONFIGS.group);
     return JSON.stringify(necs.find((nec) => nec.metadata.name === name) ?? 'no NodeENIConfig');
   }
 }

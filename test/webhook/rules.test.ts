@@ -3,8 +3,8 @@ import test, { type ExecutionContext } from 'ava';
 import { parseAllDocuments } from 'yaml';
 import { API_VERSION, POD_ANNOTATION } from '../../crd/names.ts';
 import { readPodNetworkRequest } from '../../crd/pod-network-request.ts';
-import { STATIC_IP_CONFIG_KIND, staticIpConfig } from '../../crd/static-ip-config.ts';
-import { resourceTypeOf } from '../../kube/resource-types.ts';
+import { staticIpConfig } from '../../crd/static-ip-config.ts';
+import { STATIC_IP_CONFIGS } from '../../kube/resource-types.ts';
 import { decodeOrThrow, isRecord } from '../../runtime/decode.ts';
 import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { type KubeScene, withKubeScene } from '../kube/kube-scene.ts';
@@ -13,7 +13,6 @@ import { waitUntil } from '../support/wait-until.ts';
 import { openWebhook, post, reviewOf, type WebhookScene } from './webhook-scene.ts';
 
 const NAMESPACES = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', isNamespaced: false } as const;
-const RULES = resourceTypeOf(STATIC_IP_CONFIG_KIND);
 const POD = { metadata: { name: 'db-0', labels: { app: 'db' } }, spec: { containers: [{ name: 'db' }] } };
 const RULE = { podLabels: { app: 'db' }, deletePolicy: 'Never' };
 
@@ -26,7 +25,12 @@ async function isKept(scene: WebhookScene): Promise<boolean> {
 }
 
 const create = ({ client }: KubeScene, namespace: string, name: string, spec: object) =>
-  client.create(RULES, { apiVersion: API_VERSION, kind: 'StaticIPConfig', metadata: { namespace, name }, spec });
+  client.create(STATIC_IP_CONFIGS, {
+    apiVersion: API_VERSION,
+    kind: 'StaticIPConfig',
+    metadata: { namespace, name },
+    spec,
+  });
 
 async function withWebhook(
   t: ExecutionContext,
@@ -58,7 +62,7 @@ test('rules: are followed as they come, change and go', (t) =>
     // The Pod's own namespace goes first.
     await create(kube, 'shop', 'own', { ...RULE, deletePolicy: 'Immediate' });
     await waitUntil(async () => !(await isKept(scene)), { what: 'its own rule is known' });
-    await kube.client.delete(RULES, { namespace: 'shop', name: 'own' });
+    await kube.client.delete(STATIC_IP_CONFIGS, { namespace: 'shop', name: 'own' });
     await waitUntil(() => isKept(scene), { what: 'its own rule is gone' });
   }));
 

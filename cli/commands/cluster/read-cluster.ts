@@ -1,14 +1,17 @@
-import { EIP_CLAIM_KIND } from '../../../crd/eip-claim.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
-import { VPC_ENI_KIND } from '../../../crd/vpc-eni.ts';
-import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
-import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
 import { known, unknown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeClient, KubeObject, ResourceType } from '../../../kube/kube-client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
 import { listPages } from '../../../kube/list-pages.ts';
-import { NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
+import {
+  EIP_CLAIMS,
+  NODE_ENI_CONFIGS,
+  NODES,
+  PODS,
+  VPC_ENIS,
+  VPC_IP_CLAIMS,
+  VPC_IPS,
+} from '../../../kube/resource-types.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
@@ -42,13 +45,13 @@ export async function readCluster(
   const read = <T>(resource: ClusterResource, type: ResourceType, decode: (object: KubeObject) => T | undefined) =>
     resources.includes(resource) ? readList(reader, type, decode) : NOT_NEEDED;
   const [necs, nodes, pods, vips, claims, venis, eips] = await Promise.all([
-    readList(reader, resourceTypeOf(NODE_ENI_CONFIG_KIND), decodeNec),
+    readList(reader, NODE_ENI_CONFIGS, decodeNec),
     read('nodes', NODES, decodeNode),
     read('pods', PODS, decodePod),
-    read('vips', resourceTypeOf(VPC_IP_KIND), decodeVip),
-    read('claims', resourceTypeOf(VPC_IP_CLAIM_KIND), decodeClaim),
-    read('venis', resourceTypeOf(VPC_ENI_KIND), decodeVeni),
-    read('eips', resourceTypeOf(EIP_CLAIM_KIND), decodeEip),
+    read('vips', VPC_IPS, decodeVip),
+    read('claims', VPC_IP_CLAIMS, decodeClaim),
+    read('venis', VPC_ENIS, decodeVeni),
+    read('eips', EIP_CLAIMS, decodeEip),
   ]);
   // No view works without NodeENIConfigs. For other resources each view reports what is missing.
   if (necs.kind === 'unknown') throw new UserError('FORBIDDEN', necs.why, necs.next);

@@ -1,5 +1,6 @@
 import anyTest, { type TestFn } from 'ava';
-import { type NecSource, NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
+import type { NecSource } from '../../../agent/supply/nec-source.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { type AgentLife, type ClusterScene, endLease, eniOf, leaseTo, openClusterScene } from './cluster-scene.ts';
 
 const test = anyTest as TestFn<{ scene: ClusterScene }>;

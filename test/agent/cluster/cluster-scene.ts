@@ -9,13 +9,13 @@ import { NO_OPERATION_LOG, type OperationLog } from '../../../agent/recorder/ope
 import { NodeState } from '../../../agent/state/node-state.ts';
 import { acceptSupply } from '../../../agent/supply/accept-supply.ts';
 import { trackAgentCalls } from '../../../agent/supply/api-failures.ts';
-import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
 import { refuseSupply } from '../../../agent/supply/refuse-supply.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { CallFailures } from '../../../kube/call-failures.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { KubeError } from '../../../kube/kube-error.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';

@@ -1,7 +1,8 @@
 import test from 'ava';
-import { NODE_ENI_CONFIGS, openNecSource } from '../../../agent/supply/nec-source.ts';
+import { openNecSource } from '../../../agent/supply/nec-source.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';

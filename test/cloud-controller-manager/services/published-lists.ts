@@ -1,4 +1,4 @@
-import { NODE_ENI_CONFIGS } from '../../../agent/supply/nec-source.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { isRecord } from '../../../runtime/decode.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
 import { ServicePods } from './service-pods.ts';

@@ -1,5 +1,4 @@
-import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
-import { PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
+import { PODS, VPC_IP_CLAIMS } from '../../../kube/resource-types.ts';
 import { isObject } from '../../../sim/support/netns.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { POD_NAMESPACE } from '../../system/cluster.ts';
@@ -11,7 +10,6 @@ import { type Stage, secondsSince } from './stage.ts';
 
 /** What a StatefulSet of one replica calls its Pod, whichever node it is on. */
 const NAME = 'mq-0';
-const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 
 /** A Pod of a StatefulSet that keeps its address goes to another node of the zone: the address goes after it. */
 export async function moveKeptAddress(stage: Stage, peers: readonly DemoPod[]): Promise<void> {
@@ -60,7 +58,7 @@ async function awaitPhase({ system }: Stage, phase: string, nodeName?: string): 
   const ref = { namespace: POD_NAMESPACE, name: NAME };
   await waitUntil(
     async () => {
-      const status = (await system.cluster.admin.get(CLAIMS, ref))?.['status'];
+      const status = (await system.cluster.admin.get(VPC_IP_CLAIMS, ref))?.['status'];
       if (!isObject(status) || status['phase'] !== phase) return false;
       return nodeName === undefined || status['nodeName'] === nodeName;
     },

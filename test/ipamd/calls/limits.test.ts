@@ -1,5 +1,5 @@
 import test from 'ava';
-import { NECS } from '../../../ipamd/calls/nec-access.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { auditNode, CLOUD, INSTANCE, NODE, type NodeScene, openNodeScene, supplyOf } from '../support/node-scene.ts';
 
 function ready(scene: NodeScene) {
@@ -101,7 +101,7 @@ test('reconcileNode: gives everything back and lets the object go when the insta
   for (const address of scene.nec()?.status?.eniInfos?.[0]?.addresses ?? []) scene.inUse.add(address.ip);
   scene.host.model.state.removeInstance(INSTANCE);
   scene.facts.parts = { leaving: 'force', instance: undefined };
-  await scene.clock.run(scene.kube.delete(NECS, { name: NODE }));
+  await scene.clock.run(scene.kube.delete(NODE_ENI_CONFIGS, { name: NODE }));
   t.true(await scene.until(() => scene.nec() === undefined, 300_000));
   t.deepEqual(
     [...scene.host.model.state.enis.values()].filter((eni) => !eni.isPrimary),
@@ -117,7 +117,7 @@ test('reconcileNode: drains a node that leaves, and waits for the addresses in u
   const used = scene.nec()?.status?.eniInfos?.[0]?.addresses?.[0]?.ip ?? '';
   scene.inUse.add(used);
   scene.facts.parts = { leaving: 'drain' };
-  await scene.clock.run(scene.kube.delete(NECS, { name: NODE }));
+  await scene.clock.run(scene.kube.delete(NODE_ENI_CONFIGS, { name: NODE }));
   await scene.pass(300_000);
   const left = scene.nec()?.status?.eniInfos ?? [];
   t.deepEqual(

@@ -1,12 +1,13 @@
 import test from 'ava';
-import { NECS, readNec } from '../../../ipamd/calls/nec-access.ts';
+import { readNec } from '../../../ipamd/calls/nec-access.ts';
 import type { NodeDeps } from '../../../ipamd/calls/node-deps.ts';
 import { NodeMemories } from '../../../ipamd/calls/node-memory.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 
 const OBJECT: KubeObject = {
-  apiVersion: NECS.group,
-  kind: NECS.kind,
+  apiVersion: NODE_ENI_CONFIGS.group,
+  kind: NODE_ENI_CONFIGS.kind,
   metadata: { name: 'n1', uid: 'u1', resourceVersion: '7' },
 };
 const signal = new AbortController().signal;

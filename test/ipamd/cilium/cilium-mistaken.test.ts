@@ -1,6 +1,5 @@
 import test from 'ava';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
-import { NODES } from '../../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES } from '../../../kube/resource-types.ts';
 import { CiliumScene } from './cilium-scene.ts';
 
 const ALONE = ['--leader-elect=false'];

@@ -1,6 +1,5 @@
 import test from 'ava';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
-import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../kube/resource-types.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { CiliumScene } from './cilium-scene.ts';
 
 const ALONE = ['--leader-elect=false'];

@@ -5,13 +5,12 @@ import { API_GROUP } from '../../../crd/names.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
 import { DefinitionGuard } from '../../../ipamd/crds/definition-guard.ts';
 import type { KubeClient } from '../../../kube/kube-client.ts';
-import { CUSTOM_RESOURCE_DEFINITIONS, resourceTypeOf } from '../../../kube/resource-types.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 const NEC_DEFINITION = `nodeeniconfigs.${API_GROUP}`;
 const FINALIZER = `${API_GROUP}/cloud-resources`;
 
@@ -64,7 +63,9 @@ test('DefinitionGuard: installs a definition again, takes the finalizer off its 
   const all = await world();
   const { clock, kube, guard, reports, ending } = all;
   const metadata = { name: 'n1', finalizers: [FINALIZER] };
-  await clock.run(kube.create(NECS, { apiVersion: `${API_GROUP}/v1`, kind: 'NodeENIConfig', metadata, spec: {} }));
+  await clock.run(
+    kube.create(NODE_ENI_CONFIGS, { apiVersion: `${API_GROUP}/v1`, kind: 'NodeENIConfig', metadata, spec: {} }),
+  );
   const { lost } = guard;
   await deleteNecs(all);
   t.false(await clock.run(guard.isOwnDeletion(NODE_ENI_CONFIG_KIND, 'uid', ending.signal)));
@@ -73,7 +74,7 @@ test('DefinitionGuard: installs a definition again, takes the finalizer off its 
   await clock.advance(5_000);
   t.is(standing(all), RESOURCE_KINDS.length);
   t.is(reports.at(-1), undefined);
-  t.is(await clock.run(kube.get(NECS, { name: 'n1' })), undefined);
+  t.is(await clock.run(kube.get(NODE_ENI_CONFIGS, { name: 'n1' })), undefined);
   t.false(guard.lost.aborted);
   t.true(guard.isRebuilding);
   // Another process reads from the definition how long ago that was.

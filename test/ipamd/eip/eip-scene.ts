@@ -2,16 +2,14 @@ import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import { EIP_TAG } from '../../../crd/cloud-tags.ts';
 import { EIP_CLAIM_KIND, type EipClaim, eipClaim } from '../../../crd/eip-claim.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
 import { decodeNec, type NecEntry } from '../../../ipamd/cache/decode-nec.ts';
 import { createPodDecoder, POD_INDEXES, type PodFacts } from '../../../ipamd/cache/pod-facts.ts';
 import { CircuitBreakers } from '../../../ipamd/calls/circuit-breakers.ts';
 import { decodeEipClaim, type EipClaimEntry } from '../../../ipamd/eip/eip-claim-cache.ts';
-import { EIP_CLAIMS } from '../../../ipamd/eip/eip-deps.ts';
 import { runEips } from '../../../ipamd/eip/run-eips.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
-import { PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
+import { EIP_CLAIMS, NODE_ENI_CONFIGS, PODS } from '../../../kube/resource-types.ts';
 import { WorkQueue } from '../../../kube/work-queue.ts';
 import { Faults } from '../../../runtime/decode.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -30,7 +28,6 @@ export const ATTRIBUTES = 'tke.cloud.tencent.com/eip-attributes';
 export const ID_LIST = 'tke.cloud.tencent.com/eip-id-list';
 export const POLICY = 'tke.cloud.tencent.com/eip-claim-delete-policy';
 const PUBLIC_IP = 'tke.cloud.tencent.com/eip-public-ip';
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 const LEASE_MS = 15_000;
 const REQUEST_TIMEOUT_SECONDS = 30;
 
@@ -98,7 +95,7 @@ export class EipScene {
     const subnet = { subnetID: eni.subnetId, subnetCIDR: '10.1.0.0/24', gateway: '10.1.0.1' };
     const info = { eniID: eniId, mac: eni.mac, primaryIP, state: 'Attached', ...subnet, addresses };
     await this.clock.run(
-      this.kube.create(NECS, {
+      this.kube.create(NODE_ENI_CONFIGS, {
         apiVersion: 'networking.tke.cloud.tencent.com/v1',
         kind: 'NodeENIConfig',
         metadata: { name },
@@ -213,7 +210,7 @@ export class EipScene {
     const random = seededRandom(this.#epoch);
     const deps = { client: this.server.client({ userAgent: 'ipamd' }), clock, log: silentLogger, random };
     const pods = openInformer<PodFacts>({ ...deps, type: PODS, decode: createPodDecoder(), indexes: POD_INDEXES });
-    const necs = openInformer<NecEntry>({ ...deps, type: NECS, decode: decodeNec });
+    const necs = openInformer<NecEntry>({ ...deps, type: NODE_ENI_CONFIGS, decode: decodeNec });
     const claims = openInformer<EipClaimEntry>({ ...deps, type: EIP_CLAIMS, decode: decodeEipClaim });
     for (const informer of [pods, necs, claims]) void informer.start(signal);
     const ids = {

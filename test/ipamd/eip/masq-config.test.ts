@@ -1,11 +1,10 @@
 import test from 'ava';
 import { decideMasqConfig } from '../../../ipamd/eip/decide-masq-config.ts';
 import { decodeEipClaim } from '../../../ipamd/eip/eip-claim-cache.ts';
-import { EIP_CLAIMS } from '../../../ipamd/eip/eip-deps.ts';
 import { MASQ_CONFIG_MAP, syncMasqConfig } from '../../../ipamd/eip/sync-masq-config.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
-import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
+import { CONFIG_MAPS, EIP_CLAIMS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';

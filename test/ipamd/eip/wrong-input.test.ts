@@ -1,5 +1,5 @@
 import test from 'ava';
-import { EIP_CLAIMS } from '../../../ipamd/eip/eip-deps.ts';
+import { EIP_CLAIMS } from '../../../kube/resource-types.ts';
 import { ATTRIBUTES, EipScene, ID_LIST, POLICY } from './eip-scene.ts';
 
 const WISH = { [ATTRIBUTES]: '' } as const;

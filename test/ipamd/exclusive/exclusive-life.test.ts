@@ -1,8 +1,6 @@
 import test from 'ava';
 import { CLOUD_FINALIZER, NODE_DIRECT_ENI_LABEL } from '../../../crd/names.ts';
-import { VPC_ENIS } from '../../../ipamd/exclusive/vpc-eni-reconciler.ts';
-import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
-import { NODES } from '../../../kube/resource-types.ts';
+import { NODES, VPC_ENIS, VPC_IP_CLAIMS } from '../../../kube/resource-types.ts';
 import { isRecord } from '../../../runtime/decode.ts';
 import { IS_LONG } from '../../support/suite-part.ts';
 import { DirectCluster } from './exclusive-cluster.ts';
@@ -212,7 +210,7 @@ test('ipamd: keeps the ENI when its node leaves, and gives it to the next Pod of
   await cluster.until(() => cluster.sandboxes.has(second), 'it comes to node b');
   t.is(cluster.sandboxes.get(second)?.eniId, eniId);
   await cluster.deletePod('web-0');
-  await cluster.run(cluster.scene.kube.delete(CLAIMS, { namespace: 'default', name: 'web-0' }));
+  await cluster.run(cluster.scene.kube.delete(VPC_IP_CLAIMS, { namespace: 'default', name: 'web-0' }));
   await cluster.until(() => !cluster.cloudEnis().includes(eniId) && cluster.kept(eniId) === undefined, 'it is deleted');
   await cluster.stopIpamd();
   t.pass();

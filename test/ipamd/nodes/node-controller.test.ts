@@ -1,12 +1,11 @@
 import test from 'ava';
 import { CLOUD_FINALIZER, NODE_ANNOTATION, NODE_ENI_CONFIG_ANNOTATION } from '../../../crd/names.ts';
 import { createNodeController } from '../../../ipamd/nodes/node-controller.ts';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
 import type { NodeSettingsFlags } from '../../../ipamd/nodes/node-flags.ts';
 import { Renewals } from '../../../ipamd/nodes/renewals.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { ReleaseBrake } from '../../../kube/release-brake.ts';
-import { NODES, PODS } from '../../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES, PODS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { STANDING } from '../support/standing.ts';
 import { FLAGS, NodesScene } from './nodes-scene.ts';

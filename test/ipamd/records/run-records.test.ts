@@ -1,8 +1,5 @@
 import test from 'ava';
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
-import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
-import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
 import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
 import { createPodDecoder, POD_INDEXES } from '../../../ipamd/cache/pod-facts.ts';
 import { CLAIM_INDEXES, decodeClaim, decodeVip, VIP_INDEXES } from '../../../ipamd/cache/record-facts.ts';
@@ -11,7 +8,7 @@ import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { runRecords } from '../../../ipamd/records/run-records.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
-import { PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, PODS, VPC_IP_CLAIMS, VPC_IPS } from '../../../kube/resource-types.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { ADMIN, serviceAccountUser } from '../../../sim/kube-api/auth/tokens.ts';
 import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
@@ -21,9 +18,6 @@ import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { sampleStatus } from './records-world.ts';
 
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
-const VIPS = resourceTypeOf(VPC_IP_KIND);
-const CLAIMS = resourceTypeOf(VPC_IP_CLAIM_KIND);
 const API_VERSION = 'networking.tke.cloud.tencent.com/v1';
 const BIND = { group: 'rbac.authorization.k8s.io', version: 'v1', isNamespaced: false };
 
@@ -63,9 +57,9 @@ async function scene(collectsGarbage = true) {
     const deps = { client, clock, log: silentLogger, random: seededRandom(1) };
     const informers = {
       pods: openInformer({ ...deps, type: PODS, decode: createPodDecoder(), indexes: POD_INDEXES }),
-      necs: openInformer({ ...deps, type: NECS, decode: decodeNec }),
-      vips: openInformer({ ...deps, type: VIPS, decode: decodeVip, indexes: VIP_INDEXES }),
-      claims: openInformer({ ...deps, type: CLAIMS, decode: decodeClaim, indexes: CLAIM_INDEXES }),
+      necs: openInformer({ ...deps, type: NODE_ENI_CONFIGS, decode: decodeNec }),
+      vips: openInformer({ ...deps, type: VPC_IPS, decode: decodeVip, indexes: VIP_INDEXES }),
+      claims: openInformer({ ...deps, type: VPC_IP_CLAIMS, decode: decodeClaim, indexes: CLAIM_INDEXES }),
     };
     const metrics = createIpamdMetrics(clock, { release: 'test' });
     metrics.recordWrites.inc = ({ kind, result }) => writes.push(`${kind} ${result}`);
@@ -90,7 +84,7 @@ async function scene(collectsGarbage = true) {
   };
   const addNode = (name: string, ips: readonly string[]) =>
     clock.run(
-      kube.create(NECS, {
+      kube.create(NODE_ENI_CONFIGS, {
         apiVersion: API_VERSION,
         kind: 'NodeENIConfig',
         metadata: { name },
@@ -150,7 +144,7 @@ test('runRecords: a start mends what happened while nobody looked, and touches n
   await addPod('a', 'n1', '10.0.1.1');
   await addPod('b', 'n1', '10.0.1.2');
   await clock.run(
-    kube.create(VIPS, {
+    kube.create(VPC_IPS, {
       apiVersion: API_VERSION,
       kind: 'VpcIP',
       metadata: { name: '10.0.1.9', labels: { 'tke.cloud.tencent.com/node-name': 'n1' } },
@@ -164,7 +158,7 @@ test('runRecords: a start mends what happened while nobody looked, and touches n
   await removePod('a');
   await addPod('c', 'n1', '10.0.1.3');
   // The node goes with its object; its Pods' records go with the Pods.
-  await clock.run(kube.delete(NECS, { name: 'n1' }));
+  await clock.run(kube.delete(NODE_ENI_CONFIGS, { name: 'n1' }));
   await removePod('b');
   await addNode('n1', ['10.0.1.3']);
   writes.length = 0;

@@ -2,8 +2,7 @@ import test from 'ava';
 import { NODE_ANNOTATION } from '../../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
-import { NODES, PODS } from '../../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES, PODS } from '../../../kube/resource-types.ts';
 import { IS_LONG } from '../../support/suite-part.ts';
 import { nodeOf, type ShellScene, shellScene } from './shell-scene.ts';
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import { NECS } from '../../../ipamd/calls/nec-access.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { runAgent } from '../support/lead-nodes.ts';
 import { type ShellScene, shellScene } from './shell-scene.ts';
 
@@ -93,7 +93,10 @@ async function restedScene(behindMs: number, order = { count: 12 }): Promise<She
 /** Writes the status as a former leader does, or anybody else. */
 function write(scene: ShellScene, change: (status: NodeEniConfigStatus) => NodeEniConfigStatus): Promise<unknown> {
   return scene.clock.run(
-    updateGuarded(scene.kube, NECS, { name: 'n1' }, (object) => ({ ...object, status: change(statusOf(scene)) })),
+    updateGuarded(scene.kube, NODE_ENI_CONFIGS, { name: 'n1' }, (object) => ({
+      ...object,
+      status: change(statusOf(scene)),
+    })),
   );
 }
 

@@ -2,8 +2,7 @@ import test from 'ava';
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
 import { API_GROUP, NODE_ANNOTATION } from '../../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
-import { CUSTOM_RESOURCE_DEFINITIONS, NODES } from '../../../kube/resource-types.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, NODE_ENI_CONFIGS, NODES } from '../../../kube/resource-types.ts';
 import { type ShellScene, shellScene } from './shell-scene.ts';
 
 const NAMES = ['n1', 'n2'] as const;

@@ -1,10 +1,9 @@
 import { API_GROUP } from '../../../crd/names.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeObject, OwnerReference } from '../../../kube/kube-client.ts';
-import { CONFIG_MAPS, NODES, PODS } from '../../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES, PODS } from '../../../kube/resource-types.ts';
 import { recordOf } from '../../../runtime/json.ts';
 import { ADMIN } from '../../../sim/kube-api/auth/tokens.ts';
 import { dispatch } from '../../../sim/kube-api/verbs/dispatch.ts';

@@ -2,8 +2,7 @@ import test from 'ava';
 import { SUBNETS_SOURCE_ANNOTATION } from '../../../crd/names.ts';
 import { renderSubnetSource } from '../../../crd/subnet-source.ts';
 import { readSubnetSupply, SUBNETS_CONFIG_MAP } from '../../../crd/subnet-supply.ts';
-import { NECS } from '../../../ipamd/calls/nec-access.ts';
-import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { CLOUD, type ShellScene, shellScene } from './shell-scene.ts';
 
 const SECOND_MS = 1_000;
@@ -25,7 +24,7 @@ function freeOf(scene: ShellScene): number {
 
 async function want(scene: ShellScene, name: string, count: number): Promise<void> {
   const body = { spec: { desiredRouteENIIP: count } };
-  await scene.clock.run(scene.kube.patch(NECS, { name }, { kind: 'merge', body }));
+  await scene.clock.run(scene.kube.patch(NODE_ENI_CONFIGS, { name }, { kind: 'merge', body }));
 }
 
 async function rested() {

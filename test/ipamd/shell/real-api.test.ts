@@ -1,14 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { SimulatedAgent } from '../../../bench/ipamd/simulated-agent.ts';
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
-import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
-import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
-import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
 import { startIpamd } from '../../../ipamd/ipamd.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
-import { NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES, PODS, VPC_IP_CLAIMS, VPC_IPS } from '../../../kube/resource-types.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import type { SeedRole } from '../../../sim/kube-api/seed-roles.ts';
@@ -22,7 +19,6 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { bindRole } from '../../system/cluster.ts';
 import { addInstance, CLOUD, configureSubnets, ipamdConfig, nodeOf } from './shell-scene.ts';
 
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 const NODE = 'n1';
 const assets = process.env['KUBE_ASSETS'];
 
@@ -56,7 +52,7 @@ async function runAgent(kube: KubeClient, signal: AbortSignal): Promise<Simulate
   const agent = new SimulatedAgent({ nodeName: NODE, kube, clock: systemClock, cooldownMs: 0, isQuick: true });
   const informer = openInformer<KubeObject>({
     client: kube,
-    type: NECS,
+    type: NODE_ENI_CONFIGS,
     query: { fieldSelector: `metadata.name=${NODE}` },
     decode: (object) => object,
     clock: systemClock,
@@ -106,7 +102,7 @@ if (assets === undefined) {
     await admin.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'another' } });
     // Before ipamd has made the definitions, the resource itself is not found.
     const necNow = (): Promise<KubeObject | undefined> =>
-      admin.get(NECS, { name: NODE }).catch((error: unknown) => {
+      admin.get(NODE_ENI_CONFIGS, { name: NODE }).catch((error: unknown) => {
         if (isKubeError(error, 'NOT_FOUND')) return undefined;
         throw error;
       });
@@ -129,13 +125,13 @@ if (assets === undefined) {
     });
     const status = { phase: 'Running', podIP: ip, podIPs: [{ ip }] };
     await admin.patch(PODS, pod, { kind: 'merge', body: { status }, subresource: 'status' });
-    const claim = await waitUntil(() => admin.get(resourceTypeOf(VPC_IP_CLAIM_KIND), pod), {
+    const claim = await waitUntil(() => admin.get(VPC_IP_CLAIMS, pod), {
       what: 'the claim of the Pod',
       timeoutMs: 60_000,
     });
     t.like(claim['status'], { phase: 'Bound', ips: [ip] });
     t.truthy(
-      await waitUntil(() => admin.get(resourceTypeOf(VPC_IP_KIND), { name: ip }), {
+      await waitUntil(() => admin.get(VPC_IPS, { name: ip }), {
         what: 'its address',
         timeoutMs: 60_000,
       }),

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import { NECS } from '../../../ipamd/calls/nec-access.ts';
-import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
 import { longTest, shortTest } from '../../support/suite-part.ts';
 import { CLOUD, type ShellScene, shellScene } from './shell-scene.ts';
@@ -38,7 +37,7 @@ function readyOf(scene: ShellScene, name: string): string | undefined {
 
 async function want(scene: ShellScene, name: string, count: number): Promise<void> {
   const body = { spec: { desiredRouteENIIP: count } };
-  await scene.clock.run(scene.kube.patch(NECS, { name }, { kind: 'merge', body }));
+  await scene.clock.run(scene.kube.patch(NODE_ENI_CONFIGS, { name }, { kind: 'merge', body }));
 }
 
 /** The agent of a node gives back so many addresses. */
@@ -47,7 +46,7 @@ async function giveBack(scene: ShellScene, name: string, count: number): Promise
   const releasableIPs = addresses.slice(-count).map(({ ip, assignmentID }) => ({ ip, assignmentID }));
   const observedSupplyEpoch = statusOf(scene, name).supplyEpoch;
   const body = { spec: { desiredRouteENIIP: hasOf(scene, name) - count, releasableIPs, observedSupplyEpoch } };
-  await scene.clock.run(scene.kube.patch(NECS, { name }, { kind: 'merge', body }));
+  await scene.clock.run(scene.kube.patch(NODE_ENI_CONFIGS, { name }, { kind: 'merge', body }));
 }
 
 async function useSubnets(scene: ShellScene, ids: string): Promise<void> {

@@ -2,8 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { ALLOW_RELEASE_ANNOTATION } from '../../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
-import { NODES } from '../../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES } from '../../../kube/resource-types.ts';
 import { longTest, shortTest } from '../../support/suite-part.ts';
 import { type ShellScene, shellScene } from './shell-scene.ts';
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { NODE_ENI_CONFIGS } from '../../../ipamd/nodes/node-eni-configs.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { DirectCluster } from '../exclusive/exclusive-cluster.ts';
 import { StaticCluster } from './static-cluster.ts';
 

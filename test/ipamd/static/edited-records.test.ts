@@ -5,11 +5,9 @@ import type { ResourceKind } from '../../../crd/resource-kind.ts';
 import { VPC_ENI_KIND } from '../../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
-import { EIP_CLAIMS } from '../../../ipamd/eip/eip-deps.ts';
-import { VPC_ENIS } from '../../../ipamd/exclusive/vpc-eni-reconciler.ts';
-import { CLAIMS, VIPS } from '../../../ipamd/static/write-claim.ts';
 import type { KubeClient, ResourceType } from '../../../kube/kube-client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
+import { EIP_CLAIMS, VPC_ENIS, VPC_IP_CLAIMS, VPC_IPS } from '../../../kube/resource-types.ts';
 import { partOf } from '../../support/suite-part.ts';
 import { ATTRIBUTES, EipScene, POLICY } from '../eip/eip-scene.ts';
 import { DirectCluster } from '../exclusive/exclusive-cluster.ts';
@@ -89,10 +87,10 @@ test('status of a VpcIPClaim and of its VpcIP: whatever field is edited, the Pod
   const edits = [
     ...editsOf(VPC_IP_CLAIM_KIND).map((edit) => ({
       ...edit,
-      type: CLAIMS,
+      type: VPC_IP_CLAIMS,
       ref: { name: 'web-0', namespace: 'default' },
     })),
-    ...editsOf(VPC_IP_KIND).map((edit) => ({ ...edit, type: VIPS, ref: { name: ip } })),
+    ...editsOf(VPC_IP_KIND).map((edit) => ({ ...edit, type: VPC_IPS, ref: { name: ip } })),
   ];
   for (const [index, { what, status, type, ref }] of edits.entries()) {
     await cluster.run(write(cluster.scene.kube, type, ref, status));
@@ -121,7 +119,7 @@ test('retainedSince of a VpcIPClaim: an earlier one ends nothing early, and is a
   await cluster.pass(60_000);
   const before = cluster.claim('web-0')?.['status'];
   const ref = { namespace: 'default', name: 'web-0' };
-  await cluster.run(write(cluster.scene.kube, CLAIMS, ref, { retainedSince: '2020-01-01T00:00:00Z' }));
+  await cluster.run(write(cluster.scene.kube, VPC_IP_CLAIMS, ref, { retainedSince: '2020-01-01T00:00:00Z' }));
   await cluster.pass(5_000);
   t.deepEqual(cluster.claim('web-0')?.['status'], before);
   t.not(cluster.vip(ip), undefined);
@@ -147,7 +145,7 @@ test('claimRef of a VpcIP: left out or changed, under a leader or without one, t
         await cluster.until(() => cluster.phase('web-0') === phase, phase);
         if (!isLed) await cluster.stopIpamd();
         await cluster.run(
-          cluster.scene.kube.patch(VIPS, { name: ip }, { kind: 'merge', body: { spec: { claimRef } } }),
+          cluster.scene.kube.patch(VPC_IPS, { name: ip }, { kind: 'merge', body: { spec: { claimRef } } }),
         );
         if (!isLed) await cluster.startIpamd();
         await cluster.pass(10_000);

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { reservationName, reservationTags } from '../../../ipamd/static/reservation-identity.ts';
-import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
+import { VPC_IP_CLAIMS } from '../../../kube/resource-types.ts';
 import { isRecord } from '../../../runtime/decode.ts';
 import { StaticCluster } from './static-cluster.ts';
 import { VirtualKubelet } from './super-nodes.ts';
@@ -35,7 +35,7 @@ async function sceneOf() {
   };
   const edit = async (reservation: object | null): Promise<void> => {
     const body = { status: { reservation } };
-    await cluster.run(cluster.scene.kube.patch(CLAIMS, REF, { kind: 'merge', body }));
+    await cluster.run(cluster.scene.kube.patch(VPC_IP_CLAIMS, REF, { kind: 'merge', body }));
   };
   const reservedIps = (): readonly string[] => [...state.reservedIps.reservations.values()].map(({ ip }) => ip).sort();
   const end = async (): Promise<void> => {

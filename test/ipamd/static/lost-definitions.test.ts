@@ -1,10 +1,9 @@
 import test from 'ava';
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
 import { API_GROUP } from '../../../crd/names.ts';
-import { CLAIMS, VIPS } from '../../../ipamd/static/write-claim.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
-import { CUSTOM_RESOURCE_DEFINITIONS, PODS } from '../../../kube/resource-types.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, PODS, VPC_IP_CLAIMS, VPC_IPS } from '../../../kube/resource-types.ts';
 import { StaticCluster } from './static-cluster.ts';
 
 async function deleteDefinitions(cluster: StaticCluster, plurals: readonly string[]): Promise<void> {
@@ -60,8 +59,8 @@ test('startIpamd: a kept address comes back with a backup when all definitions a
   t.true(cloudIps(cluster).has(ip));
   t.is(cluster.ipOf(uid), ip);
   // First the VpcIP: a claim without one would get another address. With it ipamd makes the claim itself.
-  await cluster.run(kube.create(VIPS, saved[1]));
-  await cluster.run(kube.create(CLAIMS, saved[0])).catch((error: unknown) => {
+  await cluster.run(kube.create(VPC_IPS, saved[1]));
+  await cluster.run(kube.create(VPC_IP_CLAIMS, saved[0])).catch((error: unknown) => {
     if (!isKubeError(error, 'ALREADY_EXISTS')) throw error;
   });
   await cluster.pass(30_000);
@@ -85,7 +84,7 @@ test('startIpamd: a kept address without a Pod can be restored within the hour a
   await deleteDefinitions(cluster, ['vpcipclaims', 'vpcips']);
   await cluster.pass(30 * 60_000);
   t.true(cloudIps(cluster).has(ip));
-  await cluster.run(cluster.scene.kube.create(CLAIMS, saved));
+  await cluster.run(cluster.scene.kube.create(VPC_IP_CLAIMS, saved));
   await cluster.pass(60 * 60_000);
   const second = await cluster.createPod('web-0', 'b');
   await cluster.until(() => cluster.ipOf(second) !== undefined, 'not served');

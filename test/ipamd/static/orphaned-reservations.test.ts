@@ -1,6 +1,6 @@
 import test from 'ava';
 import { isReservedHere, reservationName, reservationTags } from '../../../ipamd/static/reservation-identity.ts';
-import { CLAIMS, VIPS } from '../../../ipamd/static/write-claim.ts';
+import { VPC_IP_CLAIMS, VPC_IPS } from '../../../kube/resource-types.ts';
 import { StaticCluster } from './static-cluster.ts';
 import { VirtualKubelet } from './super-nodes.ts';
 
@@ -41,10 +41,12 @@ test('a reservation whose claim lost its finalizer by hand is released after --o
   await cluster.stopIpamd();
   await eklet.deletePod('web-0');
   const ref = { namespace: 'default', name: 'web-0' };
-  await cluster.run(cluster.scene.kube.patch(CLAIMS, ref, { kind: 'merge', body: { metadata: { finalizers: null } } }));
+  await cluster.run(
+    cluster.scene.kube.patch(VPC_IP_CLAIMS, ref, { kind: 'merge', body: { metadata: { finalizers: null } } }),
+  );
   await cluster.deleteClaim('web-0');
   const kept = { metadata: { finalizers: null } };
-  await cluster.run(cluster.scene.kube.patch(VIPS, { name: ip }, { kind: 'merge', body: kept }));
+  await cluster.run(cluster.scene.kube.patch(VPC_IPS, { name: ip }, { kind: 'merge', body: kept }));
   await cluster.deleteVip(ip);
   await cluster.startIpamd();
   await eklet.pass(5 * MINUTE_MS);
@@ -69,7 +71,9 @@ test('a reservation that was edited out of its claim is recorded again, serves t
   await eklet.deletePod('web-0');
   await cluster.until(() => cluster.phase('web-0') === 'Retained');
   const ref = { namespace: 'default', name: 'web-0' };
-  await cluster.run(cluster.scene.kube.patch(CLAIMS, ref, { kind: 'merge', body: { status: { reservation: null } } }));
+  await cluster.run(
+    cluster.scene.kube.patch(VPC_IP_CLAIMS, ref, { kind: 'merge', body: { status: { reservation: null } } }),
+  );
   await eklet.pass(4 * MINUTE_MS);
   t.true(
     cluster.events().some((text) => text.startsWith(`ObjectMended status.reservation was lost; ${ip} (rsvip-`)),

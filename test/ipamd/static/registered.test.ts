@@ -1,11 +1,11 @@
 import test from 'ava';
-import { NECS } from '../../../ipamd/calls/nec-access.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { StaticCluster } from './static-cluster.ts';
 
 /** Publishes, as the cloud controller manager does, which addresses of a node are targets. */
 async function publish(cluster: StaticCluster, node: string, ips: readonly string[]): Promise<void> {
   const body = { loadBalancers: { registeredIPs: ips } };
-  await cluster.run(cluster.scene.kube.patch(NECS, { name: node }, { kind: 'merge', body }));
+  await cluster.run(cluster.scene.kube.patch(NODE_ENI_CONFIGS, { name: node }, { kind: 'merge', body }));
 }
 
 test('startIpamd: a claim ends when no load balancer has its address, and its own next Pod gets it before', async (t) => {

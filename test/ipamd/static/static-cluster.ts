@@ -1,8 +1,7 @@
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import type { NodeEniConfigSpec } from '../../../crd/node-eni-config-fields.ts';
-import { CLAIMS, VIPS } from '../../../ipamd/static/write-claim.ts';
 import type { KubeObject, OwnerReference } from '../../../kube/kube-client.ts';
-import { NODES } from '../../../kube/resource-types.ts';
+import { NODES, VPC_IP_CLAIMS, VPC_IPS } from '../../../kube/resource-types.ts';
 import { isRecord } from '../../../runtime/decode.ts';
 import { type NodeZones, PodCluster, type Sandbox } from '../shell/pod-cluster.ts';
 import type { ShellScene } from '../shell/shell-scene.ts';
@@ -168,7 +167,7 @@ export class StaticCluster extends PodCluster {
 
   async annotateVip(ip: string, name: string, value: string): Promise<void> {
     const body = { metadata: { annotations: { [name]: value } } };
-    await this.run(this.scene.kube.patch(VIPS, { name: ip }, { kind: 'merge', body }));
+    await this.run(this.scene.kube.patch(VPC_IPS, { name: ip }, { kind: 'merge', body }));
   }
 
   podUidOf(name: string): unknown {
@@ -177,10 +176,10 @@ export class StaticCluster extends PodCluster {
   }
 
   async deleteVip(ip: string): Promise<void> {
-    await this.run(this.scene.kube.delete(VIPS, { name: ip }));
+    await this.run(this.scene.kube.delete(VPC_IPS, { name: ip }));
   }
 
   async deleteClaim(name: string): Promise<void> {
-    await this.run(this.scene.kube.delete(CLAIMS, { namespace: 'default', name }));
+    await this.run(this.scene.kube.delete(VPC_IP_CLAIMS, { namespace: 'default', name }));
   }
 }

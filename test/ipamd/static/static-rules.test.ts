@@ -1,18 +1,14 @@
 import test from 'ava';
 import { API_VERSION } from '../../../crd/names.ts';
-import { STATIC_IP_CONFIG_KIND } from '../../../crd/static-ip-config.ts';
-import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
-import { resourceTypeOf } from '../../../kube/resource-types.ts';
+import { STATIC_IP_CONFIGS, VPC_IP_CLAIMS } from '../../../kube/resource-types.ts';
 import { StaticCluster } from './static-cluster.ts';
-
-const CONFIGS = resourceTypeOf(STATIC_IP_CONFIG_KIND);
 
 async function configure(cluster: StaticCluster, spec: Readonly<Record<string, unknown>>): Promise<void> {
   const metadata = { name: 'web', namespace: 'default' };
   const object: KubeObject = { apiVersion: API_VERSION, kind: 'StaticIPConfig', metadata, spec };
-  await cluster.run(cluster.scene.kube.create(CONFIGS, object));
+  await cluster.run(cluster.scene.kube.create(STATIC_IP_CONFIGS, object));
 }
 
 test('startIpamd: gives addresses of the StaticIPConfig that selects a Pod, for as long as it says', async (t) => {
@@ -102,7 +98,7 @@ test('startIpamd: keeps an address whose claim was taken away by force, and leav
   const force = (object: KubeObject): KubeObject => ({ ...object, metadata: { ...object.metadata, finalizers: [] } });
   const { uid: first } = cluster.claim('web-0')?.metadata ?? {};
   await cluster.deleteClaim('web-0');
-  await cluster.run(updateGuarded(cluster.scene.kube, CLAIMS, ref, force));
+  await cluster.run(updateGuarded(cluster.scene.kube, VPC_IP_CLAIMS, ref, force));
   await cluster.until(() => cluster.phase('web-0') === 'Bound', 'no claim again');
   t.not(cluster.claim('web-0')?.metadata.uid, first);
   t.like(cluster.claim('web-0'), { status: { ips: [ip] } });
@@ -111,7 +107,7 @@ test('startIpamd: keeps an address whose claim was taken away by force, and leav
     const spec = object['spec'] as Readonly<Record<string, unknown>>;
     return { ...object, spec: { ...spec, nodeName: 'b' } };
   };
-  await cluster.run(updateGuarded(cluster.scene.kube, CLAIMS, ref, reserve));
+  await cluster.run(updateGuarded(cluster.scene.kube, VPC_IP_CLAIMS, ref, reserve));
   await cluster.deletePod('web-0');
   await cluster.until(() => cluster.phase('web-0') === 'Retained', 'not retained');
   t.like(cluster.claim('web-0'), { spec: { nodeName: 'b' }, status: { ips: [ip], lastPod: { uid } } });

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
-import { CLAIMS } from '../../../ipamd/static/write-claim.ts';
+import { VPC_IP_CLAIMS } from '../../../kube/resource-types.ts';
 import { isRecord } from '../../../runtime/decode.ts';
 import { StaticCluster } from './static-cluster.ts';
 import { VirtualKubelet } from './super-nodes.ts';
@@ -136,8 +136,8 @@ test('a Pod of a super node whose claim lost its record by force adopts its rese
   const ip = await run('eklet-1');
   const body = { metadata: { finalizers: null } };
   const ref = { namespace: 'default', name: 'web-0' };
-  await cluster.run(cluster.scene.kube.patch(CLAIMS, ref, { kind: 'merge', body }));
-  await cluster.run(cluster.scene.kube.delete(CLAIMS, ref));
+  await cluster.run(cluster.scene.kube.patch(VPC_IP_CLAIMS, ref, { kind: 'merge', body }));
+  await cluster.run(cluster.scene.kube.delete(VPC_IP_CLAIMS, ref));
   await eklet.until(
     () => cluster.phase('web-0') === 'Bound',
     () => cluster.why('web-0'),

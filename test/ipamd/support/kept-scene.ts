@@ -1,8 +1,8 @@
 import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import type { NodeEniAddress, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
-import { NECS } from '../../../ipamd/calls/nec-access.ts';
 import type { ClaimRequest, ClaimSource } from '../../../ipamd/decide/claim-request.ts';
 import type { NodeFactValues } from '../../../ipamd/decide/node-view.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
 import { CloudHost } from '../../../sim/vpc/api/host.ts';
@@ -57,7 +57,7 @@ export class KeptScene {
     for (const name of NODES) {
       scene.host.model.state.addInstance({ instanceId: instanceOf(name), cores: 2, subnetId: 'subnet-nodes000' });
       const head = { apiVersion: 'networking.tke.cloud.tencent.com/v1', kind: 'NodeENIConfig', metadata: { name } };
-      await scene.clock.run(kube.create(NECS, { ...head, spec: { desiredRouteENIIP: 0 } }));
+      await scene.clock.run(kube.create(NODE_ENI_CONFIGS, { ...head, spec: { desiredRouteENIIP: 0 } }));
       void runAgent(scene.clock, kube, name, ({ eniInfos }) => ({ releasableIPs: scene.#idleOf(eniInfos ?? []) }));
     }
     scene.lead();

@@ -4,7 +4,6 @@ import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-e
 import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
 import { CircuitBreakers } from '../../../ipamd/calls/circuit-breakers.ts';
 import { CloudObserver } from '../../../ipamd/calls/cloud-observer.ts';
-import { NECS } from '../../../ipamd/calls/nec-access.ts';
 import type { NodeDeps } from '../../../ipamd/calls/node-deps.ts';
 import { NodeMemories } from '../../../ipamd/calls/node-memory.ts';
 import { reconcileNode } from '../../../ipamd/calls/reconcile-node.ts';
@@ -14,6 +13,7 @@ import { FreshStore } from '../../../kube/fresh-store.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import { openInformer } from '../../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { type Logger, silentLogger } from '../../../runtime/log.ts';
 import type { InProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { seededRandom } from '../../../sim/support/seeded-random.ts';
@@ -51,7 +51,7 @@ export function leadNodes(office: Office): { readonly memory: NodeMemories; wake
   const random = seededRandom(epoch);
   const cloud = createTencentCloud({ api: office.cloudApi, clock, random });
   const client = office.api.client({ userAgent: 'ipamd' });
-  const necs = openInformer({ client, type: NECS, decode: decodeNec, clock, log, random });
+  const necs = openInformer({ client, type: NODE_ENI_CONFIGS, decode: decodeNec, clock, log, random });
   void necs.start(signal);
   const due = new Map<string, PromiseWithResolvers<void>>();
   const wake = (name: string): void => due.get(name)?.resolve();
@@ -151,6 +151,8 @@ export async function runAgent(
   };
   for (;;) {
     await clock.sleep(500);
-    await updateGuarded(kube, NECS, { name }, (object) => change(object as StoredNec)).catch(() => undefined);
+    await updateGuarded(kube, NODE_ENI_CONFIGS, { name }, (object) => change(object as StoredNec)).catch(
+      () => undefined,
+    );
   }
 }

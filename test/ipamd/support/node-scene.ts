@@ -1,11 +1,11 @@
 import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
-import { NECS } from '../../../ipamd/calls/nec-access.ts';
 import type { NodeMemories } from '../../../ipamd/calls/node-memory.ts';
 import type { NodeFactValues } from '../../../ipamd/decide/node-view.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
@@ -83,7 +83,7 @@ export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise
   const kube = api.client({ userAgent: 'test' });
   await clock.run(installKinds(kube));
   await clock.run(
-    kube.create(NECS, {
+    kube.create(NODE_ENI_CONFIGS, {
       apiVersion: 'networking.tke.cloud.tencent.com/v1',
       kind: 'NodeENIConfig',
       metadata: { name: NODE },
@@ -112,7 +112,9 @@ export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise
     },
     isCrashDone: () => world.crash === undefined,
     edit: async (change) => {
-      await clock.run(updateGuarded(kube, NECS, { name: NODE }, (object) => change(object as StoredNec) as KubeObject));
+      await clock.run(
+        updateGuarded(kube, NODE_ENI_CONFIGS, { name: NODE }, (object) => change(object as StoredNec) as KubeObject),
+      );
     },
     pass: (ms) => clock.advance(ms),
     until: (holds, limitMs = 1_800_000) => clock.until(holds, limitMs),

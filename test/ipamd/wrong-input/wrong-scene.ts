@@ -1,7 +1,6 @@
 import type { ExecutionContext } from 'ava';
-import { NODE_ENI_CONFIG_KIND } from '../../../crd/node-eni-config-fields.ts';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
-import { CONFIG_MAPS, NODES, PODS, resourceTypeOf } from '../../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES, PODS } from '../../../kube/resource-types.ts';
 import { AddressPool } from '../../../sim/vpc/api/model/address-pool.ts';
 import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
 import type { ModelSubnet } from '../../../sim/vpc/api/model/types.ts';
@@ -25,7 +24,6 @@ const CLOUD: CloudSpec = {
   securityGroupIds: ['sg-default0', 'sg-more0001'],
 };
 const CONFIG_MAP = { namespace: 'kube-system', name: 'tke-eni-ipamd' } as const;
-const NECS = resourceTypeOf(NODE_ENI_CONFIG_KIND);
 
 /** Subnets of the ConfigMap that is good. */
 export const GOOD = { TKE_ENI_IPAMD_SUBNET_ID: PODS_SUBNET, TKE_ENI_IPAMD_VPC_ID: VPC } as const;
@@ -124,7 +122,9 @@ export class WrongScene {
 
   /** Changes a Node or a NodeENIConfig as a person with kubectl does. */
   async patch(kind: 'node' | 'nec', name: string, body: object): Promise<void> {
-    await this.clock.run(this.kube.patch(kind === 'node' ? NODES : NECS, { name }, { kind: 'merge', body }));
+    await this.clock.run(
+      this.kube.patch(kind === 'node' ? NODES : NODE_ENI_CONFIGS, { name }, { kind: 'merge', body }),
+    );
     await this.clock.advance(1_000);
   }
 
@@ -136,7 +136,9 @@ export class WrongScene {
   }
 
   nec(name: string): StoredNec | undefined {
-    const found = this.server.objects(NECS.plural, NECS.group).find(({ metadata }) => metadata['name'] === name);
+    const found = this.server
+      .objects(NODE_ENI_CONFIGS.plural, NODE_ENI_CONFIGS.group)
+      .find(({ metadata }) => metadata['name'] === name);
     // The store's objects are those of the API, checked by the schema.
     return found as StoredNec | undefined;
   }

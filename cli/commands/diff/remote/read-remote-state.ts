@@ -1,12 +1,8 @@
 import type { Eni } from '../../../../cloud/cloud.ts';
-import {
-  NODE_ENI_CONFIG_KIND,
-  type NodeEniConfigFields,
-  type NodeEniInfo,
-} from '../../../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigFields, NodeEniInfo } from '../../../../crd/node-eni-config-fields.ts';
 import { readNodeEniConfig } from '../../../../crd/read-node-eni-config.ts';
 import { isKubeError } from '../../../../kube/kube-error.ts';
-import { resourceTypeOf } from '../../../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS } from '../../../../kube/resource-types.ts';
 import { ConfigError } from '../../../../runtime/decode.ts';
 import { UserError } from '../../../../runtime/user-error.ts';
 import type { CommandContext } from '../../../command/command.ts';
@@ -28,10 +24,7 @@ export async function readNec(
   try {
     const client = await openCluster(context, { callMs: KUBE_CALL_MS, qps: 5, burst: 10 });
     try {
-      return necOf(
-        await client.get(resourceTypeOf(NODE_ENI_CONFIG_KIND), { name: nodeName }, context.signal),
-        nodeName,
-      );
+      return necOf(await client.get(NODE_ENI_CONFIGS, { name: nodeName }, context.signal), nodeName);
     } finally {
       client.close();
     }
