@@ -2,7 +2,7 @@ import { DIRECT_ENI_RESOURCE, ENI_IP_RESOURCE } from '../crd/names.ts';
 import { CallFailures, describeCallFailure, describeRefusal } from '../kube/call-failures.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { CILIUM_NODES, NODE_ENI_CONFIGS } from '../kube/resource-types.ts';
-import type { Fault } from '../runtime/decode.ts';
+import { type Fault, renderFaults } from '../runtime/decode.ts';
 import { invariant } from '../runtime/invariant.ts';
 import { acceptPodCidrs } from './bridge/accept-pod-cidr.ts';
 import type { AgentRuntime } from './components.ts';
@@ -382,11 +382,7 @@ function lifeOf({ journal, randomBytes, log, metrics }: ClusterDeps): string {
 const SHOWN_FAULTS = 5;
 
 function textOf(faults: readonly Fault[]): string {
-  const shown = faults
-    .slice(0, SHOWN_FAULTS)
-    .map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
-  const more = faults.length - shown.length;
-  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+  return renderFaults(faults, faults.length, SHOWN_FAULTS);
 }
 
 /** Decides which extended resources the node reports as served. */

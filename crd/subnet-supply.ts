@@ -77,6 +77,14 @@ export function countSubnetUsage(status: NodeEniConfigStatus): readonly SubnetUs
   return [...counts].map(([subnetId, count]) => ({ subnetId, count }));
 }
 
+/** Counts the IPv4 addresses that the objects of nodes use together, by subnet. @see countSubnetUsage */
+export function sumSubnetUsage(statuses: Iterable<NodeEniConfigStatus>): ReadonlyMap<string, number> {
+  const used = new Map<string, number>();
+  for (const status of statuses)
+    for (const { subnetId, count } of countSubnetUsage(status)) used.set(subnetId, (used.get(subnetId) ?? 0) + count);
+  return used;
+}
+
 /** Counts the IPv4 addresses that are recorded to be requested for an ENI; `isFor` selects among the calls. */
 export function countRequested(
   { intents = [] }: NodeEniConfigStatus,

@@ -1,7 +1,8 @@
 import type { CloudError } from '../cloud/cloud-error.ts';
-import type { RoutePlan } from './decide-routes.ts';
+import { isLedTo, NOT_KEPT_BUT_IN_SERVICE, type RoutePlan } from './decide-routes.ts';
 import type { RouteCreations } from './route-retries.ts';
 import type { RoutedNode } from './routed-node.ts';
+import type { RoutesByPlace } from './routes-elsewhere.ts';
 
 /** What is known after the changes of a plan were tried. */
 type NetworkFacts = {
@@ -81,4 +82,81 @@ export function withEniNodes(networks: NodeNetworks, nodes: readonly RoutedNode[
       hasEniPods === true && podCidrs.length === 0 && networkCondition?.status === 'True',
   );
   return { ...networks, routed: new Set([...networks.routed, ...waiting.map(({ name }) => name)]) };
+}
+
+/** A Node that is in service, and would be closed as this place has no route to it. */
+type LackingNode = RoutedNode & { readonly lackedCidrs: readonly string[] };
+
+/** Finds the Nodes that only lack routes; one whose route leads elsewhere, or that has another fault, is none. */
+export function findLacking(
+  { unrouted }: NodeNetworks,
+  plan: Pick<RoutePlan, 'create' | 'full' | 'move' | 'faults'>,
+  nodes: readonly RoutedNode[],
+): readonly LackingNode[] {
+  if (unrouted.size === 0) return [];
+  const isWrong = new Set([...plan.move, ...plan.faults].map(({ node }) => node));
+  const lacked = Map.groupBy([...plan.create, ...plan.full], ({ node }) => node);
+  return nodes.flatMap((node) => {
+    const isOpen = node.networkCondition?.status === 'False';
+    const lackedCidrs = (lacked.get(node.name) ?? []).map(({ cidr }) => cidr);
+    if (!isOpen || !unrouted.has(node.name) || isWrong.has(node.name) || lackedCidrs.length === 0) return [];
+    return [{ ...node, lackedCidrs }];
+  });
+}
+
+/**
+ * Keeps those Nodes in service to which a route of another place leads. The others are closed, unless nothing is known of
+ * other places: then they are left as they are.
+ * @param here the place without the routes, and the setting that names it, for people
+ */
+export function keepServed(
+  networks: NodeNetworks,
+  lacking: readonly LackingNode[],
+  elsewhere: RoutesByPlace | undefined,
+  here: { readonly place: string; readonly placeSetting: string },
+): NodeNetworks {
+  const unrouted = new Map(networks.unrouted);
+  const notKept = new Map(networks.notKept);
+  const routed = new Set(networks.routed);
+  const places = [...(elsewhere ?? [])].map(([place, its]) => [place, Map.groupBy(its, ({ cidr }) => cidr)] as const);
+  for (const node of lacking) {
+    const leads = node.lackedCidrs.map((cidr) => places.find(([, byCidr]) => isLedTo(node, byCidr.get(cidr)))?.[0]);
+    const [place] = leads;
+    const message = unrouted.get(node.name);
+    if (elsewhere !== undefined && leads.includes(undefined)) continue;
+    unrouted.delete(node.name);
+    if (place === undefined) continue;
+    routed.add(node.name);
+    const where = `A route in ${place} leads to it, none in ${here.place}`;
+    notKept.set(node.name, `${message}. ${where}. ${NOT_KEPT_BUT_IN_SERVICE}: correct ${here.placeSetting}`);
+  }
+  return { routed, unrouted, notKept };
+}
+
+/** The body of a strategic patch of `nodes/status`; conditions merge by type, so others stay. */
+type NetworkConditionPatch = {
+  readonly status: { readonly conditions: readonly Readonly<Record<string, string>>[] };
+};
+
+/** As the route controller of Kubernetes' cloud providers writes them: kube-controller-manager makes a taint of it. */
+const ROUTED = { status: 'False', reason: 'RouteCreated', message: 'RouteController created a route' } as const;
+const NOT_ROUTED = {
+  status: 'True',
+  reason: 'NoRouteCreated',
+  message: 'RouteController failed to create a route',
+} as const;
+
+/**
+ * Decides the condition NetworkUnavailable of a node with a network for Pods. Undefined: it is up to date. As that
+ * controller does, it writes only when the status differs.
+ * @see https://github.com/kubernetes/cloud-provider/blob/master/controllers/route/route_controller.go
+ */
+export function decideNetworkCondition(
+  current: { readonly status: string } | undefined,
+  isRouted: boolean,
+  nowText: string,
+): NetworkConditionPatch | undefined {
+  const required = isRouted ? ROUTED : NOT_ROUTED;
+  if (current?.status === required.status) return undefined;
+  return { status: { conditions: [{ type: 'NetworkUnavailable', ...required, lastTransitionTime: nowText }] } };
 }

@@ -8,8 +8,7 @@ import { LastReports } from '../kube/reporter.ts';
 import { NODES } from '../kube/resource-types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
-import { decideNetworkCondition } from './decide-network-condition.ts';
-import type { NodeNetworks } from './decide-node-networks.ts';
+import { decideNetworkCondition, type NodeNetworks } from './decide-node-networks.ts';
 import type { RouteRemoval } from './decide-routes.ts';
 import type { RoutedNode } from './routed-node.ts';
 

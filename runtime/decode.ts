@@ -215,14 +215,16 @@ function join(path: string, key: string): string {
  */
 const SHOWN_FAULTS = 20;
 
-function renderFaults(faults: readonly Fault[], count: number): string {
-  const shown = faults.slice(0, SHOWN_FAULTS).map(renderFault);
+/** Renders the first of `count` faults for people, and how many more there are. */
+export function renderFaults(faults: readonly Fault[], count: number, most = SHOWN_FAULTS): string {
+  const shown = faults.slice(0, most).map(renderFault);
   const more = count - shown.length;
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }
 
-function renderFault(fault: Fault): string {
-  return `${fault.path === '' ? 'the whole' : fault.path}: expected ${fault.expected}, got ${fault.got}`;
+/** Renders a fault for people. */
+export function renderFault({ path, expected, got }: Fault): string {
+  return `${path === '' ? 'the whole' : path}: expected ${expected}, got ${got}`;
 }
 
 /** Most characters of a place. Its keys may be foreign. */

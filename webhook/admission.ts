@@ -1,4 +1,3 @@
-import type { Fault } from '../runtime/decode.ts';
 
 /** What is added to a new Pod, and the warnings for its creator. */
 export type Admission = { readonly patch: readonly AddOperation[]; readonly warnings: readonly string[] };
@@ -14,9 +13,4 @@ export function add(path: string, value: unknown): AddOperation {
 /** Escapes a name as one segment of a JSON pointer. @see RFC 6901 section 3 */
 export function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
-/** Renders a fault of an annotation as a warning. */
-export function renderFault({ path, expected, got }: Fault): string {
-  return `${path}: expected ${expected}, got ${got}`;
 }

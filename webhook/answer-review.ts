@@ -1,4 +1,4 @@
-import { type Decoder, Faults, isRecord, oneOf, optional, record, required, text } from '../runtime/decode.ts';
+import { type Decoder, Faults, isRecord, oneOf, optional, record, renderFault, required, text } from '../runtime/decode.ts';
 import { recordOf } from '../runtime/json.ts';
 import type { Admission } from './admission.ts';
 
@@ -33,9 +33,7 @@ export function answerReview(sent: unknown, decide: DecideReview): ReviewReply {
   const faults = new Faults();
   const review = REVIEW(sent, '', faults);
   if (review === undefined) {
-    const why = faults.list
-      .slice(0, MAX_SHOWN_FAULTS)
-      .map(({ path, expected, got }) => `${path || 'the whole'}: expected ${expected}, got ${got}`);
+    const why = faults.list.slice(0, MAX_SHOWN_FAULTS).map(renderFault);
     return { kind: 'no-review', why: `no AdmissionReview of ${API_VERSION}: ${why.join('; ')}` };
   }
   const { uid } = review.request;

@@ -1,3 +1,4 @@
+import { renderFault } from '../../runtime/decode.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { recordOf, wholeNumberOf } from '../../runtime/json.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
@@ -80,8 +81,6 @@ const MAX_FAULTS = 5;
 
 function faultsOf({ faults }: NecEntry): readonly NodeProblem[] {
   if (faults.length === 0) return [];
-  const shown = faults
-    .slice(0, MAX_FAULTS)
-    .map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
+  const shown = faults.slice(0, MAX_FAULTS).map(renderFault);
   return [{ reason: 'ObjectInvalid', message: shown.join('; ') }];
 }

@@ -1,4 +1,5 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { isSameData } from '../decide/same-data.ts';
 import { type Baseline, baselineOf, withConfirmedOffers } from '../decide/with-confirmed-offers.ts';
@@ -7,17 +8,12 @@ import { checkStatus, noteAttempt, noteContradictions, noteOwn } from './foreign
 import { lacksCloudFinalizer, withoutCloudFinalizer, withStatus } from './merge-status.ts';
 import { readNec, writeNec } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
-import type { NodeMemory } from './node-memory.ts';
+import { type NodeMemory, trackIntents } from './node-memory.ts';
 import { abandonPlan, type Plan, planReconcile } from './plan-reconcile.ts';
 import { type ReconcileInput, readInput } from './read-input.ts';
 import { checkBeforeRelease, type RepairResult, rebuildRestored, repairDrift } from './repair-status.ts';
-import { reportDeletion } from './report-deletion.ts';
-import { reportProblems, reportRepair } from './report-problems.ts';
+import { reportDeletion, reportProblems, reportRepair } from './report-problems.ts';
 import { startCall, waitForAny } from './running-calls.ts';
-import { trackIntents } from './track-intents.ts';
-
-/** What happens to a key next; the same shape as the type of the controllers' runtime. */
-type NodeReconcileResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
 
 /** A call that takes longer goes on by itself; the node is enqueued when it ends. */
 const MAX_RECONCILE_MS = 20_000;
@@ -30,7 +26,7 @@ const MAX_BLOCKED_MS = 60_000;
 const CALL_CHECK_MS = 30_000;
 /** A node that does not stay, while the cache has it as one that does, is looked at again after this. */
 const RENEWAL_RECHECK_MS = 1_000;
-const DONE: NodeReconcileResult = { kind: 'done' };
+const DONE: ReconcileResult = { kind: 'done' };
 
 /**
  * Brings one node's supply to its demand, as far as that is possible now. At most one may run for a node. Every cloud
@@ -38,7 +34,7 @@ const DONE: NodeReconcileResult = { kind: 'done' };
  * the first that ends, and ends itself when the node is queued again: something has changed. When the term ends it stops
  * at once and writes nothing more. @throws KubeError when the API server does not accept a write
  */
-export async function reconcileNode(deps: NodeDeps, name: string, signal: AbortSignal): Promise<NodeReconcileResult> {
+export async function reconcileNode(deps: NodeDeps, name: string, signal: AbortSignal): Promise<ReconcileResult> {
   const stop = AbortSignal.any([signal, deps.leader.term.signal]);
   try {
     stop.throwIfAborted();
@@ -65,7 +61,7 @@ class NodeReconciler {
     this.#endMs = deps.clock.monotonicMs() + MAX_RECONCILE_MS;
   }
 
-  async run(): Promise<NodeReconcileResult> {
+  async run(): Promise<ReconcileResult> {
     this.#memory.isReconciling = true;
     try {
       return await this.#runPasses();
@@ -74,7 +70,7 @@ class NodeReconciler {
     }
   }
 
-  async #runPasses(): Promise<NodeReconcileResult> {
+  async #runPasses(): Promise<ReconcileResult> {
     for (let pass = 0; pass < MAX_PASSES; pass++) {
       const entry = await readNec(this.#deps, this.#name, this.#memory, this.#stop);
       if (entry === undefined) return this.#handleDeleted();
@@ -87,12 +83,12 @@ class NodeReconciler {
   }
 
   /** Runs one pass; returns undefined to run another one. */
-  async #runPass(entry: NecEntry): Promise<NodeReconcileResult | undefined> {
+  async #runPass(entry: NecEntry): Promise<ReconcileResult | undefined> {
     const read = readInput(this.#deps, entry);
     const checked = checkStatus(this.#deps, this.#memory, entry, read);
     if (checked.kind === 'wait') return retryAfter(checked.ms);
     if (checked.kind === 'undone') return await this.#undo(entry, read, checked.status, checked.fields);
-    trackIntents(this.#deps, this.#memory, read.status);
+    trackIntents(this.#memory, read.status, this.#deps.clock.monotonicMs());
     this.#deps.memory.claimCalls.note(this.#name, read.status);
     if (read.why !== undefined) return await this.#rebuild(entry, read, read.why);
     const early = this.#deps.facts.viewOf(this.#name, entry);
@@ -129,7 +125,7 @@ class NodeReconciler {
     plan: Plan,
     drift: RepairResult,
     allocatableWrite: AllocatableWrite | undefined,
-  ): Promise<NodeReconcileResult | undefined> {
+  ): Promise<ReconcileResult | undefined> {
     const result = await this.#writeStatus(entry, plan.status).catch((error: unknown) => {
       abandonPlan(this.#deps, this.#name, plan);
       if (drift.repaired !== undefined) this.#deps.memory.requestDescribe(this.#name, 'a repair was not written');
@@ -176,7 +172,7 @@ class NodeReconciler {
     input: ReconcileInput,
     plan: Plan,
     drift: RepairResult,
-  ): Promise<NodeReconcileResult | undefined> {
+  ): Promise<ReconcileResult | undefined> {
     const { clock } = this.#deps;
     const running = [...this.#memory.calls.values()].filter((call) => call.outcome === undefined);
     if (running.length < this.#memory.calls.size) return undefined;
@@ -197,7 +193,7 @@ class NodeReconciler {
   }
 
   /** Describes the cloud a last time before the finalizer is removed: what is found is removed first. */
-  async #release(entry: NecEntry, input: ReconcileInput): Promise<NodeReconcileResult | undefined> {
+  async #release(entry: NecEntry, input: ReconcileInput): Promise<ReconcileResult | undefined> {
     if (entry.object.metadata.deletionTimestamp === undefined) return DONE;
     const check = await checkBeforeRelease(this.#deps, input, this.#stop);
     if (check.kind === 'wait') return retryAfter(check.ms);
@@ -214,7 +210,7 @@ class NodeReconciler {
   /**
    * Lets the object of a node that stays go, with everything left as it is: the next object is filled from the cloud.
    */
-  async #renew(entry: NecEntry, { status }: ReconcileInput): Promise<NodeReconcileResult | undefined> {
+  async #renew(entry: NecEntry, { status }: ReconcileInput): Promise<ReconcileResult | undefined> {
     const { beginRenewal } = this.#deps;
     const isStaying = (await beginRenewal?.(this.#name, status.supplyEpoch ?? 0, this.#stop)) ?? true;
     // The watch of Nodes is behind: it shows what became of the node in a moment.
@@ -230,7 +226,7 @@ class NodeReconciler {
     input: ReconcileInput,
     status: NodeEniConfigStatus,
     fields: readonly string[],
-  ): Promise<NodeReconcileResult | undefined> {
+  ): Promise<ReconcileResult | undefined> {
     if (entry.decoded === undefined) this.#reportFaults(entry, input);
     const result = await this.#writeStatus(entry, status);
     if (result === 'gone') return this.#handleDeleted();
@@ -241,7 +237,7 @@ class NodeReconciler {
   }
 
   /** Rebuilds the status from the cloud, once no own call is in flight that could change the cloud meanwhile. */
-  async #rebuild(entry: NecEntry, input: ReconcileInput, why: string): Promise<NodeReconcileResult | undefined> {
+  async #rebuild(entry: NecEntry, input: ReconcileInput, why: string): Promise<ReconcileResult | undefined> {
     const running = [...this.#memory.calls.values()].filter((call) => call.outcome === undefined);
     const leftMs = this.#endMs - this.#deps.clock.monotonicMs();
     if (running.length > 0 && leftMs <= 0) return retryAfter(CALL_CHECK_MS);
@@ -268,12 +264,12 @@ class NodeReconciler {
     return result;
   }
 
-  #conflict(): NodeReconcileResult | undefined {
+  #conflict(): ReconcileResult | undefined {
     this.#conflicts += 1;
     return this.#conflicts > MAX_CONFLICTS ? retryAfter(1_000) : undefined;
   }
 
-  #handleDeleted(): NodeReconcileResult {
+  #handleDeleted(): ReconcileResult {
     this.#deps.memory.remove(this.#name);
     this.#deps.metrics.problems.reportOfTerm(`supply/${this.#name}`, []);
     return DONE;
@@ -308,7 +304,7 @@ function blockedMs({ ending }: Plan): number | undefined {
   return Math.min(ending.afterMs, MAX_BLOCKED_MS);
 }
 
-function retryAfter(...waits: readonly (number | undefined)[]): NodeReconcileResult {
+function retryAfter(...waits: readonly (number | undefined)[]): ReconcileResult {
   const known = waits.filter((ms) => ms !== undefined);
   return { kind: 'again', afterMs: Math.max(1, Math.ceil(Math.min(...known))) };
 }

@@ -1,18 +1,8 @@
 import type { CiliumAllocation, CiliumAllocations, ReleaseState } from '../../crd/cilium-node.ts';
-import type { KubeClient, ObjectMeta } from '../../kube/kube-client.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { CILIUM_NODES, NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
-import type { NecEntry } from '../cache/decode-nec.ts';
+import { CILIUM_NODES } from '../../kube/resource-types.ts';
 import { type CiliumNodeEntry, decodeCiliumNode } from './cilium-node-entry.ts';
-
-/** What is written of a NodeENIConfig: the fields in which elsewhere the node's agent says what it needs. */
-export type NecDemand = {
-  readonly desiredRouteENIIP: number;
-  readonly releasableIPs: readonly { readonly ip: string; readonly assignmentID: string }[];
-  readonly observedSupplyEpoch: number;
-  /** Only on a node that may have exclusive ENIs: Cilium gives Pods none. */
-  readonly desiredDirectENI?: 0;
-};
 
 /** Result of a write; `lost`: the object is another one by now, or is gone. */
 type CiliumWrite = { readonly kind: 'written'; readonly entry: CiliumNodeEntry } | { readonly kind: 'lost' };
@@ -54,26 +44,6 @@ export async function writeReleases(
     ...(error === entry.ipam.operatorError ? {} : { 'operator-status': { error } }),
   };
   return await patchCiliumNode(kube, entry, { status: { ipam } }, 'status', signal);
-}
-
-/**
- * Writes a node's demand into its NodeENIConfig, as it was read, and returns its metadata; undefined: it is another one by
- * now. @throws KubeError
- */
-export async function writeDemand(
-  kube: KubeClient,
-  nec: NecEntry,
-  demand: NecDemand,
-  signal: AbortSignal,
-): Promise<ObjectMeta | undefined> {
-  const { uid, resourceVersion } = nec.object.metadata;
-  const body = { metadata: { uid, resourceVersion }, spec: demand };
-  try {
-    return (await kube.patch(NODE_ENI_CONFIGS, { name: nec.name }, { kind: 'merge', body }, signal)).metadata;
-  } catch (error) {
-    if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return undefined;
-    throw error;
-  }
 }
 
 async function patchCiliumNode(

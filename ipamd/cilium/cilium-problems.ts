@@ -1,3 +1,4 @@
+import { renderFault } from '../../runtime/decode.ts';
 import { joinLimited, MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
@@ -50,7 +51,7 @@ export function ciliumProblems(
     const others = facts.othersWith(ip);
     return others.length === 0 ? ip : `${ip} (also in the pool of ${joinLimited(others)})`;
   });
-  const faultTexts = entry.faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`);
+  const faultTexts = entry.faults.map(renderFault);
   const isExhausted = facts.shortage !== undefined && free === 0;
   return [
     ...problem('CiliumPoolExhausted', isExhausted ? [`no address is free: ${facts.shortage}`] : []),

@@ -15,7 +15,7 @@ import type { NodeFactValues, NodeProblem } from '../decide/node-view.ts';
 import { planAddresses } from '../decide/plan-addresses.ts';
 import type { KnownNodeJoin } from '../nodes/node-facts.ts';
 import { BY_POOL_IP, type CiliumNodeEntry, decodeCiliumNode } from './cilium-node-entry.ts';
-import { isSamePool, type NecDemand, writeDemand, writePool, writeReleases } from './cilium-node-writer.ts';
+import { isSamePool, writePool, writeReleases } from './cilium-node-writer.ts';
 import { ciliumProblems, releaseProblems } from './cilium-problems.ts';
 import {
   type CiliumPoolDecision,
@@ -29,8 +29,8 @@ import {
   type CiliumReleaseSettings,
   decideCiliumRelease,
 } from './decide-cilium-release.ts';
-import { DemandMemory, demandOf, isSameDemand } from './demand-memory.ts';
 import { findSuppliedIps } from './find-supplied-ips.ts';
+import { DemandMemory, demandOf, isSameDemand, type NecDemand, writeDemand } from './nec-demand.ts';
 import { NOTHING_SEEN, type ReleaseMemory, rememberReleases } from './release-memory.ts';
 
 /** Dependencies of the reconciler of CiliumNodes; one for each term of leadership. */

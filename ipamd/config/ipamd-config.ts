@@ -1,7 +1,6 @@
 import type { Faults } from '../../runtime/decode.ts';
 import { readSettings, type SettingsInput, type SettingsOutcome } from '../../runtime/settings/read-settings.ts';
-import { type BlockSettings, maskSizeFor } from './cidr-blocks.ts';
-import { findBlockFaults } from './find-block-faults.ts';
+import { type BlockSettings, findBlockFaults, maskSizeFor } from './cidr-blocks.ts';
 import { IPAMD_PROGRAM, type IpamdConfig } from './options.ts';
 
 /**

@@ -9,7 +9,6 @@ import type { ResourceKind } from '../../crd/resource-kind.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
-import { findPrunedField } from './find-pruned-field.ts';
 
 /**
  * Annotation of a definition that was lost and installed again: when, RFC 3339. Objects that are made soon after replace
@@ -127,4 +126,36 @@ function isSame(a: unknown, b: unknown): boolean {
   if (!isRecord(a) || !isRecord(b)) return a === b;
   const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
   return [...keys].every((key) => isSame(a[key], b[key]));
+}
+
+const PRESERVES = 'x-kubernetes-preserve-unknown-fields';
+
+/**
+ * Finds a field that objects may have by one schema of a definition and not by another: the API server prunes it from every
+ * object that is written after the change. Within a version our schemas only grow, so an older one of ours has none.
+ * @param before the schema that is installed, as the API server answered
+ * @returns its path, `.*` at the end stands for all unknown fields; undefined: none
+ */
+function findPrunedField(before: unknown, after: unknown, path = ''): string | undefined {
+  const [old, next] = [recordOf(before), recordOf(after)];
+  if (next[PRESERVES] === true) return undefined;
+  if (old[PRESERVES] === true) return `${path}.*`;
+  const fields = recordOf(next['properties']);
+  const others = next['additionalProperties'];
+  const takesOthers = isRecord(others) || others === true;
+  for (const [name, schema] of Object.entries(recordOf(old['properties']))) {
+    const at = path === '' ? name : `${path}.${name}`;
+    // Of each object, whatever a schema says of it.
+    if (at === 'metadata' || at === 'apiVersion' || at === 'kind') continue;
+    if (!Object.hasOwn(fields, name) && !takesOthers) return at;
+    const found = findPrunedField(schema, fields[name] ?? others, at);
+    if (found !== undefined) return found;
+  }
+  const unnamed = old['additionalProperties'];
+  if (isRecord(unnamed) || unnamed === true) {
+    if (!takesOthers) return `${path}.*`;
+    const found = findPrunedField(unnamed, others, `${path}.*`);
+    if (found !== undefined) return found;
+  }
+  return isRecord(old['items']) ? findPrunedField(old['items'], next['items'], `${path}[]`) : undefined;
 }

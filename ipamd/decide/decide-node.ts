@@ -1,16 +1,21 @@
 import { INTENTS } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { decideClaims, decideOthersCalls } from './decide-claims.ts';
-import { decideDraining } from './decide-draining.ts';
 import { decideExclusiveGrowth, planExclusiveGrowth } from './decide-exclusive-growth.ts';
-import { decideExclusiveMarks } from './decide-exclusive-marks.ts';
+import { decideExclusiveMarks, desiredGroupsOf } from './decide-exclusive-marks.ts';
 import { decideExclusiveRelease } from './decide-exclusive-release.ts';
 import { decideGrowth } from './decide-growth.ts';
 import { decideRelease } from './decide-release.ts';
-import { decideRemoval } from './decide-removal.ts';
-import { decideSecurityGroups } from './decide-security-groups.ts';
+import { decideDraining, decideRemoval } from './decide-removal.ts';
 import type { Begin, Blocked, Decision, Ids, Leader } from './decision.ts';
-import { buildDecisionContext, CALL_IN_FLIGHT, type DecisionContext, type Step } from './decision-context.ts';
+import {
+  beginCall,
+  buildDecisionContext,
+  CALL_IN_FLIGHT,
+  checkBreakers,
+  type DecisionContext,
+  type Step,
+} from './decision-context.ts';
 import { withExclusiveReady, withReady, withRefusal } from './node-conditions.ts';
 import type { NodeView } from './node-view.ts';
 import { isSameData } from './same-data.ts';
@@ -80,6 +85,26 @@ function selectStep(
 
 function claimStep(context: DecisionContext): Step {
   return decideClaims(context).step;
+}
+
+/**
+ * Decides which ENI gets other security groups; content and order count. An undefined list leaves the groups unchanged,
+ * an empty list removes them. A pool ENI gets the node's groups, a static one those of its Pod. Takes ids.
+ */
+function decideSecurityGroups(context: DecisionContext): Step {
+  const { view, busy } = context;
+  const due = (context.status.eniInfos ?? []).flatMap((eni) => {
+    const wanted = eni.state === 'Attached' && !busy.has(eni.eniID) ? desiredGroupsOf(view, eni) : undefined;
+    return wanted === undefined || isSameData(eni.securityGroups, wanted) ? [] : [{ eniID: eni.eniID, wanted }];
+  });
+  const [next] = due.filter(({ eniID }) => !view.blocked.has(`call/ModifyNetworkInterfaceAttribute/${eniID}`));
+  if (next !== undefined) {
+    const { eniID, wanted } = next;
+    return beginCall(context, 'ModifyNetworkInterfaceAttribute', { eniID, securityGroups: wanted });
+  }
+  if (view.securityGroups === undefined && due.length === 0) return undefined;
+  const keys = [...view.blocked].filter((key) => key.startsWith('call/ModifyNetworkInterfaceAttribute/'));
+  return checkBreakers(context, keys, 'CloudRefused', 'cannot change the security groups of an ENI');
 }
 
 /** Reasons that are reported on claims, not on the node. */

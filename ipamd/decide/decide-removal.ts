@@ -1,9 +1,11 @@
-import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { pendingCreationsOf } from '../../crd/subnet-supply.ts';
 import { beginCall, CALL_IN_FLIGHT, checkBreakers, type DecisionContext, type Step } from './decision-context.ts';
 import { hasTakenStaticIp } from './has-taken-static-ip.ts';
+import type { NodeView } from './node-view.ts';
 import { offersOf } from './offers.ts';
-import { detachingEni, ipv4CountOf, isShared, pooledIpv4Of, withEni } from './with-enis.ts';
+import { countSlots } from './slots.ts';
+import { detachingEni, ipv4CountOf, isShared, pooledIpv4Of, withEni, withEnis } from './with-enis.ts';
 
 /**
  * Decides which ENI is detached or deleted: one that is Detaching already, else a vacant one that drains or is not
@@ -81,4 +83,41 @@ export function removeEni(context: DecisionContext, eni: NodeEniInfo): Step {
     `cannot detach ${eniID}`,
   );
   return blocked ?? beginCall(context, 'DetachNetworkInterface', { eniID, instanceID }, status);
+}
+
+/**
+ * Marks ENIs that are to be removed and unmarks those that may stay. On a node that is torn down these are all ENIs.
+ * Otherwise these are new ENIs that took a static address, and as many as exceed the limit: those that drain already
+ * first, then the emptiest. Returns the same status when nothing changes.
+ */
+export function decideDraining(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
+  const enis = status.eniInfos ?? [];
+  const staying = enis.filter((eni) => isShared(eni) && eni.state !== 'Detaching');
+  const surplus = view.leaving === 'no' ? staying.length - countSlots(view, status).maxEnis : staying.length;
+  const toDrain = new Set([...staying].sort(compareRemovalOrder).slice(0, Math.max(0, surplus)));
+  const shouldDrain = (eni: NodeEniInfo) =>
+    isShared(eni) ? toDrain.has(eni) || hasTakenStaticIp(view, eni) : view.leaving !== 'no';
+  const marked = enis.map((eni) => (eni.state === 'Detaching' ? eni : withDraining(eni, shouldDrain(eni))));
+  return withEnis(status, marked);
+}
+
+/**
+ * Orders ENIs for removal: those that drain, those that never served, those without static addresses, those with the
+ * fewest addresses.
+ */
+function compareRemovalOrder(one: NodeEniInfo, other: NodeEniInfo): number {
+  return rankOf(one) - rankOf(other) || ipv4CountOf(one) - ipv4CountOf(other);
+}
+
+function rankOf(eni: NodeEniInfo): number {
+  if (eni.draining === true) return 0;
+  if ((eni.addresses ?? []).some(({ claim }) => claim !== undefined)) return 3;
+  return eni.state === 'Attaching' && eni.assignmentID === undefined ? 1 : 2;
+}
+
+function withDraining(eni: NodeEniInfo, shouldDrain: boolean): NodeEniInfo {
+  if (shouldDrain) return eni.draining === true ? eni : { ...eni, draining: true };
+  if (eni.draining === undefined) return eni;
+  const { draining: _over, ...rest } = eni;
+  return rest;
 }

@@ -5,10 +5,10 @@ import { runSweep, type SweepDeps } from '../audit/run-sweep.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { PODS_BY_NODE, type PodFacts, type PodOwner, podKeyOf } from '../cache/pod-facts.ts';
 import type { Term } from '../calls/term.ts';
-import { buildEipPod, requestsEip } from './build-eip-pod.ts';
 import { EipClaimCache, type EipClaimEntry } from './eip-claim-cache.ts';
 import { EipController } from './eip-controller.ts';
 import type { EipDeps } from './eip-deps.ts';
+import { buildEipPod, requestsEip } from './eip-view.ts';
 import { sweptEips } from './sweep-eips.ts';
 
 /** Dependencies of the EIP controller and of the sweep of EIPs. */

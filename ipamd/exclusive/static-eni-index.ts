@@ -1,3 +1,4 @@
+import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { VPC_ENIS_BY, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
@@ -6,7 +7,6 @@ import { eniClaimOf } from '../decide/exclusive-creation.ts';
 import type { StaticEni } from '../decide/static-eni.ts';
 import { isShared } from '../decide/with-enis.ts';
 import { exclusiveEniIdsOf } from './run-vpc-enis.ts';
-import { type MarkedEni, staticEnisOf } from './static-enis.ts';
 
 /** Caches that contain static ENIs. */
 type StaticEniIndexDeps = {
@@ -49,4 +49,59 @@ function markedOf({ name, decoded }: NecEntry, key: string): readonly MarkedEni[
   return enis
     .filter((eni) => !isShared(eni) && eniClaimOf(eni) === key)
     .map((eni) => ({ nodeName: name, eni, claim: key }));
+}
+
+/** An ENI in the object of a node that has the mark of a claim. */
+type MarkedEni = {
+  readonly nodeName: string;
+  readonly eni: NodeEniInfo;
+  /** `namespace/name` */
+  readonly claim: string;
+};
+
+/**
+ * Converts static ENIs to the form that decisions about nodes use, by id: from VpcENIs, and for an ENI without a VpcENI
+ * from the object of its node.
+ */
+export function staticEnisOf(
+  entries: Iterable<VpcEniEntry>,
+  marked: Iterable<MarkedEni> = [],
+): ReadonlyMap<string, StaticEni> {
+  const staticEnis = new Map<string, StaticEni>();
+  for (const { nodeName, eni, claim } of marked) {
+    const { eniID: eniId, name = '', mac, primaryIP: primaryIp = '', subnetID: subnetId = '' } = eni;
+    const { gateway = '', subnetCIDR: subnetCidr = '' } = eni;
+    staticEnis.set(eniId, {
+      eniId,
+      name,
+      mac,
+      primaryIp,
+      subnetId,
+      gateway,
+      subnetCidr,
+      claim,
+      isDetached: false,
+      isAttachable: false,
+      nodeName,
+    });
+  }
+  for (const entry of entries) {
+    const { eniId, claim, mac } = entry;
+    if (eniId === '' || claim === '' || mac === '') continue;
+    staticEnis.set(eniId, toStaticEni(entry));
+  }
+  return staticEnis;
+}
+
+function toStaticEni(entry: VpcEniEntry): StaticEni {
+  const { eniId, name, mac, primaryIp, subnetId, gateway, subnetCidr, claim, zone, phase, nodeName } = entry;
+  const isComplete = [primaryIp, subnetId, gateway, subnetCidr].every((text) => text !== '');
+  return {
+    ...{ eniId, mac, primaryIp, subnetId, gateway, subnetCidr, claim },
+    name: name === eniId ? '' : name,
+    ...(zone === '' ? {} : { zone }),
+    isDetached: phase === 'Available' || phase === 'Deleting',
+    isAttachable: phase === 'Available' && !entry.isLeaving && isComplete,
+    ...(nodeName === '' ? {} : { nodeName }),
+  };
 }

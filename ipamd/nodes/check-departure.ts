@@ -5,10 +5,10 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { Term } from '../calls/term.ts';
+import type { DepartureEvidence } from './decide-leaving.ts';
 import type { InstanceCache } from './instance-cache.ts';
 import type { KnownNodeJoin } from './node-facts.ts';
 import { withAnnotation } from './render-config.ts';
-import type { DepartureEvidence } from './weigh-departure.ts';
 
 /** Dependencies of the check. */
 type DepartureDeps = Pick<Term, 'kube' | 'nodes' | 'necs' | 'brake' | 'clock' | 'log'> & {

@@ -6,7 +6,7 @@ import { NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
-import { decideGroupSync } from './decide-group-sync.ts';
+import { decideGroupSync } from './decide-security-groups.ts';
 import type { KnownNodeJoin } from './node-facts.ts';
 import { GROUP_SYNC_MARK, withAnnotation } from './render-config.ts';
 

@@ -5,6 +5,7 @@ import { type ReadNodeSettings, readNodeSettings } from '../../crd/node-eni-conf
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { nodeLimitsOf } from '../../crd/node-limits.ts';
 import { nodeUsageOf } from '../../crd/node-usage.ts';
+import { renderFault } from '../../runtime/decode.ts';
 import { recordOf } from '../../runtime/json.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
@@ -22,14 +23,13 @@ import { readSubnetLabel } from '../subnets/decide-subnet-config.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
 import type { AddressLookup } from './address-lookup.ts';
 import { decideInstance, type InstanceDecision } from './decide-instance.ts';
-import { decideLeaving } from './decide-leaving.ts';
+import { type DepartureEvidence, decideLeaving, weighDeparture } from './decide-leaving.ts';
 import { readDesiredPodNum } from './decide-policy.ts';
 import { isUnlisted } from './decide-presence.ts';
 import { decideSecurityGroups } from './decide-security-groups.ts';
 import type { InstanceCache } from './instance-cache.ts';
 import type { NodeSettingsFlags } from './node-flags.ts';
 import { isStaying } from './renewals.ts';
-import { type DepartureEvidence, weighDeparture } from './weigh-departure.ts';
 
 /** Dependencies of the facts about nodes. */
 type NodeFactsDeps = Pick<Term, 'nodes' | 'pods' | 'clock'> & {
@@ -230,10 +230,7 @@ class CachedNodeJoin implements KnownNodeJoin {
     const { routeEnis: maxRouteENI, ipsPerEni: maxIPPerENI, directEnis: maxDirectENI } = nodeLimitsOf(spec, settings);
     const directWarm = settings.directWarm?.min ?? spec?.directENIMinWarmTarget ?? flags.eniMinWarmTarget;
     const warm = settings.routeWarm?.min ?? spec?.routeENIIPMinWarmTarget ?? flags.ipMinWarmTarget;
-    const notes = [
-      ...faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`),
-      ...annotationNotes(node),
-    ];
+    const notes = [...faults.map(renderFault), ...annotationNotes(node)];
     const leaving = this.#leavingOf(name, config, object, instanceId);
     const { held, overdue } = this.#registrationsOf(config, leaving, pods);
     return {

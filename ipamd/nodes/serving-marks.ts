@@ -5,10 +5,8 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { decodeNode, type NodeEntry, type NodeTaint } from '../cache/node-entry.ts';
+import { decodeNode, type NodeCondition, type NodeEntry, type NodeTaint } from '../cache/node-entry.ts';
 import type { TaintSelector } from '../config/taint-selector.ts';
-import { type ConditionPatch, decideNodeCondition } from './decide-node-condition.ts';
-import { decideTaints, taintPatch } from './decide-taint.ts';
 import { withoutStartupTaints } from './startup-taints.ts';
 
 /** The required marks of a Node: taints and conditions. */
@@ -156,5 +154,79 @@ function changesOf(before: readonly NodeTaint[], after: readonly NodeTaint[]): r
   return [
     ...before.filter((one) => !after.includes(one)).map((one) => ({ kind: 'taken-off', taint: textOf(one) }) as const),
     ...after.filter((one) => !before.includes(one)).map((one) => ({ kind: 'put-on', taint: textOf(one) }) as const),
+  ];
+}
+
+/** Conditions of a Node that say what its agent does not serve: addresses of shared ENIs, exclusive ENIs. */
+type ServingCondition = typeof ENI_IP_CONDITION | typeof DIRECT_ENI_CONDITION;
+
+/** One condition in a strategic patch of `nodes/status`; conditions merge by type, so others stay. */
+type ConditionPatch = Readonly<Record<string, string>>;
+
+const SERVED = { [ENI_IP_CONDITION]: 'addresses of ENIs', [DIRECT_ENI_CONDITION]: 'exclusive ENIs' } as const;
+
+/**
+ * Decides a condition of a VPC-CNI node; undefined: it is up to date. With `isServing` undefined the node has no such
+ * condition, as one that is not to serve what the condition is about.
+ */
+export function decideNodeCondition(
+  type: ServingCondition,
+  current: NodeCondition | undefined,
+  isServing: boolean | undefined,
+  nowText: string,
+): ConditionPatch | undefined {
+  if (isServing === undefined) return current === undefined ? undefined : { type, $patch: 'delete' };
+  const required = isServing
+    ? { status: 'False', reason: 'Serving', message: `the agent serves ${SERVED[type]}` }
+    : {
+        status: 'True',
+        reason: 'NotServing',
+        message: `the agent does not serve ${SERVED[type]}; see the NodeENIConfig of the node`,
+      };
+  if (current?.status === required.status && current.reason === required.reason) return undefined;
+  const since = current?.status === required.status ? current.lastTransitionTime : undefined;
+  return { type, ...required, lastHeartbeatTime: nowText, lastTransitionTime: since ?? nowText };
+}
+
+/**
+ * Decides the taints of a VPC-CNI node: without ipamd's taint once the agent serves addresses, with it before, if
+ * `putsOn` is true. For exclusive ENIs `ours` is their taint. Undefined: the taints are up to date. Other taints stay
+ * unchanged, in their order.
+ */
+export function decideTaints(
+  taints: readonly NodeTaint[],
+  isServing: boolean,
+  putsOn: boolean,
+  ours: NodeTaint = ENI_IP_TAINT,
+): readonly NodeTaint[] | undefined {
+  // With any value: people also write it without one.
+  const isOurs = ({ key, effect }: NodeTaint) => key === ours.key && effect === ours.effect;
+  const hasOurs = taints.some(isOurs);
+  if (isServing) return hasOurs ? taints.filter((taint) => !isOurs(taint)) : undefined;
+  return putsOn && !hasOurs ? [...taints, ours] : undefined;
+}
+
+/** One step of a JSON patch. @see RFC 6902 */
+type JsonPatchStep = { readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown };
+
+/**
+ * Builds the patch from the taints that were read to the required ones. It fails when another client changed a taint in
+ * between; heartbeats do not make it fail. A strategic patch merges taints by key alone and would remove a taint with
+ * the same key and another effect.
+ */
+export function taintPatch(
+  read: { readonly taints: readonly NodeTaint[]; readonly resourceVersion: string },
+  required: readonly NodeTaint[],
+): readonly JsonPatchStep[] {
+  // Without a list of taints there is nothing to compare with.
+  if (read.taints.length === 0) {
+    return [
+      { op: 'test', path: '/metadata/resourceVersion', value: read.resourceVersion },
+      { op: 'add', path: '/spec/taints', value: required },
+    ];
+  }
+  return [
+    { op: 'test', path: '/spec/taints', value: read.taints },
+    { op: 'replace', path: '/spec/taints', value: required },
   ];
 }

@@ -1,4 +1,5 @@
 import { vpcIpName } from '../../crd/vpc-ip.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject, ObjectRef } from '../../kube/kube-client.ts';
@@ -16,9 +17,6 @@ export type RecordsTerm = Pick<Term, 'kube' | 'pods' | 'necs' | 'clock' | 'log' 
   readonly claims: Informer<ClaimFacts>;
 };
 
-/** When a node's records are to be reconciled again; the same shape as the controllers' own type. */
-type RecordsResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
-
 /**
  * The garbage collector takes seconds; it will not delete claims that are left after this (their Pod is finished, not
  * deleted).
@@ -28,7 +26,7 @@ const LINGER_MS = 60_000;
 const BEHIND_MS = 2_000;
 const RACE_CODES: readonly KubeErrorCode[] = ['CONFLICT', 'ALREADY_EXISTS', 'NOT_FOUND'];
 const SERVER_FAULT_CODES: readonly KubeErrorCode[] = ['UNAVAILABLE', 'TIMEOUT', 'THROTTLED', 'UNAUTHORIZED'];
-const DONE: RecordsResult = { kind: 'done' };
+const DONE: ReconcileResult = { kind: 'done' };
 
 /**
  * Reconciles the records of Pods, one node at a time. Use it only when every cache is synced: it treats a missing
@@ -64,7 +62,7 @@ export class RecordsReconciler {
    * Brings a node's records in line with its Pods. Idempotent. A failed write does not stop those of other objects.
    * @throws KubeError the first that requires a backoff
    */
-  async reconcile(nodeName: string, signal: AbortSignal): Promise<RecordsResult> {
+  async reconcile(nodeName: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { clock, pods, vips, claims, necs } = this.#term;
     const nowMs = clock.monotonicMs();
     const { writes, waiting } = decideRecords({

@@ -1,3 +1,4 @@
+import { renderFault } from '../../runtime/decode.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { selectStaticIpConfig } from '../../crd/select-static-ip-config.ts';
 import { type VpcIp, vpcIpName } from '../../crd/vpc-ip.ts';
@@ -19,7 +20,7 @@ import {
   readMarkOf,
   readSubnetsWithFreeSlots,
 } from './read-claim-locations.ts';
-import { readClaimPod, renderFault } from './read-claim-pod.ts';
+import { readClaimPod } from './read-claim-pod.ts';
 import type { ReservationRunner } from './reservation-runner.ts';
 import type { ZoneNames } from './zone-names.ts';
 

@@ -1,10 +1,11 @@
 import { vpcIpName } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
 import { involvedObject } from '../../kube/involved-object.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { LastReports } from '../../kube/reporter.ts';
 import { PODS, VPC_IP_CLAIMS, VPC_IPS } from '../../kube/resource-types.ts';
-import type { Fault } from '../../runtime/decode.ts';
+import { type Fault, renderFault } from '../../runtime/decode.ts';
 import type { ClaimFacts, StaticObject } from '../cache/record-facts.ts';
 import { IPAMD_EVENTS, type IpamdEventReason } from '../events/event-reasons.ts';
 import type { ClaimViewBuilder } from './build-claim-view.ts';
@@ -13,11 +14,11 @@ import type { ClaimDecision, ClaimReason } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
 import type { ClaimsTerm } from './claims-term.ts';
 import { decideClaim } from './decide-claim.ts';
+import { selectReservedIps } from './decide-requests.ts';
 import { decideReservation } from './decide-reservation.ts';
 import { publishAllocation } from './pod-allocation.ts';
 import { renderInvalid } from './render-claim.ts';
 import type { ReservationRunner } from './reservation-runner.ts';
-import { selectReservedIps } from './select-reserved-ips.ts';
 import { deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
 import type { ZoneNames } from './zone-names.ts';
 
@@ -28,14 +29,11 @@ type ClaimReconcilerDeps = ClaimsTerm & {
   readonly zoneNames: Pick<ZoneNames, 'resolve'>;
 };
 
-/** When a claim is to be reconciled again; the same shape as the controllers' own type. */
-type ClaimResult = { readonly kind: 'done' } | { readonly kind: 'again'; readonly afterMs: number };
-
 /** Time for the caches to receive what conflicted with a write. */
 const CACHE_LAG_MS = 500;
 /** A claim that is left as it is is looked at again after this. */
 const OBJECTION_MS = 15_000;
-const DONE: ClaimResult = { kind: 'done' };
+const DONE: ReconcileResult = { kind: 'done' };
 
 /** Reconciles claims, one at a time. Use it only when every cache is synced: it treats a missing object as deleted. */
 export class ClaimReconciler {
@@ -51,7 +49,7 @@ export class ClaimReconciler {
    * Brings one claim, its VpcIPs and the requests for nodes in line with its Pod. Idempotent.
    * @throws KubeError when a write failed for another reason than a cache that is behind
    */
-  async reconcile(key: string, signal: AbortSignal): Promise<ClaimResult> {
+  async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { claims, views, requests, conflicts } = this.#deps;
     const facts = claims.get(key);
     this.#reportAnnotations(key);
@@ -135,8 +133,8 @@ export class ClaimReconciler {
     facts: ClaimFacts | undefined,
     faults: readonly Fault[],
     signal: AbortSignal,
-  ): Promise<ClaimResult> {
-    const text = faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
+  ): Promise<ReconcileResult> {
+    const text = faults.map(renderFault).join('; ');
     if (this.#last.note(`faults/${key}`, [text]) === undefined) return DONE;
     this.#deps.log.warn('a claim cannot be read, nothing is done to it', { claim: key, faults: text });
     this.#record(key, facts?.uid, 'ClaimInvalid', text);

@@ -1,6 +1,6 @@
 import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
-import { type Fault, Faults } from '../../runtime/decode.ts';
+import { type Fault, Faults, renderFault } from '../../runtime/decode.ts';
 import type { StaticObject, VipFacts } from '../cache/record-facts.ts';
 
 /** One difference between the objects of static addresses and the actual state. */
@@ -117,5 +117,5 @@ function expiryFaultsOf(config: StaticIpConfig | undefined): readonly Fault[] {
 }
 
 function faultText({ faults }: Pick<StaticObject<unknown>, 'faults'>): string {
-  return faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`).join('; ');
+  return faults.map(renderFault).join('; ');
 }

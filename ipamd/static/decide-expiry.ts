@@ -1,7 +1,7 @@
 import { CLAIM_EXPIRED_DURATION_ANNOTATION } from '../../crd/names.ts';
 import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import type { VpcIp } from '../../crd/vpc-ip.ts';
-import { Faults } from '../../runtime/decode.ts';
+import { Faults, renderFault } from '../../runtime/decode.ts';
 import type { ClaimNotice } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
 import { readDurationMs } from './read-claim-pod.ts';
@@ -40,9 +40,6 @@ export function findExpiryFaults(vips: readonly VpcIp[]): readonly ClaimNotice[]
     const faults = new Faults();
     if (text !== undefined) readClaimExpiry(text.trim(), `metadata.annotations.${name}`, faults);
     const vip = { name: metadata.name, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) };
-    return faults.list.map(({ path, expected, got }) => {
-      const message = `${path}: expected ${expected}, got ${got}; it is ignored`;
-      return { reason: 'AnnotationInvalid', message, vip };
-    });
+    return faults.list.map((fault) => ({ reason: 'AnnotationInvalid', message: `${renderFault(fault)}; it is ignored`, vip }));
   });
 }

@@ -1,7 +1,7 @@
 import { POD_ANNOTATION } from '../../crd/names.ts';
 import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
-import { type Fault, Faults } from '../../runtime/decode.ts';
+import { Faults, renderFault } from '../../runtime/decode.ts';
 import { networkRequestOf, type PodFacts, type PodOwner, runtimeUidOf } from '../cache/pod-facts.ts';
 import type { ClaimPod, ClaimRule } from './claim-view.ts';
 
@@ -60,11 +60,6 @@ export function readClaimPod(
       ...(hasOwnIp || ips === undefined || ips.length === 0 ? {} : { pool: ips }),
     };
   }
-}
-
-/** Renders a fault as a sentence for people. */
-export function renderFault({ path, expected, got }: Fault): string {
-  return `${path}: expected ${expected}, got ${got}`;
 }
 
 /** Reads a retention time; undefined for an invalid one. */

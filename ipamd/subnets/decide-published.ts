@@ -1,5 +1,5 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { countSubnetUsage, type SubnetSupply } from '../../crd/subnet-supply.ts';
+import { type SubnetSupply, sumSubnetUsage } from '../../crd/subnet-supply.ts';
 import type { SubnetState } from './subnet-cache.ts';
 
 /** What the published data of subnets depends on. */
@@ -23,10 +23,7 @@ export type PublishedFacts = {
  * text.
  */
 export function decidePublished(facts: PublishedFacts): Readonly<Record<string, string>> {
-  const usedBySubnet = new Map<string, number>();
-  for (const status of facts.statuses)
-    for (const { subnetId, count } of countSubnetUsage(status))
-      usedBySubnet.set(subnetId, (usedBySubnet.get(subnetId) ?? 0) + count);
+  const usedBySubnet = sumSubnetUsage(facts.statuses);
   const configured = new Set(facts.configured);
   const isRelevant = ({ subnetId }: SubnetState): boolean =>
     configured.has(subnetId) ||
@@ -44,4 +41,28 @@ export function decidePublished(facts: PublishedFacts): Readonly<Record<string, 
     return [subnetId, JSON.stringify(supply)];
   });
   return Object.fromEntries(entries.sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** A subnet with addresses that are in use and are not those of the cluster's ENIs. */
+export type SharedSubnet = { readonly subnetId: string; readonly foreignIps: number };
+
+/** What decides whether subnets of the configuration are shared; only these are looked at. */
+export type SharedFacts = Pick<PublishedFacts, 'configured' | 'statuses'> & {
+  readonly subnets: readonly Pick<SubnetState, 'subnetId' | 'freeIps' | 'totalIps'>[];
+};
+
+/**
+ * Finds the subnets of the configuration that others use too: machines, among them the cluster's own nodes, load balancers,
+ * other clusters. What NodeENIConfigs have, or have on record to request, is the cluster's. For a moment the numbers may
+ * disagree, as they were read at different times.
+ */
+export function decideSharedSubnets({ subnets, configured, statuses }: SharedFacts): readonly SharedSubnet[] {
+  const own = sumSubnetUsage(statuses);
+  return subnets
+    .filter(({ subnetId }) => configured.includes(subnetId))
+    .map(({ subnetId, totalIps, freeIps }) => ({
+      subnetId,
+      foreignIps: totalIps - freeIps - (own.get(subnetId) ?? 0),
+    }))
+    .filter(({ foreignIps }) => foreignIps > 0);
 }

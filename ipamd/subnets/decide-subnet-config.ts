@@ -1,4 +1,4 @@
-import { describeValue, type Fault, MAX_FAULTS } from '../../runtime/decode.ts';
+import { describeValue, type Fault, MAX_FAULTS, renderFault } from '../../runtime/decode.ts';
 import { joinLimited } from '../../runtime/limit-text.ts';
 
 /** Content of the ConfigMap `tke-eni-ipamd`. */
@@ -113,10 +113,7 @@ export function renderConfigProblems(
 ): readonly { readonly reason: 'ConfigInvalid' | 'SubnetUnknown'; readonly message: string }[] {
   const where = vpcIds.length === 0 ? 'the cloud' : joinLimited(vpcIds);
   const effect = effectOf(inForce, where);
-  const detail = joinLimited(
-    faults.map(({ path, expected, got }) => `${path}: expected ${expected}, got ${got}`),
-    '; ',
-  );
+  const detail = joinLimited(faults.map(renderFault), '; ');
   return [
     ...(faults.length === 0 ? [] : [{ reason: 'ConfigInvalid', message: `${detail}; ${effect}` } as const]),
     ...(unknown.length === 0
@@ -131,4 +128,32 @@ function effectOf(
 ): string {
   if (subnetIds.length > 0) return isKept ? `${joinLimited(subnetIds)} stay in force` : 'the rest is used';
   return `no subnet is left, and nodes that name none get no addresses: set data.${CONFIG_KEY.subnets} to ids of subnets of ${where}`;
+}
+
+/** Whether a configuration comes into force. */
+type Adoption =
+  | { readonly kind: 'adopt'; readonly config: SubnetConfig; readonly unknown: readonly string[] }
+  /** The last good one stays in force. */
+  | { readonly kind: 'keep'; readonly unknown: readonly string[] };
+
+/**
+ * Decides whether a configuration comes into force. One with faults, or with subnets that the cloud does not have, does
+ * not while there is a last good one. The very first one comes into force with its good part, because otherwise there
+ * would be none.
+ */
+export function decideAdoption(facts: {
+  readonly candidate: SubnetConfig;
+  readonly hasFaults: boolean;
+  readonly lastGood: SubnetConfig | undefined;
+  /** Tells whether the cloud has a subnet. */
+  readonly isKnown: (subnetId: string) => boolean;
+}): Adoption {
+  const { candidate, lastGood } = facts;
+  const unknown = candidate.subnetIds.filter((id) => !facts.isKnown(id));
+  const isGood = !facts.hasFaults && unknown.length === 0;
+  const goodPart = { ...candidate, subnetIds: candidate.subnetIds.filter((id) => facts.isKnown(id)) };
+  // The good part of the first one is in force already from an earlier pass.
+  const isInForce = JSON.stringify(goodPart) === JSON.stringify(lastGood);
+  if (isGood || isInForce || lastGood === undefined) return { kind: 'adopt', config: goodPart, unknown };
+  return { kind: 'keep', unknown };
 }

@@ -12,10 +12,10 @@ import type { Term } from '../calls/term.ts';
 import { involvedConfigMap } from '../config/involved-config-map.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
-import { decideAdoption } from './decide-adoption.ts';
 import { type ChoiceFacts, type Choices, decideChoices } from './decide-choices.ts';
 import {
   CONFIG_KEY,
+  decideAdoption,
   findZoneContradiction,
   readSubnetConfig,
   renderConfigProblems,

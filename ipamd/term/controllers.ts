@@ -1,6 +1,9 @@
+import { holdRoutesLock } from '../../pod-routes/hold-routes-lock.ts';
+import { keepPodRoutes } from '../../pod-routes/keep-pod-routes.ts';
 import type { PodFacts } from '../cache/pod-facts.ts';
 import { readFormerWrites } from '../calls/read-former-writes.ts';
 import { numberBlocks } from '../config/cidr-blocks.ts';
+import { involvedConfigMap } from '../config/involved-config-map.ts';
 import { blockSettingsOf } from '../config/ipamd-config.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import { runEips } from '../eip/run-eips.ts';
@@ -17,7 +20,6 @@ import { runSubnetReports } from '../subnets/run-subnet-reports.ts';
 import type { LeaderTerm } from './open-term.ts';
 import { runAudit } from './run-audit.ts';
 import { runCiliumNodes } from './run-cilium-nodes.ts';
-import { runClusterRoutes } from './run-cluster-routes.ts';
 
 /** Work of a term beside that on nodes and their supply. */
 type Controller = {
@@ -76,3 +78,40 @@ async function runPodClaims(term: LeaderTerm, signal: AbortSignal): Promise<void
     stop();
   }
 }
+
+/**
+ * Keeps the VPC's routes to the networks of Nodes until aborted, with --gr-routes=ipamd, while no other program keeps
+ * them. Rejects only with a fault of ipamd.
+ */
+async function runClusterRoutes(term: LeaderTerm, signal: AbortSignal): Promise<void> {
+  const { config, cloud, log, events, metrics, podRoutes } = term;
+  if (podRoutes === undefined) return;
+  const keep = (held: AbortSignal): Promise<void> =>
+    keepPodRoutes(
+      {
+        ...term,
+        routes: cloud.routes.global,
+        subnets: cloud.subnets,
+        cacheOf: () => podRoutes,
+        vpcCure: 'set TKE_ENI_IPAMD_VPC_ID in the ConfigMap',
+        placeSetting: 'TKE_ENI_IPAMD_VPC_ID in the ConfigMap',
+        ownership: 'network',
+        clusterCidrs: config.clusterCidrs,
+        clusterId: config.clusterId,
+        percent: config.nodeReleasePercent,
+      },
+      held,
+    );
+  const report = (holder: string | undefined): void => {
+    const problem = holder === undefined ? [] : [{ kind: ROUTES_KEPT, name: holder }];
+    metrics.problems.report('routes', problem);
+    if (holder === undefined) return;
+    const message = `ipamd keeps no routes of podCIDRs: ${holder} does (Endpoints tke-eni-pod-routes); set --gr-routes=ccm here, or --routes=none there`;
+    log.error('another program keeps the routes of podCIDRs', { holder });
+    events.record({ involved: involvedConfigMap(config), type: 'Warning', reason: ROUTES_KEPT, message });
+  };
+  await holdRoutesLock({ ...term, program: 'tke-eni-ipamd', report }, keep, signal);
+}
+
+/** Kind of the problem, and reason of the event. */
+const ROUTES_KEPT = 'RoutesKeptByOther';

@@ -1,4 +1,4 @@
-import { Faults, isRecord } from '../../runtime/decode.ts';
+import { Faults, isRecord, renderFaults } from '../../runtime/decode.ts';
 import { recordOf } from '../../runtime/json.ts';
 import type { Victims } from '../decide/decide-preemption.ts';
 import { RequestError } from '../http/request-error.ts';
@@ -163,11 +163,7 @@ function field(args: Shape, name: string): unknown {
 
 function throwIfAny(faults: Faults, type: string): void {
   if (faults.count === 0) return;
-  const shown = faults.list.slice(0, MAX_SHOWN_FAULTS).map(({ path, expected, got }) => {
-    return `${path === '' ? 'the whole' : path}: expected ${expected}, got ${got}`;
-  });
-  const more = faults.count - shown.length;
-  const text = [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+  const text = renderFaults(faults.list, faults.count, MAX_SHOWN_FAULTS);
   throw new RequestError('BAD_SHAPE', `the request is no ${type} of extender/v1: ${text}`);
 }
 

@@ -1,7 +1,6 @@
 import test from 'ava';
 import { classifyError } from '../../cloud/classify-error.ts';
-import { decideNodeNetworks } from '../../pod-routes/decide-node-networks.ts';
-import { findLacking, keepServed } from '../../pod-routes/keep-served.ts';
+import { decideNodeNetworks, findLacking, keepServed } from '../../pod-routes/decide-node-networks.ts';
 import type { RoutedNode } from '../../pod-routes/routed-node.ts';
 import type { RoutesByPlace } from '../../pod-routes/routes-elsewhere.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { VpcRoute } from '../../cloud/cloud.ts';
-import { decideNetworkCondition } from '../../pod-routes/decide-network-condition.ts';
+import { decideNetworkCondition } from '../../pod-routes/decide-node-networks.ts';
 import { decideRoutes, type RouteNode, type RouteOwnership, routeDescription } from '../../pod-routes/decide-routes.ts';
 
 const CLUSTER = 'cls-a';

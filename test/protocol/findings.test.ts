@@ -1,11 +1,9 @@
 import test from 'ava';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { NodeMemories } from '../../ipamd/calls/node-memory.ts';
-import { trackIntents } from '../../ipamd/calls/track-intents.ts';
+import { NodeMemories, trackIntents } from '../../ipamd/calls/node-memory.ts';
 import type { Ids, Intent } from '../../ipamd/decide/decision.ts';
 import { finishIntent } from '../../ipamd/decide/finish-intent.ts';
 import { rebuildStatus } from '../../ipamd/decide/rebuild-status.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 import { seenEni } from './cloud-truth.ts';
 import { protocolModel } from './protocol-model.ts';
 import { walk } from './walk.ts';
@@ -72,7 +70,7 @@ test('trackIntents: keeps a call that runs when a restored object has no intent 
   const ended = Promise.resolve();
   memory.calls.set('runs', { startedMs: 0, outcome: undefined, ended });
   memory.calls.set('ended', { startedMs: 0, outcome: { kind: 'accepted', taskId: 'task-1' }, ended });
-  trackIntents({ clock: new VirtualClock() }, memory, {});
+  trackIntents(memory, {}, 0);
   t.deepEqual([...memory.calls.keys()], ['runs']);
 });
 

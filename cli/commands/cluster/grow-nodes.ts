@@ -1,5 +1,5 @@
 import { isOpenToNewNodes } from '../../../crd/new-node.ts';
-import { countRequested, countSubnetUsage, pendingCreationsOf } from '../../../crd/subnet-supply.ts';
+import { countRequested, pendingCreationsOf, sumSubnetUsage } from '../../../crd/subnet-supply.ts';
 import type { ClusterNec } from './cluster-facts.ts';
 import type { SubnetSupplies } from './read-published.ts';
 
@@ -11,9 +11,7 @@ export type FreeBySubnet = Map<string, number>;
  * subnet that the cloud reported as full has none.
  */
 export function countFree({ bySubnet }: SubnetSupplies, necs: readonly ClusterNec[]): FreeBySubnet {
-  const used = new Map<string, number>();
-  for (const { status } of necs)
-    for (const { subnetId, count } of countSubnetUsage(status)) used.set(subnetId, (used.get(subnetId) ?? 0) + count);
+  const used = sumSubnetUsage(necs.map(({ status }) => status));
   return new Map(
     [...bySubnet].map(([id, { free, held, blocked }]) => {
       const growth = Math.max(0, (used.get(id) ?? 0) - held);

@@ -1,4 +1,4 @@
-import { boolean, type Decoder, Faults, integer, optional, record, required } from '../../../runtime/decode.ts';
+import { boolean, type Decoder, Faults, integer, optional, record, renderFault, required } from '../../../runtime/decode.ts';
 import { classifyError } from '../../classify-error.ts';
 import type { Listener } from '../../listeners.ts';
 import { CERTIFICATE, certificateOf } from './certificate-output.ts';
@@ -43,7 +43,7 @@ const LISTENER_OR_IDENTITY: Decoder<Listener> = (value, path, faults) => {
   const identity = IDENTITY(value, path, faults);
   const [first] = own.list;
   if (identity === undefined || first === undefined) return undefined;
-  return { ...listenerOf(identity), unread: `${first.path}: expected ${first.expected}, got ${first.got}` };
+  return { ...listenerOf(identity), unread: renderFault(first) };
 };
 const LISTENERS = record(
   { Listeners: optional(listUpTo(MAX_LISTENERS, LISTENER_OR_IDENTITY)), TotalCount: required(COUNT) },

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { findProductPods } from '../../../ipamd/beside/find-product-pods.ts';
+import { findProductPods } from '../../../ipamd/beside/product-guard.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
 const OURS = { 'k8s-app': 'tke-eni-ipamd', 'app.kubernetes.io/name': 'tke-eni' };

@@ -1,7 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { areOverlapping, maskSizeFor, numberBlocks } from '../../../ipamd/config/cidr-blocks.ts';
-import { findBlockFaults } from '../../../ipamd/config/find-block-faults.ts';
+import { areOverlapping, findBlockFaults, maskSizeFor, numberBlocks } from '../../../ipamd/config/cidr-blocks.ts';
 import { assertLaw } from '../../support/law.ts';
 
 /** The product's example: a /20 of which the Services have the last /22, 64 addresses for each node. */

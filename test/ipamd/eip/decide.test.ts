@@ -1,11 +1,17 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type { Eip } from '../../../cloud/cloud.ts';
-import { buildEipPod } from '../../../ipamd/eip/build-eip-pod.ts';
 import { decideEip } from '../../../ipamd/eip/decide-eip.ts';
 import { decideListedEip } from '../../../ipamd/eip/decide-listed-eip.ts';
 import { claimTag, eipName, eipTags } from '../../../ipamd/eip/eip-identity.ts';
-import type { EipPod, EipSnapshot, EipSpec, EipStatus, EipView } from '../../../ipamd/eip/eip-view.ts';
+import {
+  buildEipPod,
+  type EipPod,
+  type EipSnapshot,
+  type EipSpec,
+  type EipStatus,
+  type EipView,
+} from '../../../ipamd/eip/eip-view.ts';
 import { findMaxEips } from '../../../ipamd/eip/find-max-eips.ts';
 import { assertLaw } from '../../support/law.ts';
 import { samplePod, sampleStatus } from '../records/records-world.ts';

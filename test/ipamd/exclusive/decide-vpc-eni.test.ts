@@ -2,7 +2,7 @@ import test from 'ava';
 import { decodeVpcEni, type VpcEniEntry } from '../../../ipamd/cache/vpc-eni-entry.ts';
 import { decideVpcEni, type NodeEniEntry } from '../../../ipamd/exclusive/decide-vpc-eni.ts';
 import { newVpcEni, withEni, withoutFinalizer } from '../../../ipamd/exclusive/render-vpc-eni.ts';
-import { staticEnisOf } from '../../../ipamd/exclusive/static-enis.ts';
+import { staticEnisOf } from '../../../ipamd/exclusive/static-eni-index.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
 const NOW = '2026-01-01T00:00:00Z';

@@ -2,12 +2,15 @@ import test from 'ava';
 import type { Instance } from '../../../cloud/cloud.ts';
 import type { Leaving } from '../../../ipamd/decide/node-view.ts';
 import { type ConfigFacts, decideConfig } from '../../../ipamd/nodes/decide-config.ts';
-import { decideGroupSync, type GroupSyncStep } from '../../../ipamd/nodes/decide-group-sync.ts';
 import { decideLeaving, type LeavingFacts } from '../../../ipamd/nodes/decide-leaving.ts';
-import { decideNodeCondition } from '../../../ipamd/nodes/decide-node-condition.ts';
 import { type InstanceRecord, presenceOf, recordDescription } from '../../../ipamd/nodes/decide-presence.ts';
-import { decideSecurityGroups, type SecurityGroupFacts } from '../../../ipamd/nodes/decide-security-groups.ts';
-import { decideTaints, taintPatch } from '../../../ipamd/nodes/decide-taint.ts';
+import {
+  decideGroupSync,
+  decideSecurityGroups,
+  type GroupSyncStep,
+  type SecurityGroupFacts,
+} from '../../../ipamd/nodes/decide-security-groups.ts';
+import { decideNodeCondition, decideTaints, taintPatch } from '../../../ipamd/nodes/serving-marks.ts';
 
 const NODE = { isInstance: true, isDisabled: false };
 const JOINING: ConfigFacts = {

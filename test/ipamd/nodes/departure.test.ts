@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { type DepartureEvidence, type DepartureFacts, weighDeparture } from '../../../ipamd/nodes/weigh-departure.ts';
+import { type DepartureEvidence, type DepartureFacts, weighDeparture } from '../../../ipamd/nodes/decide-leaving.ts';
 import { decideBrake, ReleaseBrake } from '../../../kube/release-brake.ts';
 import { assertLaw } from '../../support/law.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

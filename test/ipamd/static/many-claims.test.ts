@@ -16,7 +16,7 @@ import { ClaimRequests } from '../../../ipamd/static/claim-requests.ts';
 import type { ClaimsTerm } from '../../../ipamd/static/claims-term.ts';
 import { findSubnet } from '../../../ipamd/static/find-subnet.ts';
 import { type DeploymentFacts, decodeDeployment } from '../../../ipamd/static/find-workload.ts';
-import { followRules } from '../../../ipamd/static/follow-rules.ts';
+import { followRules } from '../../../ipamd/static/run-claims.ts';
 import type { ObjectChange } from '../../../kube/object-cache.ts';
 import { assertLaw } from '../../support/law.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { decideAdoption } from '../../../ipamd/subnets/decide-adoption.ts';
 import { type ChoiceFacts, decideChoices } from '../../../ipamd/subnets/decide-choices.ts';
 import {
+  decideAdoption,
   findZoneContradiction,
   readSubnetConfig,
   readSubnetLabel,

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
-import { decideSharedSubnets, type SharedFacts } from '../../../ipamd/subnets/decide-shared-subnets.ts';
-import { reportSharedSubnets } from '../../../ipamd/subnets/report-shared-subnets.ts';
+import { decideSharedSubnets, type SharedFacts } from '../../../ipamd/subnets/decide-published.ts';
+import { reportSharedSubnets } from '../../../ipamd/subnets/run-subnet-reports.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 

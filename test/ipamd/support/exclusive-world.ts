@@ -14,7 +14,7 @@ import { finishIntent, resendIntent } from '../../../ipamd/decide/finish-intent.
 import type { NodeView } from '../../../ipamd/decide/node-view.ts';
 import { decideVpcEni, type NodeEniEntry, type VpcEniFacts } from '../../../ipamd/exclusive/decide-vpc-eni.ts';
 import { newVpcEni, withEni } from '../../../ipamd/exclusive/render-vpc-eni.ts';
-import { staticEnisOf } from '../../../ipamd/exclusive/static-enis.ts';
+import { staticEnisOf } from '../../../ipamd/exclusive/static-eni-index.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { Faults } from '../../../runtime/decode.ts';
 import type { CallFate } from './nec-world.ts';

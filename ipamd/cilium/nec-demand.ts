@@ -1,8 +1,18 @@
 import { Contests } from '../../kube/contest.ts';
-import type { ObjectMeta } from '../../kube/kube-client.ts';
+import type { KubeClient, ObjectMeta } from '../../kube/kube-client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
-import type { NecDemand } from './cilium-node-writer.ts';
+
+/** What is written of a NodeENIConfig: the fields in which elsewhere the node's agent says what it needs. */
+export type NecDemand = {
+  readonly desiredRouteENIIP: number;
+  readonly releasableIPs: readonly { readonly ip: string; readonly assignmentID: string }[];
+  readonly observedSupplyEpoch: number;
+  /** Only on a node that may have exclusive ENIs: Cilium gives Pods none. */
+  readonly desiredDirectENI?: 0;
+};
 
 /** Each node has a memory of its own. */
 const FIELD = 'demand';
@@ -65,4 +75,24 @@ export function isSameDemand({ decoded }: NecEntry, demand: NecDemand): boolean 
     (demand.desiredDirectENI === undefined || desiredDirectENI === demand.desiredDirectENI) &&
     (demand.releasableIPs.length === 0 || observedSupplyEpoch === demand.observedSupplyEpoch)
   );
+}
+
+/**
+ * Writes a node's demand into its NodeENIConfig, as it was read, and returns its metadata; undefined: it is another one by
+ * now. @throws KubeError
+ */
+export async function writeDemand(
+  kube: KubeClient,
+  nec: NecEntry,
+  demand: NecDemand,
+  signal: AbortSignal,
+): Promise<ObjectMeta | undefined> {
+  const { uid, resourceVersion } = nec.object.metadata;
+  const body = { metadata: { uid, resourceVersion }, spec: demand };
+  try {
+    return (await kube.patch(NODE_ENI_CONFIGS, { name: nec.name }, { kind: 'merge', body }, signal)).metadata;
+  } catch (error) {
+    if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return undefined;
+    throw error;
+  }
 }
