@@ -21,7 +21,7 @@ import type { IpamdConfig } from './config/options.ts';
 import { DefinitionGuard } from './crds/definition-guard.ts';
 import { ensureDefinitions } from './crds/install-definitions.ts';
 import type { Ids } from './decide/decision.ts';
-import { reportStartupTaints } from './nodes/report-startup-taints.ts';
+import { reportStartupTaints } from './nodes/startup-taints.ts';
 import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
 import { SecondAllocator } from './pod-cidrs/second-allocator.ts';
 import { followMachines, type InformerDeps, type MachineFollower, openInformers } from './term/open-informers.ts';

@@ -1,4 +1,4 @@
-import type { KubeClient, KubeObject, ObjectRef, ResourceType } from './kube-client.ts';
+import type { DeletePreconditions, KubeClient, KubeObject, ObjectRef, ResourceType } from './kube-client.ts';
 import { isKubeError } from './kube-error.ts';
 
 /** Options of a guarded update. */
@@ -54,10 +54,10 @@ export async function updateGuarded(
  * applies to that object only.
  */
 function guarded(desired: KubeObject, current: KubeObject): KubeObject {
-  const { resourceVersion, uid } = current.metadata;
-  const guards = {
-    ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    ...(uid === undefined ? {} : { uid }),
-  };
-  return { ...desired, metadata: { ...desired.metadata, ...guards } };
+  return { ...desired, metadata: { ...desired.metadata, ...guardsOf(current.metadata) } };
+}
+
+/** Returns uid and version of an object that was read: a write or a deletion with them is of that object and state only. */
+export function guardsOf({ uid, resourceVersion }: DeletePreconditions): DeletePreconditions {
+  return { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
 }

@@ -84,7 +84,7 @@ export type ObjectPatch = {
 };
 
 /** Conditions without which a deletion fails. */
-type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
+export type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
 
 /**
  * The API server, as far as this project uses it.

@@ -1,4 +1,3 @@
-
 /** What is added to a new Pod, and the warnings for its creator. */
 export type Admission = { readonly patch: readonly AddOperation[]; readonly warnings: readonly string[] };
 

@@ -1,4 +1,14 @@
-import { type Decoder, Faults, isRecord, oneOf, optional, record, renderFault, required, text } from '../runtime/decode.ts';
+import {
+  type Decoder,
+  Faults,
+  isRecord,
+  oneOf,
+  optional,
+  record,
+  renderFault,
+  required,
+  text,
+} from '../runtime/decode.ts';
 import { recordOf } from '../runtime/json.ts';
 import type { Admission } from './admission.ts';
 

@@ -1,9 +1,9 @@
-import { renderFault } from '../runtime/decode.ts';
 import { MIRROR_ANNOTATION } from '../crd/foreign-names.ts';
 import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE, POD_ANNOTATION, SUB_ENI_RESOURCE } from '../crd/names.ts';
 import { type Annotations, type PodNetworkRequest, readPodNetworkRequest } from '../crd/pod-network-request.ts';
 import { type NetworkName, readPodNetworks } from '../crd/pod-networks.ts';
 import { type StaticIpRule, selectStaticIpConfig } from '../crd/select-static-ip-config.ts';
+import { renderFault } from '../runtime/decode.ts';
 import { type AddOperation, type Admission, add, escapePointer } from './admission.ts';
 import type { AdmittedContainer, AdmittedPod } from './admitted-pod.ts';
 

@@ -1,7 +1,7 @@
-import { renderFault } from '../runtime/decode.ts';
 import { MIRROR_ANNOTATION } from '../crd/foreign-names.ts';
 import { parseGoDuration } from '../crd/go-duration.ts';
 import { BACKEND_READY_GATE, POD_ANNOTATION } from '../crd/names.ts';
+import { renderFault } from '../runtime/decode.ts';
 import { type AddOperation, type Admission, add } from './admission.ts';
 import type { BackendPod } from './backend-pod.ts';
 import { type SelectingService, selects } from './direct-access.ts';

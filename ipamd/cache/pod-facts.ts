@@ -136,6 +136,12 @@ export function podKeyOf(pod: { readonly namespace: string; readonly name: strin
   return `${pod.namespace}/${pod.name}`;
 }
 
+/** Splits the key of a namespaced object in caches. */
+export function refOfKey(key: string): { readonly namespace: string; readonly name: string } {
+  const [namespace = '', name = ''] = key.split('/');
+  return { namespace, name };
+}
+
 /** A Pod with one of these annotations has, or may have, a claim of its own. */
 const CLAIM_ANNOTATIONS: readonly string[] = [
   POD_ANNOTATION.deletePolicy,

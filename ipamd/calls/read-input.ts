@@ -1,5 +1,5 @@
-import { renderFault } from '../../runtime/decode.ts';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { renderFault } from '../../runtime/decode.ts';
 import { recordOf, wholeNumberOf } from '../../runtime/json.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeProblem } from '../decide/node-view.ts';

@@ -1,12 +1,13 @@
+import { CLOUD_FINALIZER } from '../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import { withoutFinalizer } from '../../kube/finalizers.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { isSameData } from '../decide/same-data.ts';
 import { type Baseline, baselineOf, withConfirmedOffers } from '../decide/with-confirmed-offers.ts';
 import { type AllocatableDecision, type AllocatableWrite, decideAllocatableWrite } from './decide-allocatable-write.ts';
 import { checkStatus, noteAttempt, noteContradictions, noteOwn } from './foreign-edits.ts';
-import { lacksCloudFinalizer, withoutCloudFinalizer, withStatus } from './merge-status.ts';
-import { readNec, writeNec } from './nec-access.ts';
+import { lacksCloudFinalizer, readNec, withStatus, writeNec } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
 import { type NodeMemory, trackIntents } from './node-memory.ts';
 import { abandonPlan, type Plan, planReconcile } from './plan-reconcile.ts';
@@ -198,7 +199,7 @@ class NodeReconciler {
     const check = await checkBeforeRelease(this.#deps, input, this.#stop);
     if (check.kind === 'wait') return retryAfter(check.ms);
     const object =
-      check.kind === 'found' ? withStatus(entry.object, check.status) : withoutCloudFinalizer(entry.object);
+      check.kind === 'found' ? withStatus(entry.object, check.status) : withoutFinalizer(entry.object, CLOUD_FINALIZER);
     const result = await writeNec(this.#deps, this.#memory, object, this.#stop);
     if (check.kind === 'found' && result === 'written')
       noteOwn(this.#memory, entry.object.metadata.uid ?? '', check.status);
@@ -215,7 +216,7 @@ class NodeReconciler {
     const isStaying = (await beginRenewal?.(this.#name, status.supplyEpoch ?? 0, this.#stop)) ?? true;
     // The watch of Nodes is behind: it shows what became of the node in a moment.
     if (!isStaying) return retryAfter(RENEWAL_RECHECK_MS);
-    const object = withoutCloudFinalizer(entry.object);
+    const object = withoutFinalizer(entry.object, CLOUD_FINALIZER);
     const result = await writeNec(this.#deps, this.#memory, object, this.#stop);
     return result === 'conflict' ? this.#conflict() : this.#handleDeleted();
   }

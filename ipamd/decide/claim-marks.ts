@@ -1,4 +1,5 @@
 import type { NodeEniAddress, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { refOfKey } from '../cache/pod-facts.ts';
 import type { Intent } from './decision.ts';
 
 /** Claim mark of an address: the claim that the address belongs to, and the Pod that may use it now. */
@@ -11,8 +12,7 @@ export function claimKeyOf({ namespace, name }: Pick<ClaimMark, 'namespace' | 'n
 
 /** Builds the mark of a claim. Without a uid no Pod may use the address. */
 export function claimMarkOf(key: string, uid?: string): ClaimMark {
-  const [namespace = '', name = ''] = key.split('/');
-  return { namespace, name, ...(uid === undefined ? {} : { uid }) };
+  return { ...refOfKey(key), ...(uid === undefined ? {} : { uid }) };
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { pendingCreationsOf } from '../../crd/subnet-supply.ts';
 import { beginCall, CALL_IN_FLIGHT, checkBreakers, type DecisionContext, type Step } from './decision-context.ts';
-import { hasTakenStaticIp } from './has-taken-static-ip.ts';
 import type { NodeView } from './node-view.ts';
 import { offersOf } from './offers.ts';
 import { countSlots } from './slots.ts';
@@ -120,4 +119,15 @@ function withDraining(eni: NodeEniInfo, shouldDrain: boolean): NodeEniInfo {
   if (eni.draining === undefined) return eni;
   const { draining: _over, ...rest } = eni;
   return rest;
+}
+
+/**
+ * Tells whether a new ENI has a static address as its primary one. The address was on no ENI, so the cloud could assign
+ * it to a new ENI. The ENI has to be deleted so that the address is free again. An ENI that was attached serves Pods
+ * and is left unchanged.
+ */
+function hasTakenStaticIp({ reservedIps }: Pick<NodeView, 'reservedIps'>, eni: NodeEniInfo): boolean {
+  const { primaryIP, state, assignmentID } = eni;
+  const isNew = isShared(eni) && state === 'Attaching' && assignmentID === undefined;
+  return isNew && primaryIP !== undefined && reservedIps?.has(primaryIP) === true;
 }

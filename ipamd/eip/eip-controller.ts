@@ -4,6 +4,7 @@ import { CLOUD_FINALIZER, POD_ANNOTATION } from '../../crd/names.ts';
 import { hasPodEnded } from '../../crd/pod-fields.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { withFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
+import { guardsOf } from '../../kube/guarded-update.ts';
 import { involvedObject } from '../../kube/involved-object.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
@@ -13,6 +14,7 @@ import { Faults } from '../../runtime/decode.ts';
 import { recordOf } from '../../runtime/json.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
+import { refOfKey } from '../cache/pod-facts.ts';
 import { decideEip } from './decide-eip.ts';
 import { claimBreaker, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
 import type { EipNote, EipSnapshot, EipSpec, EipStatus, EipStep, EipView } from './eip-view.ts';
@@ -152,7 +154,7 @@ export class EipController {
   }
 
   async #read({ key, signal }: Pass): Promise<KubeObject | undefined> {
-    const object = await this.#deps.kube.get(EIP_CLAIMS, refOf(key), signal);
+    const object = await this.#deps.kube.get(EIP_CLAIMS, refOfKey(key), signal);
     if (object !== undefined) this.#deps.claimCache.note(object);
     else for (const known of [this.#deps.claimCache, this.#own]) known.remove(key);
     return object;
@@ -190,7 +192,7 @@ export class EipController {
     { key, signal }: Pass,
     { spec, workload }: Extract<EipStep, { readonly kind: 'create' }>,
   ): Promise<ReconcileResult | undefined> {
-    const { namespace, name } = refOf(key);
+    const { namespace, name } = refOfKey(key);
     const object: KubeObject = withFinalizer(
       {
         apiVersion: apiVersionOf(EIP_CLAIMS),
@@ -234,7 +236,7 @@ export class EipController {
       },
     };
     try {
-      await this.#deps.kube.patch(PODS, refOf(pass.key), { kind: 'merge', body }, pass.signal);
+      await this.#deps.kube.patch(PODS, refOfKey(pass.key), { kind: 'merge', body }, pass.signal);
     } catch (error) {
       // Another Pod, or none: its event enqueues the key again.
       if (!isKubeError(error, 'NOT_FOUND', 'CONFLICT', 'INVALID')) throw error;
@@ -329,7 +331,7 @@ export class EipController {
   /** Reads the Pod from the API server: giving up its EIP cannot be undone, and a watch may be behind. */
   async #isPodAlive({ key, signal }: Pass, { pod, claim }: EipView): Promise<boolean> {
     if (pod !== undefined) return false;
-    const object = await this.#deps.kube.get(PODS, refOf(key), signal);
+    const object = await this.#deps.kube.get(PODS, refOfKey(key), signal);
     if (object === undefined || object.metadata.uid !== claim?.spec?.podUID) return false;
     return !hasPodEnded(recordOf(object['status'])) && object.metadata.deletionTimestamp === undefined;
   }
@@ -337,12 +339,11 @@ export class EipController {
   async #finish({ key, signal }: Pass, object: KubeObject | undefined): Promise<ReconcileResult | undefined> {
     if (object === undefined) return { kind: 'done' };
     const { kube, claimCache, breakers } = this.#deps;
-    const { uid, resourceVersion } = object.metadata;
+    const { resourceVersion } = object.metadata;
     try {
       const freed = await kube.update(EIP_CLAIMS, withoutFinalizer(object, CLOUD_FINALIZER), signal);
       if (object.metadata.deletionTimestamp === undefined) {
-        const only = { ...(uid === undefined ? {} : { uid }), ...versionOf(freed) };
-        await kube.delete(EIP_CLAIMS, refOf(key), only, signal);
+        await kube.delete(EIP_CLAIMS, refOfKey(key), guardsOf(freed.metadata), signal);
       }
     } catch (error) {
       // Another client wrote in between: run another step.
@@ -364,8 +365,8 @@ export class EipController {
   #report(key: string, { pod, claim }: EipView, { type, reason, message }: EipNote): void {
     const involved =
       pod === undefined
-        ? involvedObject(EIP_CLAIMS, { ...refOf(key), uid: claim?.metadata.uid })
-        : involvedObject(PODS, { ...refOf(key), uid: pod.uid });
+        ? involvedObject(EIP_CLAIMS, { ...refOfKey(key), uid: claim?.metadata.uid })
+        : involvedObject(PODS, { ...refOfKey(key), uid: pod.uid });
     this.#deps.events.record({ involved, type, reason, message });
   }
 }
@@ -392,16 +393,6 @@ function isTaking(step: EipStep, claim: EipClaim | undefined): boolean {
 
 function decodeClaim(object: KubeObject): EipClaim | undefined {
   return eipClaim(object, '', new Faults());
-}
-
-/** Splits a key into namespace and name. */
-function refOf(key: string): { readonly namespace: string; readonly name: string } {
-  const slash = key.indexOf('/');
-  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
-}
-
-function versionOf({ metadata: { resourceVersion } }: KubeObject): { readonly resourceVersion?: string } {
-  return resourceVersion === undefined ? {} : { resourceVersion };
 }
 
 /** Returns ipamd's fields as decided, and unknown fields unchanged. */

@@ -1,6 +1,7 @@
 import { objectName } from '../../crd/common-values.ts';
 import { API_VERSION, CLOUD_FINALIZER, ENI_ZONE_LABEL, NODE_NAME_LABEL } from '../../crd/names.ts';
 import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
+import { withFinalizer } from '../../kube/finalizers.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults, isRecord } from '../../runtime/decode.ts';
 import { type JsonObject, recordOf } from '../../runtime/json.ts';
@@ -43,13 +44,9 @@ export function withEni(
   const isInUse = isStatic && entry?.eni.claim?.uid !== undefined && phase !== 'Available';
   const pod = podReferenceOf(spec['claimRef']) ?? entry?.pod;
   const status = statusOf(recordOf(object['status']), entry, phase, { isStatic, isInUse, pod, nowText });
-  return { ...object, metadata: metadataOf(object, entry, phase, isStatic), spec, status };
-}
-
-/** Returns the object without ipamd's finalizer, once nothing of it is left in the cloud. */
-export function withoutFinalizer(object: KubeObject): KubeObject {
-  const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== CLOUD_FINALIZER);
-  return { ...object, metadata: { ...object.metadata, finalizers } };
+  const next = { ...object, metadata: metadataOf(object, entry, phase), spec, status };
+  // The API server refuses a new finalizer on an object that is being deleted.
+  return isStatic && object.metadata.deletionTimestamp === undefined ? withFinalizer(next, CLOUD_FINALIZER) : next;
 }
 
 /** Returns the object with a problem text for people; '' for none. */
@@ -116,17 +113,9 @@ function metadataOf(
   { metadata }: KubeObject,
   entry: NodeEniEntry | undefined,
   phase: VpcEniPhase,
-  isStatic: boolean,
 ): KubeObject['metadata'] {
   const { [NODE_NAME_LABEL]: _node, ...labels } = metadata.labels ?? {};
   const named = entry !== undefined && isOnNode(phase) ? { [NODE_NAME_LABEL]: entry.nodeName } : {};
   const zone = entry === undefined || entry.zone === '' ? {} : { [ENI_ZONE_LABEL]: entry.zone };
-  const { finalizers = [], deletionTimestamp } = metadata;
-  // The API server refuses a new finalizer on an object that is being deleted.
-  const needs = isStatic && deletionTimestamp === undefined && !finalizers.includes(CLOUD_FINALIZER);
-  return {
-    ...metadata,
-    labels: { ...labels, ...named, ...zone },
-    ...(needs ? { finalizers: [...finalizers, CLOUD_FINALIZER] } : {}),
-  };
+  return { ...metadata, labels: { ...labels, ...named, ...zone } };
 }

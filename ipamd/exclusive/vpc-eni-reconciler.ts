@@ -1,14 +1,17 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { isOwnEni } from '../../crd/cloud-tags.ts';
+import { CLOUD_FINALIZER } from '../../crd/names.ts';
 import { VPC_ENI_KIND } from '../../crd/vpc-eni.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import { withoutFinalizer } from '../../kube/finalizers.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import { involvedObject } from '../../kube/involved-object.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { VPC_ENIS, VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
+import { refOfKey } from '../cache/pod-facts.ts';
 import { decodeVpcEni, VPC_ENIS_BY, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
 import type { Term } from '../calls/term.ts';
 import { isSameData } from '../decide/same-data.ts';
@@ -19,7 +22,7 @@ import {
   type VpcEniPhase,
   type VpcEniStep,
 } from './decide-vpc-eni.ts';
-import { newVpcEni, withEni, withMessage, withoutFinalizer } from './render-vpc-eni.ts';
+import { newVpcEni, withEni, withMessage } from './render-vpc-eni.ts';
 
 type VpcEniTerm = Pick<Term, 'cloud' | 'kube' | 'config' | 'vpcEnis' | 'definitions' | 'clock' | 'log' | 'events'>;
 
@@ -98,8 +101,7 @@ export class VpcEniReconciler {
 
   /** Reads the claim from the API server: with a stale cache an ENI could be deleted that a Pod waits for. */
   async #readClaim(vpcEni: VpcEniEntry | undefined, signal: AbortSignal): Promise<VpcEniFacts['claim']> {
-    const [namespace = '', name = ''] = (vpcEni?.claim ?? '').split('/');
-    const claim = await this.#term.kube.get(VPC_IP_CLAIMS, { namespace, name }, signal);
+    const claim = await this.#term.kube.get(VPC_IP_CLAIMS, refOfKey(vpcEni?.claim ?? ''), signal);
     if (claim === undefined) return this.#term.definitions.isRebuilding ? 'kept' : 'ended';
     const status = recordOf(claim['status']);
     if (status['phase'] === 'Releasing') return 'ended';
@@ -182,7 +184,7 @@ export class VpcEniReconciler {
     if (!vpcEni.isLeaving) await kube.delete(VPC_ENIS, ref, { uid: vpcEni.uid }, signal);
     const change = (current: KubeObject): KubeObject | undefined => {
       if (current.metadata.uid !== vpcEni.uid || !decodeVpcEni(current).hasFinalizer) return undefined;
-      return withoutFinalizer(current);
+      return withoutFinalizer(current, CLOUD_FINALIZER);
     };
     await updateGuarded(kube, VPC_ENIS, ref, change, { signal });
   }

@@ -5,7 +5,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { isKubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
 import { VPC_IP_CLAIMS, VPC_IPS } from '../../kube/resource-types.ts';
-import { PODS_BY_NODE } from '../cache/pod-facts.ts';
+import { PODS_BY_NODE, refOfKey } from '../cache/pod-facts.ts';
 import { type ClaimFacts, decodeClaim, decodeVip, RECORDS_BY_NODE, type VipFacts } from '../cache/record-facts.ts';
 import type { Term } from '../calls/term.ts';
 import { decideRecords, type RecordWrite } from './decide-records.ts';
@@ -183,10 +183,8 @@ function refOf(write: RecordWrite): ObjectRef {
     case 'create-claim':
       return { namespace: write.record.pod.namespace, name: write.record.pod.name };
     case 'update-claim':
-    case 'delete-claim': {
-      const [namespace = '', name = ''] = write.claim.key.split('/');
-      return { namespace, name };
-    }
+    case 'delete-claim':
+      return refOfKey(write.claim.key);
     case 'create-vip':
       return { name: vpcIpName(write.ip.ip) };
     case 'update-vip':

@@ -1,8 +1,8 @@
-import { renderFault } from '../../runtime/decode.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { selectStaticIpConfig } from '../../crd/select-static-ip-config.ts';
 import { type VpcIp, vpcIpName } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
+import { renderFault } from '../../runtime/decode.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { networkRequestOf, podKeyOf } from '../cache/pod-facts.ts';

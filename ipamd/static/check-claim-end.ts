@@ -2,12 +2,11 @@ import { VPC_IP_KIND, vpcIpName } from '../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../crd/vpc-ip-claim.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { PODS, VPC_IP_CLAIMS, VPC_IPS } from '../../kube/resource-types.ts';
-import { createPodDecoder, networkRequestOf } from '../cache/pod-facts.ts';
+import { createPodDecoder, networkRequestOf, refOfKey } from '../cache/pod-facts.ts';
 import { decodeVip } from '../cache/record-facts.ts';
 import type { Term } from '../calls/term.ts';
 import type { ClaimDecision } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
-import { refOf } from './write-claim.ts';
 
 /**
  * Tells whether the API server has an object whose absence in the cache made the decision give a kept address up: the
@@ -37,13 +36,13 @@ export async function findObjection(
   const isNew = claim?.kind === 'create' && view.locations.length === 0;
   if (isNew && view.pod?.hasAddress === true && definitions.isRebuilding) return RESTORE;
   if (claim?.kind === 'delete' && view.pod === undefined) {
-    const pod = await kube.get(PODS, refOf(view.key), signal);
+    const pod = await kube.get(PODS, refOfKey(view.key), signal);
     return pod !== undefined && isStaticAndAlive(pod) ? `Pod ${view.key} exists` : undefined;
   }
   const isFreed = view.claim === undefined && view.pod === undefined && view.vips.length === 0;
   if (!isFreed || claim !== undefined || view.locations.length === 0) return undefined;
   if (definitions.isRebuilding) return RESTORE;
-  if ((await kube.get(VPC_IP_CLAIMS, refOf(view.key), signal)) !== undefined) return `VpcIPClaim ${view.key} exists`;
+  if ((await kube.get(VPC_IP_CLAIMS, refOfKey(view.key), signal)) !== undefined) return `VpcIPClaim ${view.key} exists`;
   const ips = new Set(view.locations.flatMap(({ ip }) => ip ?? []));
   for (const ip of ips) {
     const vip = await kube.get(VPC_IPS, { name: vpcIpName(ip) }, signal);

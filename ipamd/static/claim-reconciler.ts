@@ -6,6 +6,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { LastReports } from '../../kube/reporter.ts';
 import { PODS, VPC_IP_CLAIMS, VPC_IPS } from '../../kube/resource-types.ts';
 import { type Fault, renderFault } from '../../runtime/decode.ts';
+import { refOfKey } from '../cache/pod-facts.ts';
 import type { ClaimFacts, StaticObject } from '../cache/record-facts.ts';
 import { IPAMD_EVENTS, type IpamdEventReason } from '../events/event-reasons.ts';
 import type { ClaimViewBuilder } from './build-claim-view.ts';
@@ -19,7 +20,7 @@ import { decideReservation } from './decide-reservation.ts';
 import { publishAllocation } from './pod-allocation.ts';
 import { renderInvalid } from './render-claim.ts';
 import type { ReservationRunner } from './reservation-runner.ts';
-import { deleteRecord, involvedClaim, refOf, writeDecision } from './write-claim.ts';
+import { deleteRecord, involvedClaim, writeDecision } from './write-claim.ts';
 import type { ZoneNames } from './zone-names.ts';
 
 /** Dependencies of the claim reconciler. */
@@ -110,7 +111,7 @@ export class ClaimReconciler {
     }
     const { uid, resourceVersion } = facts;
     await this.#deps.kube
-      .delete(VPC_IP_CLAIMS, refOf(key), { uid, resourceVersion }, signal)
+      .delete(VPC_IP_CLAIMS, refOfKey(key), { uid, resourceVersion }, signal)
       .catch((error: unknown) => {
         if (!isKubeError(error, 'CONFLICT', 'NOT_FOUND')) throw error;
       });
@@ -140,11 +141,13 @@ export class ClaimReconciler {
     this.#record(key, facts?.uid, 'ClaimInvalid', text);
     this.#deps.metrics.claims.set(key, ['ClaimInvalid']);
     const body = renderInvalid(text, facts?.resourceVersion, new Date(this.#deps.clock.nowMs()).toISOString());
-    await this.#deps.kube.patch(VPC_IP_CLAIMS, refOf(key), { kind: 'merge', body }, signal).catch((error: unknown) => {
-      // The API server refuses every write of an object that its schema does not accept; then only the event reports
-      // it.
-      if (!isKubeError(error)) throw error;
-    });
+    await this.#deps.kube
+      .patch(VPC_IP_CLAIMS, refOfKey(key), { kind: 'merge', body }, signal)
+      .catch((error: unknown) => {
+        // The API server refuses every write of an object that its schema does not accept; then only the event reports
+        // it.
+        if (!isKubeError(error)) throw error;
+      });
     return DONE;
   }
 
@@ -186,7 +189,7 @@ export class ClaimReconciler {
     for (const { uid, faults } of this.#last.note(`annotations/${key}`, unclaimed === undefined ? [] : [unclaimed]) ??
       [])
       for (const message of faults) {
-        const involved = involvedObject(PODS, { ...refOf(key), uid });
+        const involved = involvedObject(PODS, { ...refOfKey(key), uid });
         this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
       }
   }
@@ -198,7 +201,7 @@ export class ClaimReconciler {
       this.#record(key, claim?.metadata.uid, reason, message);
       return;
     }
-    const involved = involvedObject(PODS, { ...refOf(key), uid: pod.uid });
+    const involved = involvedObject(PODS, { ...refOfKey(key), uid: pod.uid });
     this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
   }
 

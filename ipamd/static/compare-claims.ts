@@ -1,6 +1,7 @@
 import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import { type Fault, Faults, renderFault } from '../../runtime/decode.ts';
+import { refOfKey } from '../cache/pod-facts.ts';
 import type { StaticObject, VipFacts } from '../cache/record-facts.ts';
 
 /** One difference between the objects of static addresses and the actual state. */
@@ -101,8 +102,7 @@ export function listUnreadable({ vips, configs }: ReadObjects): readonly ClaimDi
     ...[...configs].flatMap(([key, config]): readonly ClaimDifference[] => {
       const faults = [...config.faults, ...expiryFaultsOf(config.decoded)];
       if (faults.length === 0) return [];
-      const [namespace = '', name = ''] = key.split('/');
-      const object = { kind: 'StaticIPConfig', namespace, name } as const;
+      const object = { kind: 'StaticIPConfig', ...refOfKey(key) } as const;
       return [{ kind: 'config-unreadable', key: '', object, message: faultText({ faults }) }];
     }),
   ];

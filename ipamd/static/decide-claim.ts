@@ -2,6 +2,7 @@ import { CLOUD_FINALIZER } from '../../crd/names.ts';
 import { vpcIpName } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import { recordOf } from '../../runtime/json.ts';
+import { refOfKey } from '../cache/pod-facts.ts';
 import type { ClaimDecision, ClaimReason, ClaimWrite, DesiredClaim } from './claim-decision.ts';
 import type { ClaimPod, ClaimView } from './claim-view.ts';
 import {
@@ -321,7 +322,6 @@ function workloadOf({ kind, name, uid }: { readonly kind: string; readonly name:
 }
 
 function retainedClaim(view: ClaimView, claim: VpcIpClaim | undefined, message: string): Omit<DesiredClaim, 'reason'> {
-  const [namespace = '', name = ''] = view.key.split('/');
   const { spec, status } = claim ?? {};
   const lastUid = spec?.podUID;
   return {
@@ -337,7 +337,7 @@ function retainedClaim(view: ClaimView, claim: VpcIpClaim | undefined, message: 
     status: {
       phase: 'Retained',
       ...locationFieldsOf(view, selectAddress(view)),
-      lastPod: lastUid === undefined ? status?.lastPod : { namespace, name, uid: lastUid },
+      lastPod: lastUid === undefined ? status?.lastPod : { ...refOfKey(view.key), uid: lastUid },
       retainedSince: status?.retainedSince ?? view.nowText,
       message,
     },

@@ -40,6 +40,10 @@ export function findExpiryFaults(vips: readonly VpcIp[]): readonly ClaimNotice[]
     const faults = new Faults();
     if (text !== undefined) readClaimExpiry(text.trim(), `metadata.annotations.${name}`, faults);
     const vip = { name: metadata.name, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) };
-    return faults.list.map((fault) => ({ reason: 'AnnotationInvalid', message: `${renderFault(fault)}; it is ignored`, vip }));
+    return faults.list.map((fault) => ({
+      reason: 'AnnotationInvalid',
+      message: `${renderFault(fault)}; it is ignored`,
+      vip,
+    }));
   });
 }

@@ -2,9 +2,9 @@ import { POD_ANNOTATION } from '../../crd/names.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { PODS } from '../../kube/resource-types.ts';
+import { refOfKey } from '../cache/pod-facts.ts';
 import type { ClaimView } from './claim-view.ts';
 import { isServed, selectAddress } from './decide-address.ts';
-import { refOf } from './write-claim.ts';
 
 /**
  * Returns the value of the annotation that gives a Pod of a super node its address: JSON with the address, its subnet,
@@ -33,7 +33,7 @@ export async function publishAllocation(kube: KubeClient, view: ClaimView, signa
   const annotations = { [POD_ANNOTATION.vpcIpAllocation]: allocation ?? null };
   const body = { metadata: { uid: pod.apiUid ?? pod.uid, annotations } };
   try {
-    await kube.patch(PODS, refOf(key), { kind: 'merge', body }, signal);
+    await kube.patch(PODS, refOfKey(key), { kind: 'merge', body }, signal);
   } catch (error) {
     // Another Pod, or none: its event enqueues the claim again.
     if (!isKubeError(error, 'NOT_FOUND', 'CONFLICT', 'INVALID')) throw error;

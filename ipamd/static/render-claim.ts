@@ -7,6 +7,7 @@ import type { KubeObject, OwnerReference } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { type JsonObject, recordOf } from '../../runtime/json.ts';
 import type { PodOwner } from '../cache/pod-facts.ts';
+import { claimMarkOf } from '../decide/claim-marks.ts';
 import type { DesiredClaim, DesiredVip } from './claim-decision.ts';
 import type { AddressConflict } from './claim-view.ts';
 
@@ -68,15 +69,13 @@ export function renderVip(
   current: KubeObject | undefined,
   nowText: string,
 ): KubeObject {
-  const [namespace = '', name = ''] = key.split('/');
   const base = current ?? newObject(VPC_IP_KIND.kind, { name: vpcIpName(desired.ip) });
   const { podUid, subnetId, nodeName, phase, eniId, assignmentId, message, conflict } = desired;
-  const claimRef = { namespace, name, ...(podUid === undefined ? {} : { uid: podUid }) };
   const spec = withFields(recordOf(base['spec']), {
     type: 'Pod',
     // As it was first written: another spelling of the same address would be a change, which the API server refuses.
     ip: recordOf(base['spec'])['ip'] ?? desired.ip,
-    claimRef,
+    claimRef: claimMarkOf(key, podUid),
     subnetID: subnetId,
     nodeName,
   });

@@ -4,7 +4,7 @@ import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { recordOf } from '../../runtime/json.ts';
-import { refOf } from './write-claim.ts';
+import { refOfKey } from '../cache/pod-facts.ts';
 
 /** The record of a reservation in a claim. Anybody with the right to edit claims may have changed it. */
 export type ReservationRecord = NonNullable<NonNullable<VpcIpClaim['status']>['reservation']>;
@@ -26,7 +26,7 @@ export async function changeReservation(
     const { reservation: _before, ...others } = recordOf(object['status']);
     return { ...object, status: { ...others, ...(after === undefined ? {} : { reservation: after }) } };
   };
-  const written = await updateGuarded(kube, VPC_IP_CLAIMS, refOf(key), edit, { signal });
+  const written = await updateGuarded(kube, VPC_IP_CLAIMS, refOfKey(key), edit, { signal });
   return written === undefined ? undefined : readReservation(written);
 }
 

@@ -6,7 +6,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { recordOrphan, reportOrphan, runSweep, sweepContext } from '../audit/run-sweep.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
-import { podKeyOf } from '../cache/pod-facts.ts';
+import { podKeyOf, refOfKey } from '../cache/pod-facts.ts';
 import type { ClaimFacts } from '../cache/record-facts.ts';
 import { claimTag } from '../eip/eip-identity.ts';
 import { isStaticNode } from '../nodes/decide-policy.ts';
@@ -15,7 +15,7 @@ import { findSubnet } from './find-subnet.ts';
 import { claimKeyOf, isReservedHere } from './reservation-identity.ts';
 import { changeReservation, type ReservationRecord } from './reservation-record.ts';
 import { vpcIdsOf } from './reservation-search.ts';
-import { involvedClaim, refOf } from './write-claim.ts';
+import { involvedClaim } from './write-claim.ts';
 
 /**
  * Sweeps the reserved addresses until aborted. Without a super node, the flag or a reservation that a claim names, the right
@@ -76,7 +76,7 @@ function sweptReservations(deps: ClaimsTerm): OrphanKind<ReservedIp> {
       const { reservations } = await cloud.reservedIps.find(vpcId, { ip }, context);
       // A broken list lacks claims that exist.
       const key = claimKeyOf(tags);
-      const claim = key === undefined ? undefined : await kube.get(VPC_IP_CLAIMS, refOf(key), context.signal);
+      const claim = key === undefined ? undefined : await kube.get(VPC_IP_CLAIMS, refOfKey(key), context.signal);
       const isRecord = claim?.metadata.labels?.[RECORD_LABEL.key] === RECORD_LABEL.value;
       return claim === undefined || isRecord
         ? reservations.find((one) => one.reservationId === reservationId)

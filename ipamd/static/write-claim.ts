@@ -3,10 +3,11 @@ import { CLOUD_FINALIZER } from '../../crd/names.ts';
 import { type VpcIp, vpcIpName } from '../../crd/vpc-ip.ts';
 import type { InvolvedObject } from '../../kube/events/event-object.ts';
 import { hasFinalizer, withoutFinalizer } from '../../kube/finalizers.ts';
-import { updateGuarded } from '../../kube/guarded-update.ts';
+import { guardsOf, updateGuarded } from '../../kube/guarded-update.ts';
 import { involvedObject } from '../../kube/involved-object.ts';
-import type { KubeClient, KubeObject, ObjectRef } from '../../kube/kube-client.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { VPC_IP_CLAIMS, VPC_IPS } from '../../kube/resource-types.ts';
+import { refOfKey } from '../cache/pod-facts.ts';
 import type { Term } from '../calls/term.ts';
 import type { ClaimDecision, ClaimWrite, VipWrite } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
@@ -35,7 +36,7 @@ export async function writeDecision(
 async function writeClaim(deps: ClaimWriterDeps, view: ClaimView, write: ClaimWrite, signal: AbortSignal) {
   const { kube, metrics } = deps;
   const current = objectOf(view.claim?.object);
-  const ref = refOf(view.key);
+  const ref = refOfKey(view.key);
   if (write.kind === 'create' || write.kind === 'put') {
     const owner = view.pod?.rule.workload;
     const object = renderClaim({ ...ref, owner }, write.desired, current, view.nowText);
@@ -50,12 +51,7 @@ async function writeClaim(deps: ClaimWriterDeps, view: ClaimView, write: ClaimWr
   }
   if (current === undefined) return;
   if (write.kind === 'delete') {
-    const { uid, resourceVersion } = current.metadata;
-    const guards = {
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    };
-    await kube.delete(VPC_IP_CLAIMS, ref, guards, signal);
+    await kube.delete(VPC_IP_CLAIMS, ref, guardsOf(current.metadata), signal);
     metrics.claimWrites.inc({ kind: 'delete-claim' });
   } else if (hasFinalizer(current, CLOUD_FINALIZER)) {
     await kube.update(VPC_IP_CLAIMS, withoutFinalizer(current, CLOUD_FINALIZER), signal);
@@ -82,14 +78,8 @@ async function writeVip(deps: ClaimWriterDeps, view: ClaimView, write: VipWrite,
  * Deletes a VpcIP before it removes the finalizer: without the finalizer it would look like one that a person wrote.
  */
 async function endVip(kube: KubeClient, { metadata }: VpcIp, signal: AbortSignal): Promise<void> {
-  const { name, uid, resourceVersion, deletionTimestamp } = metadata;
-  if (deletionTimestamp === undefined) {
-    const guards = {
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    };
-    await kube.delete(VPC_IPS, { name }, guards, signal);
-  }
+  const { name, uid, deletionTimestamp } = metadata;
+  if (deletionTimestamp === undefined) await kube.delete(VPC_IPS, { name }, guardsOf(metadata), signal);
   const change = (object: KubeObject): KubeObject | undefined =>
     object.metadata.uid === uid && hasFinalizer(object, CLOUD_FINALIZER)
       ? withoutFinalizer(object, CLOUD_FINALIZER)
@@ -108,15 +98,9 @@ export async function deleteRecord(
   await kube.delete(VPC_IPS, { name: vpcIpName(ip) }, { uid, resourceVersion }, signal);
 }
 
-/** Splits the key of a claim. */
-export function refOf(key: string): ObjectRef & { readonly namespace: string } {
-  const [namespace = '', name = ''] = key.split('/');
-  return { namespace, name };
-}
-
 /** Builds the reference of a claim for events. */
 export function involvedClaim(key: string, uid: string | undefined): InvolvedObject {
-  return involvedObject(VPC_IP_CLAIMS, { ...refOf(key), uid });
+  return involvedObject(VPC_IP_CLAIMS, { ...refOfKey(key), uid });
 }
 
 function objectOf(object: Readonly<Record<string, unknown>> | undefined): KubeObject | undefined {

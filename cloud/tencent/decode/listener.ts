@@ -1,4 +1,13 @@
-import { boolean, type Decoder, Faults, integer, optional, record, renderFault, required } from '../../../runtime/decode.ts';
+import {
+  boolean,
+  type Decoder,
+  Faults,
+  integer,
+  optional,
+  record,
+  renderFault,
+  required,
+} from '../../../runtime/decode.ts';
 import { classifyError } from '../../classify-error.ts';
 import type { Listener } from '../../listeners.ts';
 import { CERTIFICATE, certificateOf } from './certificate-output.ts';

@@ -1,8 +1,10 @@
 import test from 'ava';
+import { CLOUD_FINALIZER } from '../../../crd/names.ts';
 import { decodeVpcEni, type VpcEniEntry } from '../../../ipamd/cache/vpc-eni-entry.ts';
 import { decideVpcEni, type NodeEniEntry } from '../../../ipamd/exclusive/decide-vpc-eni.ts';
-import { newVpcEni, withEni, withoutFinalizer } from '../../../ipamd/exclusive/render-vpc-eni.ts';
+import { newVpcEni, withEni } from '../../../ipamd/exclusive/render-vpc-eni.ts';
 import { staticEnisOf } from '../../../ipamd/exclusive/static-eni-index.ts';
+import { withoutFinalizer } from '../../../kube/finalizers.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
 const NOW = '2026-01-01T00:00:00Z';
@@ -114,7 +116,7 @@ test('withEni: keeps whom an ENI is for when it comes off its node, and since wh
   });
   const again = withEni(alone, place({ claim: { ...CLAIM, uid: 'pod-2' } }, 'n2'), 'Attached', LATER);
   t.like(decodeVpcEni(again), { nodeName: 'n2', retainedSince: '', phase: 'Attached' });
-  t.false(decodeVpcEni(withoutFinalizer(again)).hasFinalizer);
+  t.false(decodeVpcEni(withoutFinalizer(again, CLOUD_FINALIZER)).hasFinalizer);
 });
 
 test('withEni: puts no finalizer on one of a pool, none on what is being deleted, and keeps what others wrote', (t) => {

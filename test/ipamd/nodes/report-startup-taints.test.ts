@@ -1,5 +1,5 @@
 import test from 'ava';
-import { reportStartupTaints } from '../../../ipamd/nodes/report-startup-taints.ts';
+import { reportStartupTaints } from '../../../ipamd/nodes/startup-taints.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
