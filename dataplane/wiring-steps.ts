@@ -29,7 +29,7 @@ type LinkPort = { readonly ifindex: number; readonly ifname: string };
 export type WiringPhase = { readonly side: 'host' | 'pod'; readonly steps: readonly WiringStep[] };
 
 /**
- * Lists the steps of an ADD in the order in which they are done; `wirePod` and `wireDirectPod` do them, `renderWiring` prints
+ * Lists the steps of an ADD in the order in which they are done; `wirePod` and `wireExclusivePod` do them, `renderWiring` prints
  * them. First the settings of both sides: the veth has no carrier until the Pod's end is up, so no packet passes before they
  * apply. Then the Pod's side. The host's side is last: only then do packets reach the Pod.
  */

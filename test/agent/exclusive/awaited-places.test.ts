@@ -44,7 +44,7 @@ for (const { title, status, awaited, surplus, desired, limit } of [
     ...{ awaited: 1, surplus: ['eni-1'], desired: 0, limit: 1 },
   },
 ]) {
-  test(`directDemand: ${title}`, (t) => {
+  test(`exclusiveDemand: ${title}`, (t) => {
     const supply = supplyOf(status);
     t.is(supply?.warm.awaited, awaited);
     t.is(supply?.warm.limit, limit, 'kubelet is told of as many as before');

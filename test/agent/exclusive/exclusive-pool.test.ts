@@ -108,7 +108,7 @@ test('releaseDirect: lets an ENI of the pool cool, and one that is marked not', 
   t.is(leasedBy(kept.state, requestOf('web')), 'eni-1');
 });
 
-test('directDemand: an ENI whose sandbox failed at once rests, is no demand, and serves the next Pod', (t) => {
+test('exclusiveDemand: an ENI whose sandbox failed at once rests, is no demand, and serves the next Pod', (t) => {
   let pool = poolOf(eniOf('eni-1'));
   for (let nowMs = 0; nowMs < 60_000; nowMs += 3_000) {
     const key = `web${nowMs}`;
@@ -141,7 +141,7 @@ for (const [what, shown, uid, desired] of [
   ['is demand when the Pod is gone', { ips: new Set<string>(), uids: new Set<string>() }, 'uid-web', 2],
   ['is demand when a Pod has the address', { ips: new Set(['10.0.0.1']), uids: new Set(['uid-web']) }, 'uid-web', 2],
 ] as const)
-  test(`directDemand: the rest after a sandbox that ended late ${what}`, (t) => {
+  test(`exclusiveDemand: the rest after a sandbox that ended late ${what}`, (t) => {
     const { state } = leaseExclusive(poolOf(eniOf('eni-1')), requestOf('web'));
     const end = { nowMs: 31_000, cooldownMs: 120_000, podUid: 'uid-web', finding: 'none-yet' } as const;
     const rests = releaseExclusive(state, { key: 'web/eth0', ...end }).state;
@@ -153,7 +153,7 @@ for (const [what, shown, uid, desired] of [
     t.is(desiredOf(early), shown.ips.size > 0 ? 2 : 1, 'where it was over at once');
   });
 
-test('directDemand: what cools counts as far as the node can run Pods', (t) => {
+test('exclusiveDemand: what cools counts as far as the node can run Pods', (t) => {
   const enis = ['eni-1', 'eni-2', 'eni-3', 'eni-4'].map((eniId) => eniOf(eniId));
   let pool = poolOf(...enis);
   for (const name of ['a', 'b', 'c', 'd'])

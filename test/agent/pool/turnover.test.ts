@@ -114,7 +114,7 @@ test('demand: free addresses within the warm target are not given back because o
   t.is(node.pool.demand({ min: 2, max: 2 }, small).surplus.length, 3, 'what is beyond the warm target is');
 });
 
-test('directDemand: the same holds for whole ENIs', (t) => {
+test('exclusiveDemand: the same holds for whole ENIs', (t) => {
   const ids = Array.from({ length: 8 }, (_, index) => `eni-${index}`);
   let pool: ExclusivePoolState = applyExclusiveSupply(
     new Map(),

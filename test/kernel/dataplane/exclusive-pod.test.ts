@@ -59,7 +59,7 @@ function traces(node: TestNode): unknown {
 }
 
 for (const ruleMode of ['compact', 'per-pod'] as const) {
-  test(`wireDirectPod: the Pod has the ENI's interface, talks to the node, and gives it back, in ${ruleMode} mode`, async (t) => {
+  test(`wireExclusivePod: the Pod has the ENI's interface, talks to the node, and gives it back, in ${ruleMode} mode`, async (t) => {
     await withTestNode(async (node) => {
       const network = networkOf(node, ruleMode);
       const [shared] = node.enis;
@@ -221,7 +221,7 @@ test('updateDirectRoutes: a living Pod follows the ranges of Services and the ad
   });
 });
 
-test('wireDirectPod: takes all back, the interface too, when the Pod has such an interface already', async (t) => {
+test('wireExclusivePod: takes all back, the interface too, when the Pod has such an interface already', async (t) => {
   await withTestNode(async (node) => {
     const network = networkOf(node, 'compact');
     for (const ifname of ['eth0', 'veth0']) {
@@ -235,7 +235,7 @@ test('wireDirectPod: takes all back, the interface too, when the Pod has such an
   });
 });
 
-test('wireDirectPod: says that the interface is missing, and leaves nothing', async (t) => {
+test('wireExclusivePod: says that the interface is missing, and leaves nothing', async (t) => {
   await withTestNode((node) => {
     const network = networkOf(node, 'compact');
     node.ip('link', 'del', 'eth6');
@@ -247,7 +247,7 @@ test('wireDirectPod: says that the interface is missing, and leaves nothing', as
   });
 });
 
-test('unwireDirectPod: an interface whose name is taken by now gets one of its own', async (t) => {
+test('unwireExclusivePod: an interface whose name is taken by now gets one of its own', async (t) => {
   await withTestNode(async (node) => {
     const network = networkOf(node, 'compact');
     const sandbox = node.createPodNetns();
@@ -265,7 +265,7 @@ test('unwireDirectPod: an interface whose name is taken by now gets one of its o
   });
 });
 
-test('unwireDirectPod: without the namespace everything of the node goes, and the interface is told to be missing', async (t) => {
+test('unwireExclusivePod: without the namespace everything of the node goes, and the interface is told to be missing', async (t) => {
   await withTestNode(async (node) => {
     const network = networkOf(node, 'compact');
     const sandbox = node.createPodNetns();
