@@ -22,6 +22,28 @@ export type BalancerOwner = {
 /** The kinds of objects that have load balancers, as the tag of the owner has them. */
 export type OwnerKind = 'service' | 'ingress';
 
+/** What messages name of an owner, by its kind: the object, reasons of notices, and annotations. */
+export const OWNER_NAMES = {
+  service: {
+    object: 'Service',
+    invalid: 'ServiceInvalid',
+    refused: 'ServiceRefused',
+    existing: 'service.kubernetes.io/tke-existed-lbid',
+    subnet: 'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid',
+    securityGroups: 'service.cloud.tencent.com/security-groups',
+    mode: 'service.cloud.tencent.com/mode',
+  },
+  ingress: {
+    object: 'Ingress',
+    invalid: 'IngressInvalid',
+    refused: 'IngressRefused',
+    existing: 'kubernetes.io/ingress.existLbId',
+    subnet: 'kubernetes.io/ingress.subnetId',
+    securityGroups: 'ingress.cloud.tencent.com/security-groups',
+    mode: 'ingress.cloud.tencent.com/mode',
+  },
+} as const;
+
 /** Names an owner. */
 export type OwnerRef = Pick<BalancerOwner, 'kind' | 'key'>;
 

@@ -1,15 +1,8 @@
 import { CLUSTER_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
-import { type OwnerKind, ownerOf } from './balancer-owner.ts';
+import { OWNER_NAMES, type OwnerKind, ownerOf } from './balancer-owner.ts';
 import { isKept, refuseNamespace } from './kept-balancer.ts';
 import { blocking, type Notice } from './notice.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
-
-const REASONS = { service: 'ServiceRefused', ingress: 'IngressRefused' } as const;
-/** What names an existing load balancer. */
-const ANNOTATIONS = {
-  service: 'service.kubernetes.io/tke-existed-lbid',
-  ingress: 'kubernetes.io/ingress.existLbId',
-} as const;
 
 /** Who wants to use a load balancer, and for what. */
 type AdoptionFacts = {
@@ -37,9 +30,9 @@ export function decideAdoption(
   if (isOwn) return undefined;
   const { loadBalancerId, tags } = balancer;
   const refuse = (why: string): Notice => {
-    const place = poolOwner === undefined ? `of the annotation ${ANNOTATIONS[kind]}` : 'of the pool';
+    const place = poolOwner === undefined ? `of the annotation ${OWNER_NAMES[kind].existing}` : 'of the pool';
     const cure = poolOwner === undefined ? 'name one that was bought for it' : 'create the Service again';
-    return blocking(REASONS[kind], `the load balancer ${loadBalancerId} ${place} ${why}; ${cure}`);
+    return blocking(OWNER_NAMES[kind].refused, `the load balancer ${loadBalancerId} ${place} ${why}; ${cure}`);
   };
   if (balancer.vpcId !== vpcId) return refuse(`is in ${balancer.vpcId}, and the cluster is in ${vpcId}`);
   if (subnetId !== undefined && balancer.subnetId !== subnetId) {

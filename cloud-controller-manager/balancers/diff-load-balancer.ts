@@ -1,4 +1,5 @@
 import { TARGETS_PER_CHANGE, type Target } from '../../cloud/targets.ts';
+import { OWNER_NAMES } from './balancer-owner.ts';
 import { mayDelete } from './claim-listeners.ts';
 import { compareIdentity, describeForeign, otherVpcOf } from './compare-identity.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
@@ -31,12 +32,6 @@ type LoadBalancerDiff = {
   readonly awaited?: readonly Target[];
 };
 
-/** What notices name, by the kind of the owner. */
-const NAMES = {
-  service: { refused: 'ServiceRefused', object: 'Service', existing: 'service.kubernetes.io/tke-existed-lbid' },
-  ingress: { refused: 'IngressRefused', object: 'Ingress', existing: 'kubernetes.io/ingress.existLbId' },
-} as const;
-
 const OF_TARGETS: readonly LoadBalancerStep['kind'][] = ['register', 'setWeights', 'deregister'];
 
 /**
@@ -56,7 +51,7 @@ export function diffLoadBalancer(
   hasWaited = false,
 ): LoadBalancerDiff {
   const { source, ruleListeners } = desired;
-  const { refused, object, existing } = NAMES[ruleListeners === undefined ? 'service' : 'ingress'];
+  const { refused, object, existing } = OWNER_NAMES[ruleListeners === undefined ? 'service' : 'ingress'];
   if (observed === undefined) {
     if (source.kind === 'existing') {
       const message = `the load balancer ${source.loadBalancerId} does not exist in this region; name another one in the annotation ${existing}`;

@@ -1,29 +1,11 @@
 import { type CloudError, isCloudError } from '../../cloud/cloud-error.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { messageOf } from '../../runtime/error-text.ts';
-import type { OwnerKind } from './balancer-owner.ts';
+import { OWNER_NAMES, type OwnerKind } from './balancer-owner.ts';
 import { StepError } from './run-step.ts';
 
 /** What is being done for an owner. */
 type OwnerWork = 'serve' | 'release';
-
-/** Names in messages, by kind. */
-const NAMES = {
-  service: {
-    object: 'Service',
-    mode: 'service.cloud.tencent.com/mode=skip',
-    existing: 'service.kubernetes.io/tke-existed-lbid',
-    securityGroups: 'service.cloud.tencent.com/security-groups',
-    listeners: 'let the Service have fewer ports',
-  },
-  ingress: {
-    object: 'Ingress',
-    mode: 'ingress.cloud.tencent.com/mode=skip',
-    existing: 'kubernetes.io/ingress.existLbId',
-    securityGroups: 'ingress.cloud.tencent.com/security-groups',
-    listeners: 'let the Ingress have fewer ports',
-  },
-} as const;
 
 /** Returns what an event says of a fault of the cloud or of the API server: what was refused, and what to do about it. */
 export function describeFailure(error: unknown, work: OwnerWork, kind: OwnerKind): string {
@@ -51,7 +33,7 @@ function namesNothing({ retry, action }: CloudError): boolean {
 /** Returns undefined where the fault is over by itself. */
 function cureOf(error: CloudError, work: OwnerWork, kind: OwnerKind): string | undefined {
   const { retry, scope } = error;
-  const { object, mode, existing, securityGroups, listeners } = NAMES[kind];
+  const { object, mode, existing, securityGroups } = OWNER_NAMES[kind];
   if (namesNothing(error)) return 'name what exists in the VPC of the cluster';
   // Without a key the error says itself what to do.
   if (error.code === 'CREDENTIALS') return undefined;
@@ -60,12 +42,13 @@ function cureOf(error: CloudError, work: OwnerWork, kind: OwnerKind): string | u
   if (error.action === 'DeleteSecurityGroup' && retry === 'never')
     return 'take the security group off what else has it, and out of the rules of others';
   if (retry === 'never' && work === 'release')
-    return `take the protection off in the console, or annotate the ${object} with ${mode} to leave the load balancer`;
+    return `take the protection off in the console, or annotate the ${object} with ${mode}=skip to leave the load balancer`;
   if (retry === 'never') return `correct what the ${object} asks for; if the key lacks the right, grant it`;
   if (retry !== 'quota') return undefined;
   if (scope === 'load-balancers')
     return `raise the quota of load balancers of the account, delete some, or name an existing one in the annotation ${existing}`;
-  if (scope === 'listeners') return `raise the quota of listeners of a load balancer, or ${listeners}`;
+  if (scope === 'listeners')
+    return `raise the quota of listeners of a load balancer, or let the ${object} have fewer ports`;
   if (scope === 'targets') return 'raise the quota of targets of a listener, or let fewer Nodes or Pods be backends';
   if (scope === 'security-groups')
     return `raise the quota of security groups of the account, delete some, or name one in the annotation ${securityGroups}`;

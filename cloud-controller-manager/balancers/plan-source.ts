@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import type { LoadBalancerSpec } from '../../cloud/load-balancers.ts';
 import { CLUSTER_TAG, NAMESPACE_TAG, OWNER_TAG } from '../../crd/cloud-tags.ts';
-import { type BalancerOwner, ownerOf } from './balancer-owner.ts';
+import { type BalancerOwner, OWNER_NAMES, ownerOf } from './balancer-owner.ts';
 import type { BalancerSource } from './desired-load-balancer.ts';
 import { blocking, type Notice, remark } from './notice.ts';
 
@@ -40,32 +40,17 @@ type SourcePlan = { readonly value?: BalancerSource; readonly notices: readonly 
 
 const MAX_NAME = 80;
 
-/** Names in messages and tags, by kind. */
-const NAMES = {
-  service: {
-    object: 'Service',
-    uidTag: 'tke-lb-serviceuuid',
-    vip: 'loadBalancerIP',
-    subnet: 'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid',
-    groups: 'service.cloud.tencent.com/security-groups',
-    invalid: 'ServiceInvalid',
-    refused: 'ServiceRefused',
-  },
-  ingress: {
-    object: 'Ingress',
-    uidTag: 'tke-lb-ingress-uuid',
-    vip: 'Vip',
-    subnet: 'kubernetes.io/ingress.subnetId',
-    groups: 'ingress.cloud.tencent.com/security-groups',
-    invalid: 'IngressInvalid',
-    refused: 'IngressRefused',
-  },
+/** Tags of TKE, and what asks for an address, by kind. */
+const SOURCE_NAMES = {
+  service: { uidTag: 'tke-lb-serviceuuid', vip: 'loadBalancerIP' },
+  ingress: { uidTag: 'tke-lb-ingress-uuid', vip: 'Vip' },
 } as const;
 
 /** Plans where the load balancer of an owner comes from: it is made, or it exists. */
 export function planSource({ owner, settings, loadBalancerIp, clusterId, vpcId }: SourceFacts): SourcePlan {
   const { subnetId, existedLbId, creation = {}, chargeType, bandwidthMbps } = settings;
-  const { object, uidTag, vip: vipName, subnet, groups, invalid, refused } = NAMES[owner.kind];
+  const { object, subnet, securityGroups: groups, invalid, refused } = OWNER_NAMES[owner.kind];
+  const { uidTag, vip: vipName } = SOURCE_NAMES[owner.kind];
   const vip = loadBalancerIp ?? creation.Vip;
   if (vip !== undefined && (!isIPv4(vip) || (creation.Vip ?? vip) !== vip)) {
     const same = owner.kind === 'service' ? ', and the same as Vip of the annotation' : '';

@@ -3,7 +3,7 @@ import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import { type BalancerOwner, type OwnerReports, ownerOf } from './balancer-owner.ts';
+import { type BalancerOwner, OWNER_NAMES, type OwnerReports, ownerOf } from './balancer-owner.ts';
 import type { ListenerClaim } from './claim-listeners.ts';
 import { releaseSteps, retainSteps } from './diff-load-balancer.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
@@ -35,7 +35,6 @@ export type ReleaseSettings = {
   readonly deletionProtection?: boolean;
 };
 
-const OBJECT = { service: 'Service', ingress: 'Ingress' } as const;
 const SOON_MS = 2_000;
 /** Nothing is found for so long before it counts as gone, unless it was deleted here. */
 const APPEARS_MS = 60_000;
@@ -84,7 +83,7 @@ export async function releaseBalancer(
   const isDeleted = steps.some(({ kind }) => kind === 'delete');
   const what = isDeleted
     ? `Deleting load balancer ${id}`
-    : `Deleting the listeners of the ${OBJECT[head.kind]} of ${id}`;
+    : `Deleting the listeners of the ${OWNER_NAMES[head.kind].object} of ${id}`;
   reports.progress(head, { reason: 'DeletingLoadBalancer', message: what });
   const runner = new StepRunner(deps, observed, listenerName);
   if (isDeleted && deletionProtection === false && observed.balancer.isDeleteProtected)
@@ -94,7 +93,7 @@ export async function releaseBalancer(
     reason: 'DeletedLoadBalancer',
     message: isDeleted
       ? `Deleted load balancer ${id}`
-      : `The listeners of the ${OBJECT[head.kind]} of ${id} are gone; ${id} stays`,
+      : `The listeners of the ${OWNER_NAMES[head.kind].object} of ${id} are gone; ${id} stays`,
   });
   // Once more: what is gone is not found any more, and that is certain.
   absentSinceMs.set(head.key, Number.NEGATIVE_INFINITY);

@@ -1,5 +1,6 @@
 import type { TkeServiceConfig } from '../../crd/tke-service-config.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
+import { OWNER_NAMES } from '../balancers/balancer-owner.ts';
 import type { LoadBalancerConfig } from './l4-settings.ts';
 
 /** The Service or Ingress that names a TkeServiceConfig, or wants one to be made. */
@@ -69,11 +70,9 @@ export function readConfig(
       ? { kind: 'known', config: undefined }
       : unknown(`there is no TkeServiceConfig ${key}; create it`);
   if (choice.kind === 'made' && !isOf(found.config, uid))
-    return unknown(`the TkeServiceConfig ${key} was not made for this ${NAMES[kind]}; rename it`);
+    return unknown(`the TkeServiceConfig ${key} was not made for this ${OWNER_NAMES[kind].object}; rename it`);
   return { kind: 'known', config: found.config.spec?.loadBalancer };
 }
-
-const NAMES = { service: 'Service', ingress: 'Ingress' } as const;
 
 function unknown(why: string): ConfigOfOwner {
   return { kind: 'unknown', why };

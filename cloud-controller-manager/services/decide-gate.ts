@@ -1,5 +1,5 @@
 import type { HealthState } from '../../cloud/targets.ts';
-import type { OwnerKind } from '../balancers/balancer-owner.ts';
+import { OWNER_NAMES, type OwnerKind } from '../balancers/balancer-owner.ts';
 
 /** A Service or an Ingress with direct access that selects a Pod, as the readiness gate of the Pod depends on it. */
 export type GateOwner = {
@@ -59,12 +59,10 @@ export function decideGate(owners: readonly GateOwner[], waitedMs: number): Gate
     : { status: 'True', reason: 'NoLoadBalancer', message: `${namesOf(owners)} cannot have the Pod as a target` };
 }
 
-const OBJECTS = { service: 'Service', ingress: 'Ingress' } as const;
-
 type Waiting = { readonly reason: GateReason; readonly message: string; readonly mayEnd: boolean };
 
 function waitingFor({ kind, key, state, binding, places }: GateOwner): readonly Waiting[] {
-  const object = OBJECTS[kind];
+  const { object } = OWNER_NAMES[kind];
   const name = `${object} ${key}`;
   if (state === 'unknown') return [wait('NotRegistered', `the ${name} has not been looked at yet`)];
   if (state === 'refused')
@@ -114,6 +112,8 @@ function rank({ reason }: Waiting): number {
 }
 
 function namesOf(owners: readonly GateOwner[]): string {
-  const names = owners.map(({ kind, key }) => (kind === 'service' ? key : `${OBJECTS[kind]} ${key}`)).toSorted();
+  const names = owners
+    .map(({ kind, key }) => (kind === 'service' ? key : `${OWNER_NAMES[kind].object} ${key}`))
+    .toSorted();
   return names.length <= 3 ? names.join(', ') : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`;
 }

@@ -1,6 +1,6 @@
 import { INGRESS_DIRECT_ACCESS_ANNOTATION } from '../../crd/foreign-names.ts';
 import { DIRECT_ACCESS_ANNOTATION, SERVICE_ANNOTATION } from '../../crd/names.ts';
-import type { OwnerKind } from '../balancers/balancer-owner.ts';
+import { OWNER_NAMES, type OwnerKind } from '../balancers/balancer-owner.ts';
 import type { RefusedRow, ServedRow, WrittenRow } from './annotation-table.ts';
 import { cloudId, cloudIds, creationFields, flag, objectName, wholeNumber, word } from './annotation-values.ts';
 
@@ -14,20 +14,21 @@ export function ownerAnnotations(kind: OwnerKind) {
 
 /** What says which load balancer it is. */
 function rowsOfSource(kind: OwnerKind) {
-  const { of, object } = wordsOf(kind);
+  const of = wordsOf(kind);
+  const { object, existing, subnet } = OWNER_NAMES[kind];
   const older = (name: string): Pick<ServedRow<unknown>, 'olderNames'> =>
     kind === 'service' ? { olderNames: [name] } : {};
   const label: Pick<ServedRow<unknown>, 'isLabelToo'> = kind === 'service' ? { isLabelToo: true } : {};
   return {
     existedLbId: {
-      name: of('service.kubernetes.io/tke-existed-lbid', 'kubernetes.io/ingress.existLbId'),
+      name: existing,
       means: `an existing load balancer of the VPC is used: only ${of('listeners', 'listeners and rules')} that were made for the ${object} are changed or deleted, and the load balancer stays when the ${object} goes${of('. To change it on a Service that has a load balancer means another address', '')}`,
       form: 'an id such as `lb-a1b2c3d4`',
       parse: cloudId('lb'),
       cure: 'name a load balancer of the VPC, or remove the annotation for a new one',
     },
     subnetId: {
-      name: of('service.kubernetes.io/qcloud-loadbalancer-internal-subnetid', 'kubernetes.io/ingress.subnetId'),
+      name: subnet,
       means:
         'a load balancer with an address of this subnet, reached from the VPC; without it, one with a public address. A change means another address',
       form: 'an id such as `subnet-a1b2c3d4`',
@@ -72,10 +73,12 @@ function rowsOfSource(kind: OwnerKind) {
 
 /** What says how it is, and what its targets are. */
 function rowsOfSettings(kind: OwnerKind) {
-  const { of, object, cloud } = wordsOf(kind);
+  const of = wordsOf(kind);
+  const { object, mode, securityGroups } = OWNER_NAMES[kind];
+  const cloud = `${kind}.cloud.tencent.com`;
   return {
     securityGroups: {
-      name: `${cloud}/security-groups`,
+      name: securityGroups,
       means:
         'the security groups of the load balancer; the empty text takes all off. Without the annotation they stay as they are',
       form: 'at most five ids such as `sg-a1b2c3d4`, with commas',
@@ -87,7 +90,7 @@ function rowsOfSettings(kind: OwnerKind) {
       `\`"true"\`: the security groups of the load balancer decide alone, those of the nodes need no rule for ${of('the clients', 'its requests')}`,
     ),
     mode: {
-      name: `${cloud}/mode`,
+      name: mode,
       means: `\`skip\`: the load balancer is not changed, and stays when the ${object} goes`,
       form: '`skip`',
       parse: word('skip'),
@@ -137,10 +140,9 @@ function rowsOfSettings(kind: OwnerKind) {
   };
 }
 
-/** Returns what differs in names and texts. */
-function wordsOf(kind: OwnerKind) {
-  const of = (service: string, ingress: string): string => (kind === 'service' ? service : ingress);
-  return { of, object: of('Service', 'Ingress'), cloud: `${kind}.cloud.tencent.com` };
+/** Returns what chooses among the texts of both kinds. */
+function wordsOf(kind: OwnerKind): (service: string, ingress: string) => string {
+  return (service, ingress) => (kind === 'service' ? service : ingress);
 }
 
 /** Returns the row of an annotation that is "true" or "false". */
