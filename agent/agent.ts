@@ -14,10 +14,9 @@ import { adoptAtStart } from './adopt-at-start.ts';
 import { attach } from './attachment/attach.ts';
 import { check } from './attachment/check.ts';
 import { collectInvalid } from './attachment/collect.ts';
-import { detach } from './attachment/detach.ts';
+import { detach, recover } from './attachment/detach.ts';
 import { holdStrangers } from './attachment/hold-strangers.ts';
 import { IgnoredKeys } from './attachment/ignored-keys.ts';
-import { recover } from './attachment/recover.ts';
 import { type SpoolDeps, watchSpool } from './attachment/spool.ts';
 import { usePodCidrs } from './bridge/accept-pod-cidr.ts';
 import { followMasquerade, updateMasquerade } from './bridge/follow-masquerade.ts';
@@ -31,8 +30,7 @@ import { type FlowEpochs, openFlowEpochs } from './fast-path/flow-epochs.ts';
 import { openFastPath } from './fast-path/open-fast-path.ts';
 import { followEgressExempt, restoreEgressExempt } from './follow/follow-egress-exempt.ts';
 import { followExclusiveRoutes } from './follow/follow-exclusive-routes.ts';
-import { followReadiness, type ReadinessListener } from './follow/follow-readiness.ts';
-import { followServiceCidrs, restoreServiceCidrs } from './follow/follow-service-cidrs.ts';
+import { followServiceCidrs } from './follow/follow-service-cidrs.ts';
 import { releaseMemory } from './host/release-memory.ts';
 import { removeConflist } from './install/conflist.ts';
 import { type Installation, type InstallationListener, openInstallation } from './install/installation.ts';
@@ -40,22 +38,27 @@ import { acceptSupplyDepsOf, joinCluster, openDevicePlugin } from './join-cluste
 import { readBootId } from './journal/boot-id.ts';
 import { openJournal } from './journal/journal.ts';
 import type { JournalContent } from './journal/journal-content.ts';
+import { findNodeRecord } from './journal/node-file.ts';
 import { startMaintenance } from './maintenance.ts';
 import { probeNftables, readHostDump } from './node/node-probe.ts';
 import { refuseProduct } from './node/refuse-product.ts';
 import { openOps } from './open-ops.ts';
-import { livenessOf } from './ops/liveness.ts';
 import { opsService } from './ops/ops-service.ts';
-import { notReadyReason, type Readiness } from './ops/readiness.ts';
+import {
+  followReadiness,
+  livenessOf,
+  notReadyReason,
+  type Readiness,
+  type ReadinessListener,
+} from './ops/readiness.ts';
 import { chooseRuleMode } from './repair/choose-rule-mode.ts';
 import { followKernel } from './repair/follow-kernel.ts';
 import { objectOfEvent } from './repair/object-of.ts';
 import { type OwnWrites, openOwnWrites } from './repair/own-writes.ts';
 import { NOTHING_DONE, type ReconcileReport, reconcile } from './repair/reconcile.ts';
-import { isRelevant } from './repair/relevant-event.ts';
+import { isRelevant, watchedObjects } from './repair/relevant-event.ts';
 import { type RepairLoop, startRepairLoop } from './repair/repair-loop.ts';
 import { openSettingsWatch } from './repair/settings-watch.ts';
-import { watchedObjects } from './repair/watched-objects.ts';
 import { type AgentUseCases, agentImplementation } from './server/agent-service.ts';
 import type { EniAddressing } from './server/attachment.ts';
 import { type GrpcAddress, serveGrpc } from './server/grpc-server.ts';
@@ -255,9 +258,9 @@ function restoreState({ podCidrs, supplySource }: AgentConfig, state: NodeState,
   state.restore(content);
 }
 
-/** Restores what the last plan knew from the API server. */
+/** Restores what the last plan knew from the API server: it holds until the API server answers. */
 function restorePlan({ stateDir, egress }: AgentConfig, state: NodeState): void {
-  restoreServiceCidrs(state, stateDir);
+  state.serviceCidrs = findNodeRecord(stateDir)?.node.serviceCidrs ?? [];
   if (egress === 'node') restoreEgressExempt(state, stateDir, readBootId());
 }
 

@@ -8,7 +8,7 @@ import { acceptPodCidrs } from './bridge/accept-pod-cidr.ts';
 import type { AgentRuntime } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import type { NodeEvents } from './events/node-events.ts';
-import { countExclusiveWaiting } from './exclusive/count-exclusive-waiting.ts';
+import { countExclusiveWaiting } from './exclusive/exclusive-demand.ts';
 import { followNode } from './follow/follow-node.ts';
 import { keepRefusedCondition } from './follow/refused-condition.ts';
 import type { WarmTargets } from './journal/supply.ts';

@@ -11,33 +11,30 @@ import type { Logger } from '../runtime/log.ts';
 import { markTakenPod } from './adopt/mark-taken-pod.ts';
 import { openTakeOver, type TakeOver, type TakeOverDeps } from './adopt/take-over.ts';
 import { noteOccupied, usePodCidrs } from './bridge/accept-pod-cidr.ts';
-import { type MasqueradeDeps, updateMasquerade } from './bridge/follow-masquerade.ts';
+import { type MasqueradeDeps, readMasqChains, updateMasquerade } from './bridge/follow-masquerade.ts';
 import { prepareBridge } from './bridge/prepare-bridge.ts';
 import { hasCilium } from './config/chained-plugins.ts';
 import type { AgentConfig } from './config/options.ts';
 import { openCriView } from './cri/cri-client.ts';
 import { listRuntimeHandlers } from './cri/runtime-handlers.ts';
 import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
-import { type NewLinks, openNewLinks } from './fast-path/attach-new-links.ts';
+import { filterAttacher, type NewLinks, openNewLinks } from './fast-path/attach-new-links.ts';
 import type { FastPathChoice } from './fast-path/choose-fast-path.ts';
-import { filterAttacher } from './fast-path/filter-attacher.ts';
 import { type FlowtableWriter, openFlowtableWriter } from './fast-path/flowtable-writer.ts';
-import { reportFastPath } from './fast-path/report-fast-path.ts';
+import { reportFastPath } from './fast-path/open-fast-path.ts';
 import { openConntrack } from './host/conntrack.ts';
 import { openStrangers } from './host/find-strangers.ts';
 import { openPodWiring } from './host/pod-wiring.ts';
 import { openSandboxes } from './host/sandboxes.ts';
 import { readBootId } from './journal/boot-id.ts';
 import type { Journal } from './journal/journal-content.ts';
-import { readNodeRecord } from './journal/node-file.ts';
-import { NODE_RECORD_FILE } from './journal/node-record.ts';
+import { findNodeRecord } from './journal/node-file.ts';
+import { readBridgePorts } from './node/bridge-evidence.ts';
 import type { KnownPrimary } from './node/find-primary.ts';
 import { FOUND_STATE_FILE, openFoundState } from './node/found-state.ts';
 import type { HostView } from './node/node-network.ts';
 import { findCiliumChainIn, readHostView } from './node/node-probe.ts';
 import { createNodeRecordWriter } from './node/node-record-writer.ts';
-import { readBridgePorts } from './node/read-bridge-ports.ts';
-import { readMasqChains } from './node/read-masq-chains.ts';
 import { readPodInterfaces } from './node/read-pod-interfaces.ts';
 import { createMetrics } from './observability/metrics.ts';
 import type { KubeUse } from './ops/summary-reply.ts';
@@ -54,7 +51,7 @@ import { openHostKernel } from './repair/host-kernel.ts';
 import type { OwnWrites } from './repair/own-writes.ts';
 import { createPrimaryFinder, type PrimaryFinder, type PrimaryFinderDeps } from './repair/primary-finder.ts';
 import type { HostKernel, ReconcileDeps } from './repair/reconcile.ts';
-import { readPendingInput } from './server/pending-input.ts';
+import { readPendingInput } from './server/grpc-server.ts';
 import { keyOf, NodeState } from './state/node-state.ts';
 import type { RandomBytes, UseCaseDeps } from './state/ports.ts';
 
@@ -227,13 +224,10 @@ function finderOf(
 
 /** Returns the primary interface of the last plan; undefined when none is recorded, or by a release that cannot be read. */
 function recordedPrimary(stateDir: string, bootId: string): KnownPrimary | undefined {
-  try {
-    const { node, ...record } = readNodeRecord(join(stateDir, NODE_RECORD_FILE));
-    const { ifindex, addresses } = node.primary;
-    return record.bootId === bootId ? { ifindex, addresses } : { addresses };
-  } catch {
-    return undefined;
-  }
+  const record = findNodeRecord(stateDir);
+  if (record === undefined) return undefined;
+  const { ifindex, addresses } = record.node.primary;
+  return record.bootId === bootId ? { ifindex, addresses } : { addresses };
 }
 
 function newLinksOf(

@@ -18,8 +18,8 @@ import {
 import { startAgent } from './agent.ts';
 import { AgentError } from './api/agent-error.ts';
 import type { AgentRuntime } from './components.ts';
-import { readAgentConfig } from './config/agent-config.ts';
-import { AGENT_PROGRAM, type AgentConfig } from './config/options.ts';
+import { AGENT_PROGRAM, readAgentConfig } from './config/agent-config.ts';
+import type { AgentConfig } from './config/options.ts';
 import { openNodeEvents } from './events/node-events.ts';
 import { checkDescriptors } from './host/check-descriptors.ts';
 import { withdrawConflist } from './install/conflist.ts';

@@ -2,11 +2,17 @@ import type { Netns } from '../netlink/netns.ts';
 import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
 import { UndoStack } from '../runtime/undo-stack.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
-import { moveNicToPod, type OwnedNic, returnNic } from './exclusive-nic.ts';
+import { applyOperations } from './apply.ts';
+import { EMPTY_STATE, type HostState } from './desired.ts';
+import { diffHost } from './diff.ts';
+import { findNic, moveNicToPod, type OwnedNic, returnNic } from './exclusive-nic.ts';
 import type { Kernel } from './kernel.ts';
 import { makeVeth } from './make-veth.ts';
 import type { EniPodNetwork, NodeNetwork } from './network.ts';
+import { observeNetns } from './observe.ts';
+import { renderOperation } from './operation.ts';
 import { type ExclusiveEnds, planExclusivePod } from './plan-exclusive-pod.ts';
+import { planInside } from './read-inside.ts';
 import { type UnwiredPod, unwirePod } from './unwire-pod.ts';
 import { WireError } from './wire-error.ts';
 import { doPhases, type PodWiring, toWireError, type WiredPod } from './wire-pod.ts';
@@ -80,4 +86,32 @@ export function unwireExclusivePod(
 function ownedNic({ key, nic }: EniPodNetwork): OwnedNic {
   if (nic === undefined) throw new WireError('KERNEL', `the lease ${key.containerId}/${key.ifName} names no interface`);
   return { key, nic };
+}
+
+/**
+ * Makes the routes inside a Pod with an exclusive ENI equal to its plan: what leads through the node changes with the
+ * ranges of Services and of bridge Pods. Routes of others stay. Idempotent.
+ * @returns the changes, as command lines; empty when there was none, when the Pod is not wired (yet, or any more), or when a
+ * sandbox took its addresses and routes out
+ * @throws NetlinkError when the namespace cannot be read; ApplyError when a change is refused
+ */
+export async function updateExclusiveRoutes(
+  { nft }: Pick<Kernel, 'nft'>,
+  podNetns: Netns,
+  node: NodeNetwork,
+  pod: EniPodNetwork,
+  handler?: () => Promise<string | undefined>,
+): Promise<readonly string[]> {
+  using rtnetlink = openRtnetlinkIn(podNetns);
+  const nic = pod.nic === undefined ? undefined : findNic(rtnetlink.link.list(), pod.nic.mac);
+  const side = rtnetlink.link.get({ ifname: pod.podVeth.name });
+  if (nic === undefined || side === undefined || side.address !== pod.podVeth.mac) return [];
+  const plan = planExclusivePod(node, pod, { nic: nic.ifindex, side: side.ifindex }).pod;
+  if ((await planInside(podNetns, plan, handler)) !== plan) return [];
+  const desired: HostState = { ...EMPTY_STATE, routes: plan.routes };
+  const kernel = { rtnetlink, sysctl: openSysctl(podNetns), nft };
+  const { operations } = diffHost(desired, observeNetns(kernel, desired));
+  const ofRoutes = operations.filter(({ kind }) => kind === 'replace-route' || kind === 'delete-route');
+  const { done } = await applyOperations(kernel, ofRoutes);
+  return done.map((operation) => renderOperation(operation));
 }

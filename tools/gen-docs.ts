@@ -3,7 +3,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { AGENT_PROGRAM } from '../agent/config/options.ts';
+import { AGENT_PROGRAM } from '../agent/config/agent-config.ts';
 import { CCM_PROGRAM } from '../cloud-controller-manager/config/options.ts';
 import { IPAMD_PROGRAM } from '../ipamd/config/options.ts';
 import { renderConfigDoc } from '../runtime/settings/render-options.ts';

@@ -11,7 +11,7 @@ import { flushBeforeReuse } from './flush-before-reuse.ts';
 import { addWaitOf, type LeaseSource, leaseInTime } from './lease-in-time.ts';
 
 /** The result of an allocation: an ENI that is leased to the key, and its interface in the host's namespace. */
-type ExclusiveAllocation = { readonly eni: ExclusiveEni; readonly link: HostLink };
+export type ExclusiveAllocation = { readonly eni: ExclusiveEni; readonly link: HostLink };
 
 /**
  * Takes a whole ENI of the pool, or the one with a claim of the Pod, and waits for it until the caller's deadline or

@@ -5,12 +5,10 @@ import { ON_LINK_ENI_ID } from '../journal/supply.ts';
 import type { Exhausted, LeaseResult, PoolAddress } from '../pool/pool-state.ts';
 import { describeRegistered } from '../pool/registered-addresses.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
-import type { AddressSource } from './address-source.ts';
 import type { TimedAttachCommand } from './attach-command.ts';
 import { flushBeforeReuse } from './flush-before-reuse.ts';
-import { addWaitOf, type LeaseSource, leaseInTime } from './lease-in-time.ts';
-import { needsStaticIp } from './needs-static-ip.ts';
-import { staticAddressSource } from './static-address-source.ts';
+import { type AddressSource, addWaitOf, type LeaseSource, leaseInTime } from './lease-in-time.ts';
+import { needsStaticIp, staticAddressSource } from './static-address-source.ts';
 
 /** The result of an allocation: addresses that are leased to the key, and the ENI, or primary interface, that they are on. */
 export type Allocation = {

@@ -1,20 +1,13 @@
-import { bridgePodMac } from '../../dataplane/bridge-pod-mac.ts';
-import { hostVethName } from '../../dataplane/host-veth-name.ts';
 import { isWireError } from '../../dataplane/wire-error.ts';
 import type { Netns } from '../../netlink/netns.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { type CniFailure, CniFailureError } from '../api/cni-failure.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
-import { ON_LINK_ENI_ID } from '../journal/supply.ts';
 import type { UseCaseDeps, WiredLink } from '../state/ports.ts';
-import { type Allocation, allocate } from './allocate.ts';
-import { allocateBridge, type BridgeAllocation } from './allocate-bridge.ts';
-import { allocateExclusive } from './allocate-exclusive.ts';
+import { allocateIntent } from './allocate-intent.ts';
 import type { AttachCommand, TimedAttachCommand } from './attach-command.ts';
-import { type ChosenNetwork, chooseNetwork, OtherNetworkError } from './choose-network.ts';
+import { chooseNetwork, OtherNetworkError } from './choose-network.ts';
 import { failureOf } from './failure-of.ts';
-import { exclusiveLeaseOf } from './lease-exclusive.ts';
-import { randomMac } from './mac.ts';
 import { teardown } from './teardown.ts';
 
 /** The outcome of an ADD. */
@@ -190,76 +183,6 @@ async function reuseAttachment(
 async function clear(deps: UseCaseDeps, lease: Lease): Promise<void> {
   if ((await teardown(deps, lease, deps.settings.ipCooldownMs)) === 'erased') return;
   throw new CniFailureError(CNI_CODE.io, 'the end of an earlier attachment cannot be recorded', 'see the state folder');
-}
-
-/** Takes what the Pod gets from its pool, and returns the lease to record. Nothing is recorded yet. */
-async function allocateIntent(
-  deps: UseCaseDeps,
-  chosen: ChosenNetwork,
-  receivedMs: number,
-  signal: AbortSignal,
-): Promise<Lease> {
-  const { command } = chosen;
-  if (command.plugin === 'bridge' && !deps.settings.isCiliumPool)
-    return bridgeLeaseOf(deps, command, receivedMs, await allocateBridge(deps, command));
-  if (command.plugin !== 'direct-eni') {
-    const allocation = await allocate(deps, command, signal);
-    return allocation.eni.eniId === ON_LINK_ENI_ID
-      ? onLinkLeaseOf(deps, command, receivedMs, allocation)
-      : leaseOf(deps, ofEni(command), receivedMs, allocation);
-  }
-  const { randomBytes, settings } = deps;
-  const allocation = await allocateExclusive(deps, chosen, signal);
-  return exclusiveLeaseOf(command, allocation, { receivedMs, podMtu: settings.podMtu, randomBytes });
-}
-
-function leaseOf(
-  { settings, randomBytes }: UseCaseDeps,
-  command: TimedAttachCommand,
-  receivedMs: number,
-  { addresses, eni }: Pick<Allocation, 'addresses'> & { readonly eni: Pick<Allocation['eni'], 'eniId' | 'mtu'> },
-): Lease {
-  const { containerId, ifName, network, plugin, netns, podNamespace, podName, podUid } = command;
-  return {
-    ...{ containerId, ifName, network, plugin, netns, podNamespace, podName, podUid },
-    addresses: addresses.map(({ ip, family, eniId, assignmentId }) => ({ ip, family, eniId, assignmentId })),
-    eniId: eni.eniId,
-    state: 'pending',
-    mtu: Math.min(command.mtu || settings.podMtu || eni.mtu, eni.mtu),
-    createdAtMs: receivedMs,
-    ...(plugin === 'ipam' && command.uplink ? { uplink: true } : {}),
-    ...(plugin === 'route-eni' || plugin === 'bridge'
-      ? { hostVeth: { name: hostVethName(command), mac: randomMac(randomBytes) }, podMac: randomMac(randomBytes) }
-      : {}),
-  };
-}
-
-function bridgeLeaseOf(
-  deps: UseCaseDeps,
-  command: TimedAttachCommand,
-  receivedMs: number,
-  { address, cidr, bridge }: BridgeAllocation,
-): Lease {
-  const eni = { eniId: address.eniId, mtu: bridge.mtu };
-  const lease = leaseOf(deps, command, receivedMs, { addresses: [address], eni });
-  const mac = bridge.wiring === 'bridge' ? { podMac: bridgePodMac(address.ip) } : {};
-  return { ...lease, ...mac, block: { cidr, wiring: bridge.wiring } };
-}
-
-/** A Pod that asked for the bridge, which a CiliumNode's pool has no addresses for. */
-function ofEni(command: TimedAttachCommand): TimedAttachCommand {
-  return command.plugin === 'bridge' ? { ...command, plugin: 'route-eni' } : command;
-}
-
-/** An address of the primary interface is wired as a routed GlobalRoute Pod is, each as a block of its own. */
-function onLinkLeaseOf(
-  deps: UseCaseDeps,
-  command: TimedAttachCommand,
-  receivedMs: number,
-  allocation: Allocation,
-): Lease {
-  const lease = leaseOf(deps, { ...command, plugin: 'bridge' }, receivedMs, allocation);
-  return { ...lease, block: { cidr: `${lease.addresses[0]?.ip ?? ''}/32`, wiring: 'routed' } };
 }
 
 function recordIntent(deps: UseCaseDeps, lease: Lease): Lease {

@@ -1,5 +1,8 @@
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
+import type { Family } from '../journal/lease.ts';
+import type { WaitingAdd } from '../pods/count-waiting.ts';
+import type { PoolAddress } from '../pool/pool-state.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
 import type { TimedAttachCommand } from './attach-command.ts';
 
@@ -63,3 +66,15 @@ export async function leaseInTime<T>(
 function gaveUp(what: string, signal: AbortSignal): CniFailureError {
   return new CniFailureError(CNI_CODE.tryAgainLater, `gave up while waiting for ${what}`, String(signal.reason ?? ''));
 }
+
+/** Takes addresses for one ADD: of the pool, or the static one of its Pod. */
+export type AddressSource = {
+  /** How the ADD counts as demand while it waits. */
+  readonly waiting: WaitingAdd;
+  /** Takes one address per family; undefined when there are none. `mayForce`: cooling ones may be taken too. */
+  take(families: readonly Family[], nowMs: number, mayForce: boolean): readonly PoolAddress[] | undefined;
+  /** Prepares what was taken for its new owner. @throws after having returned it */
+  prepare(): Promise<void>;
+  /** Builds the failure that says why nothing was taken. */
+  failure(waitedMs: number): CniFailureError;
+};

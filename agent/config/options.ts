@@ -1,6 +1,6 @@
 import { apiServerOptions, clientRateOptions } from '../../kube/connection-options.ts';
 import { observabilityOptions } from '../../runtime/settings/observability-options.ts';
-import { option, type SettingsOf, type SettingsProgram } from '../../runtime/settings/option.ts';
+import { option, type SettingsOf } from '../../runtime/settings/option.ts';
 import {
   choiceValue,
   durationValue,
@@ -18,7 +18,6 @@ import {
   mtuValue,
 } from './agent-option-value.ts';
 import { chainedPluginsValue } from './chained-plugins.ts';
-import { AGENT_RULES } from './rules.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -370,12 +369,3 @@ export const OPTIONS = {
 
 /** The settings that the agent runs with. Frozen. */
 export type AgentConfig = SettingsOf<typeof OPTIONS>;
-
-/** Name, settings and example of the agent's program, for help, docs and the reader of settings. */
-export const AGENT_PROGRAM: SettingsProgram<typeof OPTIONS> = {
-  name: 'tke-eni-agent',
-  options: OPTIONS,
-  rules: AGENT_RULES,
-  source: 'agent/config/options.ts',
-  example: { flag: 'ip-cooldown', text: '60s' },
-};

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { KubeClient } from '../../kube/kube-client.ts';
+import { NODES } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { timeoutSignal } from '../../runtime/clock.ts';
@@ -8,7 +9,6 @@ import type { AgentParts } from '../state/ports.ts';
 import { countDevices, type Device, type DeviceCount, type DeviceSupply, decideDevices } from './decide-devices.ts';
 import { listAllocated } from './kubelet-client.ts';
 import { maintainRegistration } from './maintain-registration.ts';
-import { patchNode } from './patch-node.ts';
 import { openPluginEndpoint, type PluginEndpoint } from './plugin-endpoint.ts';
 import { createSteadyHealth } from './steady-health.ts';
 
@@ -251,4 +251,30 @@ async function waitForAny(signals: readonly ChangeSignal[], ms: number, signal: 
     end();
     signal.removeEventListener('abort', end);
   }
+}
+
+/** The amount of one resource in a Node's status. */
+type NodeResource = {
+  readonly resource: string;
+  /** Number of devices. */
+  readonly capacity: number;
+  /** Number of devices that may be given to Pods. */
+  readonly allocatable: number;
+};
+
+/**
+ * Writes the amount of a resource into the Node's status; kubelet overwrites it with its own at its next sync.
+ * Idempotent. Returns the Node's resourceVersion, which stays the same until the Node is changed.
+ * @throws KubeError
+ */
+async function patchNode(
+  kube: KubeClient,
+  nodeName: string,
+  { resource, capacity, allocatable }: NodeResource,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const status = { capacity: { [resource]: String(capacity) }, allocatable: { [resource]: String(allocatable) } };
+  const patch = { kind: 'merge', body: { status }, subresource: 'status' } as const;
+  const { metadata } = await kube.patch(NODES, { name: nodeName }, patch, signal);
+  return metadata.resourceVersion;
 }

@@ -1,9 +1,15 @@
+import { attachFilter } from '../../dataplane/fast-path/attach-filter.ts';
+import type { Kernel } from '../../dataplane/kernel.ts';
+import { renderOperation } from '../../dataplane/operation.ts';
+import { linkFilters } from '../../dataplane/plan-fast-path.ts';
+import { parentOf } from '../../netlink/traffic-filter-request.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/log.ts';
 import type { Lease, LeaseKey } from '../journal/lease.ts';
 
 /** The host link of a Pod. */
-export type NewLink = { readonly ifindex: number; readonly name: string };
+type NewLink = { readonly ifindex: number; readonly name: string };
 
 /** How links get what the fast path needs on them. */
 export type LinkAttacher = {
@@ -87,4 +93,44 @@ export function openNewLinks({ clock, state, isWanted, attacher }: AttachNewLink
 function linkOf(lease: Lease | undefined): readonly NewLink[] {
   const { ifindex, name } = lease?.hostVeth ?? {};
   return lease?.state !== 'active' || ifindex === undefined || name === undefined ? [] : [{ ifindex, name }];
+}
+
+/** Dependencies of attaching the fast path's programs. */
+type FilterAttacherDeps = {
+  readonly log: Logger;
+  readonly kernel: Pick<Kernel, 'rtnetlink' | 'flows'>;
+  readonly state: { readonly kickPass: (cause: string) => void };
+};
+
+/** Attaches the fast path's programs: one link a turn of the event loop, as each takes half a millisecond, and ADDs come in bursts. */
+export function filterAttacher(deps: FilterAttacherDeps): LinkAttacher {
+  return {
+    most: 1,
+    gatherMs: 0,
+    attach: (links) => {
+      for (const link of links) attach(deps, link);
+    },
+  };
+}
+
+function attach({ kernel, state, log }: FilterAttacherDeps, { ifindex, name }: NewLink): void {
+  try {
+    if (hasFilters(kernel.rtnetlink, ifindex)) {
+      state.kickPass('filters of others on a new link');
+      return;
+    }
+    const filters = linkFilters(ifindex, name);
+    for (const filter of filters) attachFilter(kernel, filter);
+    const requests = filters.map((filter) => renderOperation({ kind: 'attach-filter', filter }));
+    log.info('kernel changed', { requests, cause: `new link ${name}` });
+  } catch (error) {
+    log.debug('the fast path is not attached to a new link, a pass tries again', { link: name, error });
+    state.kickPass('filters of a new link');
+  }
+}
+
+function hasFilters(rtnetlink: Kernel['rtnetlink'], ifindex: number): boolean {
+  return (['ingress', 'egress'] as const).some(
+    (direction) => rtnetlink.trafficFilter.list({ ifindex, parent: parentOf(direction) }).length > 0,
+  );
 }

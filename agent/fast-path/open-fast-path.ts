@@ -1,15 +1,18 @@
 import { attachFilter } from '../../dataplane/fast-path/attach-filter.ts';
 import { flowFilterOf } from '../../dataplane/fast-path/flow-filter.ts';
 import { type FlowPrograms, openFlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
+import { flowtableReplaceCommands, flowtableText } from '../../dataplane/fast-path/flowtable.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
-import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import { FLOWTABLE_TABLE, NFT_TABLE, TABLE_ENI_BASE } from '../../dataplane/numbers.ts';
 import { createUnnamedNetns } from '../../netlink/netns.ts';
 import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
 import { parentOf } from '../../netlink/traffic-filter-request.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { tcpBeLiberal } from '../../sysctl/sysctl-key.ts';
+import type { NodeEvents } from '../events/node-events.ts';
+import { findNodeRecord } from '../journal/node-file.ts';
 import {
   chooseFastPath,
   type FastPathChoice,
@@ -17,7 +20,6 @@ import {
   problemOf,
   type WantedFastPath,
 } from './choose-fast-path.ts';
-import { tryFlowtable } from './try-flowtable.ts';
 
 /** The choice, and the programs where it is `bpf`. The owner of the agent closes them. */
 type OpenedFastPath = { readonly choice: FastPathChoice; readonly programs?: FlowPrograms };
@@ -107,4 +109,35 @@ function findAttached({ rtnetlink }: Pick<Kernel, 'rtnetlink'>): { fastId: numbe
     if (fastId !== undefined && learnId !== undefined) return { fastId, learnId };
   }
   return undefined;
+}
+
+/** A new namespace has this interface only. */
+const DEVICE = 'lo';
+
+/**
+ * Tries a flowtable with a device and a rule that learns, in a namespace of its own. Returns why it cannot be had; undefined when
+ * the kernel takes it.
+ */
+export async function tryFlowtable({ nft }: Pick<Kernel, 'nft'>): Promise<string | undefined> {
+  try {
+    await nft.canonical(flowtableReplaceCommands(flowtableText([TABLE_ENI_BASE + 1]), [DEVICE]), FLOWTABLE_TABLE);
+    return undefined;
+  } catch (error) {
+    if (!isNftError(error, 'NFT_REFUSED')) return messageOf(error);
+    const reason = /Error: (.*)/.exec(error.stderr)?.[1] ?? error.stderr.trim();
+    return `the kernel takes no flowtable of nftables (${reason}): load nf_flow_table_inet and nft_flow_offload, or update it`;
+  }
+}
+
+/**
+ * Reports by event a fast path that cannot be had, and one that is another than the agent before this one had. Called before
+ * the first plan of this agent is recorded. Never throws.
+ */
+export function reportFastPath({ wanted, mode, why }: FastPathChoice, stateDir: string, events: NodeEvents): void {
+  if (why !== '') events.report('Warning', 'FastPathOff', `the fast path stays off: ${why}`);
+  const record = findNodeRecord(stateDir);
+  if (why !== '' || record === undefined) return;
+  const { fastPath: before = 'off' } = record.node;
+  if (before === mode) return;
+  events.report('Normal', 'FastPathChanged', `the fast path is ${mode} (--fast-path=${wanted}), and was ${before}`);
 }

@@ -1,11 +1,10 @@
-import { join } from 'node:path';
-import { readNodeRecord } from '../journal/node-file.ts';
-import { NODE_RECORD_FILE } from '../journal/node-record.ts';
+import type { Lease } from '../journal/lease.ts';
+import { findNodeRecord } from '../journal/node-file.ts';
+import type { KubePod } from '../pods/pod-record.ts';
 import type { PodView } from '../pods/pod-view.ts';
 import type { RepairLoop } from '../repair/repair-loop.ts';
 import type { NodeState } from '../state/node-state.ts';
 import type { AgentParts, Conntrack } from '../state/ports.ts';
-import { findEgressExempt } from './find-egress-exempt.ts';
 
 /** Dependencies of following the Pods with EIPs. */
 type EgressExemptDeps = Pick<AgentParts, 'state' | 'log'> & {
@@ -22,12 +21,8 @@ const POLL_MS = 60_000;
  * throws.
  */
 export function restoreEgressExempt(state: NodeState, stateDir: string, bootId: string): void {
-  try {
-    const record = readNodeRecord(join(stateDir, NODE_RECORD_FILE));
-    if (record.bootId === bootId) state.egressExempt = record.node.egressExempt ?? [];
-  } catch {
-    // There is none yet, or one of another release: the API server answers soon enough.
-  }
+  const record = findNodeRecord(stateDir);
+  if (record?.bootId === bootId) state.egressExempt = record.node.egressExempt ?? [];
 }
 
 /**
@@ -69,3 +64,28 @@ async function apply({ conntrack, log, loop }: EgressExemptDeps, added: readonly
 }
 
 const CAUSE = 'EIP';
+
+/** Inputs of `findEgressExempt`. */
+type EgressFacts = {
+  readonly leases: Iterable<Pick<Lease, 'podNamespace' | 'podName' | 'podUid' | 'addresses' | 'state'>>;
+  /** The Pod as the API server has it; undefined when it is not known. */
+  readonly podOf: (namespace: string, name: string) => KubePod | undefined;
+  /** Addresses that were exempt so far. */
+  readonly before: ReadonlySet<string>;
+};
+
+/**
+ * Finds the addresses of Pods that request an EIP: with `--egress=node` their packets still leave by their ENI, because
+ * the node's address is not theirs. For a Pod that is not known the present state stays. An address without a lease is
+ * never exempt. Sorted.
+ */
+export function findEgressExempt({ leases, podOf, before }: EgressFacts): readonly string[] {
+  const exempt = [...leases].flatMap(({ podNamespace, podName, podUid, addresses, state }) => {
+    if (state === 'releasing') return [];
+    const pod = podOf(podNamespace, podName);
+    const isSame = pod !== undefined && (podUid === '' || pod.uid === podUid);
+    const ips = addresses.map(({ ip }) => ip);
+    return isSame ? (pod.requestsEip === true ? ips : []) : ips.filter((ip) => before.has(ip));
+  });
+  return [...new Set(exempt)].sort();
+}

@@ -1,8 +1,5 @@
-import { join } from 'node:path';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
-import { readNodeRecord } from '../journal/node-file.ts';
-import { NODE_RECORD_FILE } from '../journal/node-record.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { NodeState } from '../state/node-state.ts';
 import type { AgentParts } from '../state/ports.ts';
@@ -33,17 +30,6 @@ const SLOW_POLL_MS = 1_800_000;
 const RETRY: BackoffSettings = { firstMs: 5_000, maxMs: 300_000, factor: 2, jitter: 0.3 };
 /** Interval of asking whether the node needs them by now, where that is not notified. */
 const LOOK_MS = 10_000;
-
-/**
- * Restores the ranges of the last plan: they hold until the API server answers. Never throws.
- */
-export function restoreServiceCidrs(state: Pick<NodeState, 'serviceCidrs'>, stateDir: string): void {
-  try {
-    state.serviceCidrs = readNodeRecord(join(stateDir, NODE_RECORD_FILE)).node.serviceCidrs ?? [];
-  } catch {
-    // There is none yet, or one of another release: the API server answers soon enough.
-  }
-}
 
 /**
  * Follows the ranges of Services until aborted, on a node with exclusive ENIs or a podCIDR. The last ones known hold while the

@@ -53,6 +53,15 @@ export function readNodeRecord(path: string): NodeRecord {
   return { ...record, node: { ...recorded, podCidrs } };
 }
 
+/** Reads the record of a state folder; undefined when there is none yet, or one of a release that cannot be read. */
+export function findNodeRecord(stateDir: string): NodeRecord | undefined {
+  try {
+    return readNodeRecord(join(stateDir, NODE_RECORD_FILE));
+  } catch {
+    return undefined;
+  }
+}
+
 /** Largest record that is read, bytes. One of 40 ENIs with 30 addresses each has 100 kB. */
 const MAX_BYTES = 16 * 1024 * 1024;
 

@@ -1,3 +1,6 @@
+import { locateBridge } from '../../dataplane/locate-bridge.ts';
+import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
+
 /** The host's end of a Pod's link that is a port of the bridge. */
 export type PortEvidence = {
   readonly ifindex: number;
@@ -26,3 +29,13 @@ export type NetnsEvidence = {
   /** False when some namespace could not be read: an address that was not found may be in it. */
   readonly isComplete: boolean;
 };
+
+/** Reads the veth links that are ports of the bridge of GlobalRoute Pods; none while there is no bridge. */
+export function readBridgePorts(rtnetlink: Rtnetlink, name: string): readonly PortEvidence[] {
+  const links = rtnetlink.link.list();
+  const bridge = locateBridge(links, name);
+  if (!bridge.isPresent) return [];
+  return links
+    .filter(({ master, kind }) => master === bridge.ifindex && kind === 'veth')
+    .map(({ ifindex, ifname, address = '', mtu }) => ({ ifindex, name: ifname, mac: address, mtu }));
+}

@@ -1,4 +1,5 @@
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import { readRegularText } from '../../runtime/read-regular-file.ts';
 import type { HostView } from './node-network.ts';
 
 /**
@@ -27,4 +28,24 @@ export function nameserversOf(resolvConf: string): ReadonlyMap<string, string> {
 export function apiServerOf(url: string): ReadonlyMap<string, string> {
   const host = URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, '') : '';
   return new Map(/^[0-9.]+$|:/.test(host) ? [[host, 'the API server'] as const] : []);
+}
+
+const RESOLV_CONF = '/etc/resolv.conf';
+/** Longest file that is read, bytes: three name servers are used. */
+const MAX_BYTES = 64 * 1024;
+
+/**
+ * Reads which servers the node needs, by address: name servers, and the API server where `--master` names it by an
+ * address. A file that cannot be read names none.
+ */
+export function readServers(master: string): ReadonlyMap<string, string> {
+  return new Map([...nameserversOf(readResolvConf()), ...apiServerOf(master)]);
+}
+
+function readResolvConf(): string {
+  try {
+    return readRegularText(RESOLV_CONF, MAX_BYTES);
+  } catch {
+    return '';
+  }
 }

@@ -1,3 +1,4 @@
+import type { RuleMode } from '../../dataplane/network.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { hasCilium } from '../config/chained-plugins.ts';
 import type { AgentConfig } from '../config/options.ts';
@@ -5,7 +6,6 @@ import { NO_EVENTS, type NodeEvents } from '../events/node-events.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import { findCiliumConflists } from '../node/node-probe.ts';
 import type { NodeState } from '../state/node-state.ts';
-import { decideRuleMode } from './decide-rule-mode.ts';
 
 /** Dependencies of choosing the rule mode. */
 type RuleModeDeps = {
@@ -58,4 +58,27 @@ function choose(
   state.ruleMode = mode;
   log.info(before === undefined || before === mode ? 'rule mode' : 'rule mode changes', { before, mode, why });
   if (before !== mode) events.report('Normal', 'RuleMode', `policy rules are laid out as ${mode}: ${why}`);
+}
+
+/** The facts that decide the rule mode of `auto`. */
+type RuleModeEvidence = {
+  readonly role: 'full' | 'uplinks';
+  readonly hasNftables: boolean;
+  /** Flag and files of the CNI conf folder that chain cilium-cni, whose marks use the same bits as ours. */
+  readonly ciliumConflists: readonly string[];
+};
+
+/** A rule mode and the reason for it. */
+type RuleModeChoice = { readonly mode: RuleMode; readonly why: string };
+
+/** Decides which layout of rules the node gets. */
+export function decideRuleMode(configured: RuleMode | 'auto', evidence: RuleModeEvidence): RuleModeChoice {
+  if (evidence.role === 'uplinks') {
+    return { mode: 'per-pod', why: '--role=uplinks: compact marks packets by the links of Pods, which are not ours' };
+  }
+  if (configured !== 'auto') return { mode: configured, why: `--rule-mode=${configured}` };
+  if (!evidence.hasNftables) return { mode: 'per-pod', why: 'nftables is missing' };
+  const [conflist] = evidence.ciliumConflists;
+  if (conflist !== undefined) return { mode: 'per-pod', why: `${conflist} chains cilium-cni` };
+  return { mode: 'compact', why: 'nftables works and cilium-cni is not chained' };
 }

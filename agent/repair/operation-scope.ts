@@ -1,13 +1,15 @@
 import { hostPrefix } from '../../dataplane/ip-prefix.ts';
 import { isEniTable } from '../../dataplane/numbers.ts';
 import type { Operation } from '../../dataplane/operation.ts';
+import type { Lease } from '../journal/lease.ts';
 import type { NodeState } from '../state/node-state.ts';
 
 /** Of the whole node. */
 const NODE = 'node';
 
 /**
- * Returns what an operation is about: tables of ENIs, links by index or name, and host prefixes, or the flowtable. Empty: the whole node.
+ * Returns what an operation is about: tables of ENIs, host prefixes, links by index or name, or the flowtable. Empty: the whole node.
+ * Of a route its destination comes first: that tells more of whom it is than the link.
  */
 function scopeOf(operation: Operation): readonly string[] {
   switch (operation.kind) {
@@ -24,7 +26,7 @@ function scopeOf(operation: Operation): readonly string[] {
     case 'replace-route':
     case 'delete-route': {
       const { table, oif, dst } = operation.route;
-      return [...tableKeys(table), ...(oif === 0 ? [] : [linkKey(oif)]), ...hostKeys(dst)];
+      return [...tableKeys(table), ...hostKeys(dst), ...(oif === 0 ? [] : [linkKey(oif)])];
     }
     case 'add-rule':
     case 'delete-rule': {
@@ -101,14 +103,7 @@ export function findOwner(
   const scope = new Set(scopeOf(operation));
   if (scope.size === 0 || scope.has(nameKey(primaryIfname))) return NODE;
   const pods = new Map<string, string>();
-  for (const [key, { eniId, addresses, hostVeth }] of leases) {
-    const keys = [
-      ...addresses.map(({ ip }) => hostPrefix(ip)),
-      ...(hostVeth?.ifindex === undefined ? [] : [linkKey(hostVeth.ifindex)]),
-      ...(hostVeth === undefined ? [] : [nameKey(hostVeth.name)]),
-    ];
-    if (keys.some((one) => scope.has(one))) pods.set(key, eniId);
-  }
+  for (const [key, lease] of leases) if (keysOf(lease).some((one) => scope.has(one))) pods.set(key, lease.eniId);
   // A Pod's rule into its ENI's table is the Pod's.
   if (pods.size > 0) return { eniIds: new Set(), pods };
   const eniIds = new Set<string>();
@@ -117,6 +112,29 @@ export function findOwner(
     if (keys.some((key) => scope.has(key))) eniIds.add(eniId);
   }
   return { eniIds, pods };
+}
+
+/** Groups operations by the lease that they are about; operations of the node and its ENIs are left out. */
+export function groupByLease(
+  operations: readonly Operation[],
+  leases: Iterable<Lease>,
+): ReadonlyMap<Lease, readonly Operation[]> {
+  const byKey = new Map([...leases].flatMap((lease) => keysOf(lease).map((key) => [key, lease] as const)));
+  const groups = Map.groupBy(operations, (operation) =>
+    scopeOf(operation)
+      .map((key) => byKey.get(key))
+      .find((lease) => lease !== undefined),
+  );
+  return new Map([...groups].flatMap(([lease, group]) => (lease === undefined ? [] : [[lease, group] as const])));
+}
+
+/** Returns what is a Pod's own: its addresses and the host's end of its link. */
+function keysOf({ addresses, hostVeth }: Lease): readonly string[] {
+  return [
+    ...addresses.map(({ ip }) => hostPrefix(ip)),
+    ...(hostVeth?.ifindex === undefined ? [] : [linkKey(hostVeth.ifindex)]),
+    ...(hostVeth === undefined ? [] : [nameKey(hostVeth.name)]),
+  ];
 }
 
 /** A prefix of many addresses belongs to no Pod or ENI. */

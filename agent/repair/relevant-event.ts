@@ -1,5 +1,17 @@
 import { oddPort } from '../../dataplane/bridge-port.ts';
-import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
+import { hostVethAlias } from '../../dataplane/host-veth-name.ts';
+import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
+import type { BridgeNetwork, NodeNetwork } from '../../dataplane/network.ts';
+import {
+  BRIDGE_IFINDEX,
+  BRIDGE_MAC,
+  DIRECT_LINK_GROUP,
+  isOurTable,
+  OUR_PRIORITIES,
+  PRIORITY,
+  RTPROT_TKE_ENI,
+  TABLE_MAIN,
+} from '../../dataplane/numbers.ts';
 import type { AddressMessage } from '../../netlink/address-message.ts';
 import { bridgePortOf, type LinkMessage } from '../../netlink/link-message.ts';
 import type { MonitorEvent } from '../../netlink/monitor.ts';
@@ -9,7 +21,10 @@ import { IFF_NOARP, IFF_PROMISC, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NETCONFA_IFINDEX_ALL } from '../../netlink/uapi/netconf.ts';
 import { AF_BRIDGE } from '../../netlink/uapi/netlink.ts';
 import { RTN_UNREACHABLE } from '../../netlink/uapi/rtnetlink.ts';
+import type { Lease } from '../journal/lease.ts';
 import { isConnected } from '../node/connected-networks.ts';
+import type { PrimaryInterface } from '../node/node-network.ts';
+import type { NodeState } from '../state/node-state.ts';
 
 /** What a host veth must have; `master`: ifindex of the bridge that it is a port of, with hairpin. */
 type WatchedVeth = {
@@ -216,4 +231,51 @@ function isHostPrefix(dst: string | undefined): boolean {
 /** Tells whether a route's link is a known one: the route to a gateway is a host route too, on an ENI. */
 function isOnKnownLink(oif: number | undefined, watched: WatchedObjects): boolean {
   return oif !== undefined && watched.ifindexes.has(oif);
+}
+
+const BITS = { 4: 32, 6: 128 } as const;
+
+/** Lists the kernel objects whose changes may call for a repair now. */
+export function watchedObjects(
+  state: NodeState,
+  primary: PrimaryInterface | undefined,
+  node?: Pick<NodeNetwork, 'bridge' | 'connected' | 'fastPath'>,
+): WatchedObjects {
+  const { bridge, connected = [], fastPath } = node ?? {};
+  const active = [...state.leases.values()].filter(
+    (lease) => lease.state === 'active' || state.wired.has(`${lease.containerId}/${lease.ifName}`),
+  );
+  const veths = new Map(
+    active.flatMap((lease) => {
+      const table = groupOf(state, lease);
+      if (lease.hostVeth?.ifindex === undefined || table === undefined) return [];
+      const { ifindex, mac, name } = lease.hostVeth;
+      const port = lease.block?.wiring === 'bridge' && bridge !== undefined ? { master: bridge.ifindex } : {};
+      return [[ifindex, { name, group: table, mtu: lease.mtu, mac, alias: hostVethAlias(lease), ...port }] as const];
+    }),
+  );
+  return {
+    ...(bridge === undefined ? {} : { bridge: watchedBridge(bridge) }),
+    veths,
+    ifindexes: new Set([
+      ...veths.keys(),
+      ...[...state.enis.values(), ...state.directNics.values()].map(({ ifindex }) => ifindex),
+      ...(primary === undefined ? [] : [primary.ifindex]),
+      ...(bridge === undefined ? [] : [bridge.ifindex]),
+    ]),
+    macs: new Set([...(state.supply?.enis ?? []), ...(state.supply?.direct?.enis ?? [])].map(({ mac }) => mac)),
+    primaryIps: new Set([...(primary?.addresses ?? []), ...state.nodeIps]),
+    connectedLinks: new Set(connected.map(({ ifindex }) => ifindex)),
+    hasFilters: fastPath === 'bpf',
+    podPrefixes: new Set(active.flatMap(({ addresses }) => addresses.map(({ ip, family }) => `${ip}/${BITS[family]}`))),
+  };
+}
+
+function watchedBridge({ ifindex, name, mtu }: BridgeNetwork): NonNullable<WatchedObjects['bridge']> {
+  return { ifindex, name, mtu, ...(ifindex === BRIDGE_IFINDEX ? { mac: BRIDGE_MAC } : {}) };
+}
+
+function groupOf({ eniRecords }: NodeState, { plugin, eniId }: Lease): number | undefined {
+  if (plugin === 'bridge') return DEFAULT_LINK_GROUP;
+  return plugin === 'direct-eni' ? DIRECT_LINK_GROUP : eniRecords.get(eniId)?.table;
 }

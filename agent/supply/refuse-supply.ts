@@ -4,7 +4,6 @@ import { findPrimary, type PrimaryEvidence } from '../node/find-primary.ts';
 import type { HostView } from '../node/node-network.ts';
 import { nextHopsOf } from '../node/node-peers.ts';
 import { vpcNetworks } from '../node/vpc-networks.ts';
-import { type AddedHere, whyForeignMac } from './foreign-macs.ts';
 import { type EniInUse, whyContradicted } from './why-contradicted.ts';
 
 /** What decides apart from the kernel. */
@@ -16,7 +15,7 @@ type KnownOfNode = {
   /** Addresses of servers that the node needs, with what each is. */
   readonly servers?: ReadonlyMap<string, string>;
   /** Addresses that we added to links. */
-  readonly added?: readonly AddedHere[];
+  readonly added?: readonly { readonly ifindex: number; readonly prefix: string }[];
   /** Shared ENIs whose addresses Pods have. */
   readonly inUse?: readonly EniInUse[];
   /**
@@ -83,40 +82,87 @@ function ownNetwork(
   const peers = new Map([...servers, ...nextHopsOf(host.mainRoutes), ...gateways]);
   // What we added to a link that this supply does not name is about to go.
   const addedKeys = new Set(added.map(({ ifindex, prefix }) => `${ifindex} ${prefix}`));
-  const addresses = host.addresses.filter(
-    ({ ifindex, local, address, prefixlen }) =>
-      suppliedMacs.has(macOf.get(ifindex) ?? '') || !addedKeys.has(`${ifindex} ${local ?? address}/${prefixlen}`),
-  );
-  const isOfPods = ({ ifindex, prefixlen, family }: HostView['addresses'][number]): boolean =>
-    arePodsOfOthers &&
-    prefixlen === (family === AF_INET6 ? 128 : 32) &&
-    ifindex !== primary?.ifindex &&
-    !suppliedMacs.has(macOf.get(ifindex) ?? '');
+  const isAdded = (found: Address): boolean => addedKeys.has(`${found.ifindex} ${prefixOf(found)}`);
+  const isSupplied = ({ ifindex }: Address): boolean => suppliedMacs.has(macOf.get(ifindex) ?? '');
+  const addresses = host.addresses.filter((found) => isSupplied(found) || !isAdded(found));
+  const isOfPods = (found: Address): boolean =>
+    arePodsOfOthers && isHostPrefix(found) && found.ifindex !== primary?.ifindex && !isSupplied(found);
   const own = addresses.filter((address) => !isOfPods(address));
   const networks = vpcNetworks({
     configured: vpcCidrs,
     nodeIps: evidence.nodeIps,
-    ofPrimary: addresses
-      .filter(({ ifindex }) => ifindex === primary?.ifindex)
-      .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`),
+    ofPrimary: addresses.filter(({ ifindex }) => ifindex === primary?.ifindex).map(prefixOf),
   });
   return (eni) => {
     const { mac } = eni;
     const others = own.filter(
       ({ ifindex }) => ifindex === primary?.ifindex || mac === '' || macOf.get(ifindex) !== mac,
     );
-    const foreign = mac === primaryMac ? "the node's primary interface" : whyForeignMac(eni, host, added);
+    const foreign = mac === primaryMac ? "the node's primary interface" : whyForeignMac(eni, host, isAdded);
     return {
       macs: new Map(foreign === undefined ? [] : [[mac, foreign]]),
-      addresses: new Set(others.map(({ local, address }) => local ?? address)),
+      addresses: new Set(others.map(textOf)),
       peers,
       vpcNetworks: networks,
     };
   };
 }
 
-const AF_INET6 = 10;
-
 function familiesOf({ primary }: CheckedHere): CheckedEni['families'] {
   return primary.map(({ ip, gateway, subnetCidr }) => ({ primaryIp: ip, gateway, subnetCidr }));
 }
+
+/**
+ * Finds out why no link with an ENI's MAC may become that ENI: each one is a software link, or has a use already.
+ * Undefined when a link may, or when there is none. A link that has the ENI's own address as we set it is in use as that
+ * ENI already, and stays so whatever others did to it since. A veth counts as a NIC while it is no port of a bridge.
+ */
+function whyForeignMac(
+  { mac, primary }: CheckedHere,
+  { links, addresses }: HostView,
+  isAdded: (found: Address) => boolean,
+): string | undefined {
+  const named = links.filter(({ address }) => address === mac);
+  const ownIps = new Set(primary.map(({ ip }) => ip));
+  const reasons = named.map((link) => {
+    const ofLink = addresses.filter(({ ifindex, scope }) => ifindex === link.ifindex && scope !== RT_SCOPE_LINK);
+    const software = whySoftware(link);
+    if (software !== undefined) return software;
+    if (ofLink.some((found) => ownIps.has(textOf(found)) && isHostPrefix(found))) return undefined;
+    const isOurs = (found: Address) => ownIps.has(textOf(found)) || isAdded(found) || isFromNetwork(found);
+    const foreign = ofLink.find((found) => !isOurs(found));
+    if (foreign !== undefined) return `${link.ifname}, which has the address ${textOf(foreign)}`;
+    return link.kind === 'veth' && (link.master ?? 0) !== 0 ? `${link.ifname}, a port of another link` : undefined;
+  });
+  return reasons.includes(undefined) ? undefined : reasons[0];
+}
+
+/** Names the kind of a link that no NIC has; hardware has none. */
+function whySoftware({ ifname, kind }: HostView['links'][number]): string | undefined {
+  return kind === undefined || kind === 'veth' ? undefined : `${ifname}, of kind ${kind}`;
+}
+
+type Address = HostView['addresses'][number];
+
+function textOf({ local, address }: Address): string {
+  return local ?? address;
+}
+
+function prefixOf(address: Address): string {
+  return `${textOf(address)}/${address.prefixlen}`;
+}
+
+function isHostPrefix({ family, prefixlen }: Address): boolean {
+  return prefixlen === (family === AF_INET6 ? 128 : 32);
+}
+
+/** Whether the kernel made an IPv6 address of a router advertisement: any NIC in a subnet with IPv6 gets one. */
+function isFromNetwork({ family, flags }: Address): boolean {
+  return family === AF_INET6 && ((flags ?? 0) & IFA_F_PERMANENT) === 0;
+}
+
+const AF_INET6 = 10;
+/** Scope of the address that the kernel adds with the link. @see uapi/linux/rtnetlink.h */
+const RT_SCOPE_LINK = 253;
+/** @see uapi/linux/if_addr.h */
+const IFA_F_PERMANENT = 0x80;

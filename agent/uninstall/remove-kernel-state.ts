@@ -1,23 +1,33 @@
 import { applyOperations } from '../../dataplane/apply.ts';
 import { type AddressState, addressKey, EMPTY_STATE } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
+import { releaseNic, returnNic } from '../../dataplane/exclusive-nic.ts';
 import { flowtableDeleteCommands } from '../../dataplane/fast-path/flowtable.ts';
 import { openFilterReader } from '../../dataplane/fast-path/observe-filters.ts';
-import { hostVethAlias } from '../../dataplane/host-veth-name.ts';
+import { hostVethAlias, parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import { canonicalAddress, hostPrefix } from '../../dataplane/ip-prefix.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { findHostVeths } from '../../dataplane/make-veth.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
 import { nftDeleteCommands } from '../../dataplane/nft-table.ts';
-import { BRIDGE_NAME, FLOWTABLE_TABLE, NFT_TABLE } from '../../dataplane/numbers.ts';
+import { BRIDGE_NAME, DIRECT_LINK_GROUP, FLOWTABLE_TABLE, NFT_TABLE } from '../../dataplane/numbers.ts';
 import { observeNetns } from '../../dataplane/observe.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';
 import { decideBridgeRemoval } from '../../dataplane/remove-bridge.ts';
 import { toAddress } from '../../dataplane/to-state.ts';
 import { isNetlinkError } from '../../netlink/netlink-error.ts';
+import { openOwnNetns } from '../../netlink/netns.ts';
+import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
+import { IFF_UP } from '../../netlink/uapi/if-link.ts';
+import { sysctlName } from '../../sysctl/sysctl-key.ts';
+import { openSandboxes } from '../host/sandboxes.ts';
 import type { JournalContent } from '../journal/journal-content.ts';
+import { leaseKey } from '../journal/lease.ts';
+import { hasForeignValue, isShared, linkRestoration } from '../node/decide-restoration.ts';
+import type { FoundLink, FoundState, FoundSysctl } from '../node/found-state.ts';
 import type { KernelEvidence } from '../node/kernel-evidence.ts';
 import { readHostDump } from '../node/node-probe.ts';
+import { readSandboxPeers } from '../node/read-sandbox-peers.ts';
 import type { Sweep } from './sweep.ts';
 
 /** What is known of our state in the kernel. */
@@ -116,10 +126,98 @@ async function removeNftTable(
   });
 }
 
-async function applyOne(kernel: Kernel, operation: Operation, sweep: Sweep): Promise<void> {
+async function applyOne(kernel: Kernel, operation: Operation, sweep: Sweep, isThere = () => true): Promise<void> {
   const shown = renderOperation(operation);
   await sweep.step(shown, async () => {
+    if (!isThere()) return;
     const { done } = await applyOperations(kernel, [operation]);
     if (done.length > 0) sweep.removed(operation.kind.replace(/^(delete|detach)-/, ''), shown);
+  });
+}
+
+/** The interface of a whole ENI that may be in a Pod. */
+type NicInPod = { readonly netns: string; readonly mac: string; readonly hostName: string; readonly mtu: number };
+
+/**
+ * Brings the interfaces of whole ENIs back from the Pods that have them, and resets those that returned by themselves.
+ * They are found by the journal, or by the links beside them: so run it before those links are removed. Idempotent.
+ */
+export async function returnNics(kernel: Kernel, traces: KernelTraces, hostRoot: string, sweep: Sweep): Promise<void> {
+  const { rtnetlink } = kernel;
+  const sandboxes = openSandboxes(hostRoot);
+  using hostNetns = openOwnNetns();
+  for (const { netns, mac, hostName, mtu } of findNicsInPods(traces, hostRoot)) {
+    await sweep.step(`interface ${hostName}`, async () => {
+      const podNetns = sandboxes.find(netns);
+      try {
+        const nic = { mac, hostName, mtu, addresses: [] };
+        if (returnNic(rtnetlink, hostNetns, podNetns, { nic }) === 'back')
+          sweep.removed('interface in a Pod', hostName);
+      } finally {
+        podNetns?.close();
+      }
+    });
+  }
+  for (const link of rtnetlink.link.list()) {
+    const owner = parseNicAlias(link.ifalias ?? '');
+    if (owner === undefined) continue;
+    await sweep.step(`interface ${link.ifname}`, async () =>
+      releaseNic(rtnetlink, link, { mac: link.address ?? '', hostName: owner.hostName, mtu: 0 }),
+    );
+  }
+}
+
+function findNicsInPods({ journal, evidence }: KernelTraces, hostRoot: string): readonly NicInPod[] {
+  const ofLeases = journal.leases.flatMap(({ netns, nic }): readonly NicInPod[] =>
+    nic === undefined ? [] : [{ netns, mac: nic.mac, hostName: nic.hostName, mtu: nic.mtu }],
+  );
+  const known = new Set(journal.leases.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  const unknown = evidence.veths.filter(
+    ({ table, containerId, ifName }) => table === DIRECT_LINK_GROUP && !known.has(leaseKey(containerId, ifName)),
+  );
+  const peers = readSandboxPeers({ hostRoot, openRtnetlinkIn: (netns) => openRtnetlinkIn(netns) }, unknown, new Map());
+  const found = [...peers.values()].flatMap(({ netns, podMac, nic }): readonly NicInPod[] =>
+    nic === undefined ? [] : [{ netns, mac: podMac, hostName: nic.hostName, mtu: nic.mtu }],
+  );
+  return [...ofLeases, ...found];
+}
+
+/**
+ * Deletes the addresses that agents of this boot added, and restores the settings that the first of them found. One that was changed by others since stays as it is.
+ * Forwarding stays on, and with it the setting by which a forwarding host accepts router advertisements: kubelet's own
+ * networking and every other CNI plugin need them, and do not set them a second time. Idempotent.
+ */
+export async function restoreSettings(kernel: Kernel, found: FoundState, sweep: Sweep): Promise<void> {
+  for (const address of found.addresses ?? []) {
+    const isThere = () => kernel.rtnetlink.link.get({ ifindex: address.ifindex })?.ifname === address.ifname;
+    await applyOne(kernel, { kind: 'delete-address', address }, sweep, isThere);
+  }
+  for (const sysctl of found.sysctls) await restoreSysctl(kernel, sysctl, sweep);
+  for (const link of found.links) await restoreLink(kernel, link, sweep);
+}
+
+async function restoreSysctl(kernel: Kernel, sysctl: FoundSysctl, sweep: Sweep): Promise<void> {
+  const key = { path: sysctl.path };
+  const name = sysctlName(key);
+  await sweep.step(`sysctl ${name}`, () => {
+    const now = kernel.sysctl.find(key);
+    // The interface does not exist any more, or the value is restored already.
+    if (now === undefined || now === sysctl.found) return;
+    if (hasForeignValue(sysctl, now)) return sweep.leave(`${name}=${now}: it was changed after we set ${sysctl.set}`);
+    if (isShared(sysctl)) return sweep.leave(`${name}=${now}: others rely on it; it was ${sysctl.found}`);
+    kernel.sysctl.set(key, sysctl.found);
+    sweep.restored(`sysctl -w ${name}=${sysctl.found}`);
+  });
+}
+
+async function restoreLink(kernel: Kernel, entry: FoundLink, sweep: Sweep): Promise<void> {
+  const { ifindex, ifname } = entry;
+  await sweep.step(`link ${ifname}`, async () => {
+    const now = kernel.rtnetlink.link.get({ ifindex });
+    if (now === undefined || now.ifname !== ifname) return;
+    const operation = linkRestoration(entry, { isUp: ((now.flags ?? 0) & IFF_UP) !== 0, mtu: now.mtu });
+    if (operation === undefined) return;
+    await applyOperations(kernel, [operation]);
+    sweep.restored(renderOperation(operation));
   });
 }

@@ -13,8 +13,7 @@ import { openSandboxes } from '../host/sandboxes.ts';
 import { readBootId } from '../journal/boot-id.ts';
 import { openJournal } from '../journal/journal.ts';
 import type { JournalContent } from '../journal/journal-content.ts';
-import { readNodeRecord } from '../journal/node-file.ts';
-import { NODE_RECORD_FILE } from '../journal/node-record.ts';
+import { findNodeRecord } from '../journal/node-file.ts';
 import { FOUND_STATE_FILE, readFoundState } from '../node/found-state.ts';
 import { readHostDump } from '../node/node-probe.ts';
 import { type HostDump, readEvidence } from '../node/read-evidence.ts';
@@ -28,9 +27,7 @@ import {
   removeReservations,
   removeState,
 } from './remove-files.ts';
-import { type KernelTraces, removeKernelState } from './remove-kernel-state.ts';
-import { restoreSettings } from './restore-settings.ts';
-import { returnNics } from './return-nics.ts';
+import { type KernelTraces, removeKernelState, restoreSettings, returnNics } from './remove-kernel-state.ts';
 import { Sweep } from './sweep.ts';
 import type { UninstallConfig } from './uninstall-config.ts';
 
@@ -104,11 +101,7 @@ async function refuseLiveAttachments(
 
 /** Returns the addresses whose rules the node record of an agent with the role `uplinks` has; none without a record. */
 function uplinkIpsOf(stateDir: string): ReadonlySet<string> {
-  try {
-    return new Set(readNodeRecord(join(stateDir, NODE_RECORD_FILE)).enis.flatMap(({ podIps = [] }) => podIps));
-  } catch {
-    return new Set();
-  }
+  return new Set(findNodeRecord(stateDir)?.enis.flatMap(({ podIps = [] }) => podIps));
 }
 
 /**

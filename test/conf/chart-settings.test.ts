@@ -1,7 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import test from 'ava';
 import fc from 'fast-check';
-import { AGENT_PROGRAM } from '../../agent/config/options.ts';
+import { AGENT_PROGRAM } from '../../agent/config/agent-config.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import type { Option, SettingsProgram } from '../../runtime/settings/option.ts';
 import { SCHEDULER_PROGRAM } from '../../scheduler/config/options.ts';

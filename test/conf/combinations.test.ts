@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import test from 'ava';
 import { stringify } from 'yaml';
-import { readAgentConfig } from '../../agent/config/agent-config.ts';
-import { AGENT_PROGRAM } from '../../agent/config/options.ts';
+import { AGENT_PROGRAM, readAgentConfig } from '../../agent/config/agent-config.ts';
 import { readCcmConfig } from '../../cloud-controller-manager/config/ccm-config.ts';
 import { CCM_PROGRAM } from '../../cloud-controller-manager/config/options.ts';
 import { readIpamdConfig } from '../../ipamd/config/ipamd-config.ts';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { parse, parseAllDocuments } from 'yaml';
-import { AGENT_PROGRAM } from '../../agent/config/options.ts';
+import { AGENT_PROGRAM } from '../../agent/config/agent-config.ts';
 import { OPTIONS as CLUSTER_OPTIONS } from '../../cli/commands/cluster/arguments.ts';
 import { CCM_PROGRAM } from '../../cloud-controller-manager/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';

@@ -1,4 +1,4 @@
-import { tryFlowtable } from '../../agent/fast-path/try-flowtable.ts';
+import { tryFlowtable } from '../../agent/fast-path/open-fast-path.ts';
 import { removeKernelState } from '../../agent/uninstall/remove-kernel-state.ts';
 import { Sweep } from '../../agent/uninstall/sweep.ts';
 import { diffHost } from '../../dataplane/diff.ts';

@@ -1,4 +1,4 @@
-import { AGENT_PROGRAM } from '../../agent/config/options.ts';
+import { AGENT_PROGRAM } from '../../agent/config/agent-config.ts';
 import { CCM_PROGRAM } from '../../cloud-controller-manager/config/options.ts';
 import { IPAMD_PROGRAM } from '../../ipamd/config/options.ts';
 import type { SettingsProgram } from '../../runtime/settings/option.ts';

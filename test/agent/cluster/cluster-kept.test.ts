@@ -1,6 +1,6 @@
 import anyTest, { type TestFn } from 'ava';
 import type { CniFailureError } from '../../../agent/api/cni-failure.ts';
-import { needsStaticIp } from '../../../agent/attachment/needs-static-ip.ts';
+import { needsStaticIp } from '../../../agent/attachment/static-address-source.ts';
 import type { ClaimMark } from '../../../agent/journal/supply.ts';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import { PODS } from '../../../kube/resource-types.ts';

@@ -1,5 +1,5 @@
 import anyTest, { type TestFn } from 'ava';
-import { needsStaticIp } from '../../../agent/attachment/needs-static-ip.ts';
+import { needsStaticIp } from '../../../agent/attachment/static-address-source.ts';
 import type { NetworkMode } from '../../../agent/pods/network-mode-lookup.ts';
 import type { PodIdentity } from '../../../agent/pool/lease-static.ts';
 import { DIRECT_ENI_RESOURCE, POD_ANNOTATION } from '../../../crd/names.ts';

@@ -1,5 +1,6 @@
 import test from 'ava';
-import { AGENT_PROGRAM, OPTIONS } from '../../../agent/config/options.ts';
+import { AGENT_PROGRAM } from '../../../agent/config/agent-config.ts';
+import { OPTIONS } from '../../../agent/config/options.ts';
 import { META_FLAGS, renderConfigDoc, renderHelp, variableOf } from '../../../runtime/settings/render-options.ts';
 
 test('renderHelp: names every flag and fits 80 columns', (t) => {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { exclusiveDemand } from '../../../agent/exclusive/exclusive-demand.ts';
 import { applyExclusiveSupply } from '../../../agent/exclusive/exclusive-pool.ts';
-import { exclusiveSupplyOf } from '../../../agent/exclusive/exclusive-supply.ts';
+import { exclusiveSupplyOf } from '../../../agent/supply/supply-of-config.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 
 const CLAIM = { namespace: 'ns', name: 'web-0' };

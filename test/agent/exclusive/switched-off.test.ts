@@ -1,5 +1,5 @@
 import test from 'ava';
-import { readExclusiveEnis } from '../../../agent/device-plugin/count-addresses.ts';
+import { readExclusiveEnis } from '../../../agent/device-plugin/count-supply.ts';
 import { countDevices } from '../../../agent/device-plugin/decide-devices.ts';
 import {
   decideExclusivePublication,

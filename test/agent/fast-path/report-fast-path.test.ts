@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { FastPathChoice } from '../../../agent/fast-path/choose-fast-path.ts';
-import { reportFastPath } from '../../../agent/fast-path/report-fast-path.ts';
+import { reportFastPath } from '../../../agent/fast-path/open-fast-path.ts';
 import { writeNodeRecord } from '../../../agent/journal/node-file.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 

@@ -2,8 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { findEgressExempt } from '../../../agent/follow/find-egress-exempt.ts';
-import { followEgressExempt, restoreEgressExempt } from '../../../agent/follow/follow-egress-exempt.ts';
+import {
+  findEgressExempt,
+  followEgressExempt,
+  restoreEgressExempt,
+} from '../../../agent/follow/follow-egress-exempt.ts';
 import type { Lease } from '../../../agent/journal/lease.ts';
 import { writeNodeRecord } from '../../../agent/journal/node-file.ts';
 import { type KubePod, podRecordOf } from '../../../agent/pods/pod-record.ts';

@@ -1,8 +1,7 @@
 import { createServer } from 'node:net';
 import test from 'ava';
-import { findProductPods } from '../../../agent/node/find-product-pods.ts';
 import type { HostDump } from '../../../agent/node/read-evidence.ts';
-import { refuseProduct } from '../../../agent/node/refuse-product.ts';
+import { findProductPods, refuseProduct } from '../../../agent/node/refuse-product.ts';
 import { hostVethAlias, hostVethName } from '../../../dataplane/host-veth-name.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../../dataplane/numbers.ts';
 

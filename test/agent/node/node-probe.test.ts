@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { findCiliumChainIn, findCiliumConflists, probeNftables } from '../../../agent/node/node-probe.ts';
-import { decideRuleMode } from '../../../agent/repair/decide-rule-mode.ts';
+import { decideRuleMode } from '../../../agent/repair/choose-rule-mode.ts';
 import { NftError } from '../../../dataplane/nft-error.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { TestClock } from '../use-cases/fixtures.ts';

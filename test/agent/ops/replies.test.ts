@@ -8,12 +8,9 @@ import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { createKubeTally } from '../../../agent/ops/kube-tally.ts';
 import { poolReply } from '../../../agent/ops/pool-reply.ts';
 import { repairReply } from '../../../agent/ops/repair-reply.ts';
-import { computeCallStats, sumMetric } from '../../../agent/ops/sum-metrics.ts';
-import { type SummaryView, summaryReply } from '../../../agent/ops/summary-reply.ts';
-import { groupByLease } from '../../../agent/recorder/group-by-lease.ts';
+import { computeCallStats, type SummaryView, sumMetric, summaryReply } from '../../../agent/ops/summary-reply.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
 import { TokenBucket } from '../../../kube/token-bucket.ts';
-import { rpFilter } from '../../../sysctl/sysctl-key.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 import { addOf, createTestNode, PATIENT, type TestNode } from '../use-cases/fixtures.ts';
@@ -243,32 +240,6 @@ test('repairReply: renders what a person would type, and leaves links that are g
     held: [line],
     conflicts: ['a table of others'],
   });
-});
-
-test('groupByLease: groups operations by Pod, whatever tells of it, and leaves out those of the node', (t) => {
-  const lease = sampleLease('c1', 'eni-1', ['10.0.0.5', 'fd00::5'], {
-    hostVeth: { name: 'eni0123456789a', mac: '02:00:00:00:00:01', ifindex: 9 },
-  });
-  const other = sampleLease('c2', 'eni-1', ['10.0.0.6']);
-  const link = { oif: 9, oifname: 'eni0123456789a' };
-  const ofPod: readonly Operation[] = [
-    { kind: 'replace-route', route: { table: 3999, dst: '10.0.0.5/32', oif: 3, oifname: 'x' } },
-    { kind: 'delete-route', route: { table: 254, dst: '1.2.3.4/32', ...link } },
-    { kind: 'replace-route', route: { table: 3999, dst: 'fd00::5/128', ...link } },
-    { kind: 'add-rule', rule: { family: 4, priority: 1536, src: '10.0.0.5/32', table: 4007 } },
-    { kind: 'delete-rule', rule: { family: 4, priority: 512, dst: '10.0.0.5/32', table: 254 } },
-    { kind: 'set-link', ifindex: 9, ifname: 'eni0123456789a', change: { up: true }, before: {} },
-    { kind: 'delete-address', address: { ifindex: 9, ifname: 'eni0123456789a', prefix: '10.9.9.9/24' } },
-    { kind: 'set-sysctl', key: rpFilter('eni0123456789a'), value: '1', before: '0' },
-  ];
-  const ofNode: readonly Operation[] = [
-    RULE,
-    { kind: 'load-nft', commands: '' },
-    { kind: 'set-sysctl', key: rpFilter('eth0'), value: '2', before: '0' },
-    { kind: 'replace-route', route: { table: 4007, dst: '0.0.0.0/0', oif: 7, oifname: 'eth1' } },
-  ];
-  const found = groupByLease([...ofPod, ...ofNode], [lease, other]);
-  t.deepEqual([...found], [[lease, ofPod]]);
 });
 
 test('poolReply: says of a kept address whose it is, whoever has it', (t) => {

@@ -1,7 +1,8 @@
 import test from 'ava';
-import { findOwner, reliesOn } from '../../../agent/repair/operation-scope.ts';
+import { findOwner, groupByLease, reliesOn } from '../../../agent/repair/operation-scope.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
 import { forwarding, ipForward, rpFilter, tcpBeLiberal } from '../../../sysctl/sysctl-key.ts';
+import { sampleLease } from '../pool/supply-sample.ts';
 
 type Owners = Parameters<typeof findOwner>[1];
 
@@ -80,4 +81,31 @@ test('reliesOn: the setting of connection tracking waits for what lets packets p
   t.true(reliesOn(setting, [{ kind: 'delete-flowtable', before: '' }]));
   t.false(reliesOn(setting, [NFT, removal(4_007)]));
   t.false(reliesOn(sysctl(ipForward()), [{ kind: 'detach-filter', filter }]));
+});
+
+test('groupByLease: groups operations by Pod, whatever tells of it, and leaves out those of the node', (t) => {
+  const lease = sampleLease('c1', 'eni-1', ['10.0.0.5', 'fd00::5'], {
+    hostVeth: { name: 'eni0123456789a', mac: '02:00:00:00:00:01', ifindex: 9 },
+  });
+  const other = sampleLease('c2', 'eni-1', ['10.0.0.6']);
+  const link = { oif: 9, oifname: 'eni0123456789a' };
+  const ofPod: readonly Operation[] = [
+    { kind: 'replace-route', route: { table: 3999, dst: '10.0.0.5/32', oif: 3, oifname: 'x' } },
+    { kind: 'delete-route', route: { table: 254, dst: '1.2.3.4/32', ...link } },
+    { kind: 'replace-route', route: { table: 3999, dst: 'fd00::5/128', ...link } },
+    { kind: 'add-rule', rule: { family: 4, priority: 1536, src: '10.0.0.5/32', table: 4007 } },
+    { kind: 'delete-rule', rule: { family: 4, priority: 512, dst: '10.0.0.5/32', table: 254 } },
+    { kind: 'set-link', ifindex: 9, ifname: 'eni0123456789a', change: { up: true }, before: {} },
+    { kind: 'delete-address', address: { ifindex: 9, ifname: 'eni0123456789a', prefix: '10.9.9.9/24' } },
+    { kind: 'set-sysctl', key: rpFilter('eni0123456789a'), value: '1', before: '0' },
+  ];
+  const ofNode: readonly Operation[] = [
+    rule({ priority: 512, table: 3_999 }),
+    { kind: 'add-address', address: { ifindex: 7, ifname: 'eth1', prefix: '10.0.0.2/32' } },
+    { kind: 'load-nft', commands: '' },
+    { kind: 'set-sysctl', key: rpFilter('eth0'), value: '2', before: '0' },
+    { kind: 'replace-route', route: { table: 4007, dst: '0.0.0.0/0', oif: 7, oifname: 'eth1' } },
+  ];
+  const found = groupByLease([...ofPod, ...ofNode], [lease, other]);
+  t.deepEqual([...found], [[lease, ofPod]]);
 });

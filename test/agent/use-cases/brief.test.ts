@@ -3,7 +3,7 @@ import { attach } from '../../../agent/attachment/attach.ts';
 import { detach } from '../../../agent/attachment/detach.ts';
 import { endCooldowns } from '../../../agent/attachment/end-cooldowns.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
-import { sumMetric } from '../../../agent/ops/sum-metrics.ts';
+import { sumMetric } from '../../../agent/ops/summary-reply.ts';
 import type { PodFinding } from '../../../agent/pool/brief.ts';
 import { addOf, createTestNode, PATIENT, type TestNode } from './fixtures.ts';
 

@@ -1,5 +1,5 @@
 import { CNI_CODE } from '../../../agent/api/cni-code.ts';
-import { AGENT_PROGRAM } from '../../../agent/config/options.ts';
+import { AGENT_PROGRAM } from '../../../agent/config/agent-config.ts';
 import { NODE_EVENTS } from '../../../agent/events/event-reasons.ts';
 import { UNINSTALL_PROGRAM } from '../../../agent/uninstall/uninstall-config.ts';
 import type { Command, OptionSpec, PositionalSpec } from '../../../cli/command/command.ts';

@@ -1,6 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { openNewLinks } from '../../../agent/fast-path/attach-new-links.ts';
-import { filterAttacher } from '../../../agent/fast-path/filter-attacher.ts';
+import { filterAttacher, openNewLinks } from '../../../agent/fast-path/attach-new-links.ts';
 import type { Lease, LeaseKey } from '../../../agent/journal/lease.ts';
 import { openFlowPrograms } from '../../../dataplane/fast-path/flow-programs.ts';
 import { openFilterReader } from '../../../dataplane/fast-path/observe-filters.ts';

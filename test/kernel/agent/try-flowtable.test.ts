@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import test from 'ava';
-import { tryFlowtable } from '../../../agent/fast-path/try-flowtable.ts';
+import { tryFlowtable } from '../../../agent/fast-path/open-fast-path.ts';
 import { openNft } from '../../../dataplane/nft.ts';
 
 /** Asks the kernel by nft alone, in a namespace of its own: with a device and a rule that learns, in a table of a name that is not ours. */

@@ -4,9 +4,8 @@ import { hostVethFallbackName, nicAlias, sideName } from '../../../dataplane/hos
 import type { EniPodNetwork, NodeNetwork } from '../../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP } from '../../../dataplane/numbers.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
-import { updateExclusiveRoutes } from '../../../dataplane/update-exclusive-routes.ts';
 import { isWireError } from '../../../dataplane/wire-error.ts';
-import { unwireExclusivePod, wireExclusivePod } from '../../../dataplane/wire-exclusive-pod.ts';
+import { unwireExclusivePod, updateExclusiveRoutes, wireExclusivePod } from '../../../dataplane/wire-exclusive-pod.ts';
 import { deleteNetns, type Netns } from '../../../netlink/netns.ts';
 import { podOf, type TestNode, withTestNode } from './test-node.ts';
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { readEniIps } from '../../../agent/device-plugin/count-addresses.ts';
+import { readEniIps } from '../../../agent/device-plugin/count-supply.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';

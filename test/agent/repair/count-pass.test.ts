@@ -1,7 +1,19 @@
 import test from 'ava';
-import { countFastLinks } from '../../../agent/repair/count-fast-links.ts';
+import { countEnis, countFastLinks } from '../../../agent/repair/count-pass.ts';
+import { NodeState } from '../../../agent/state/node-state.ts';
 import type { FilterState } from '../../../dataplane/desired.ts';
 import { linkFilters } from '../../../dataplane/plan-fast-path.ts';
+
+test('countEnis: a node of a GlobalRoute cluster shows none, so that no alert misses them', (t) => {
+  const state = new NodeState();
+  t.deepEqual(countEnis(state), { ready: 0, missing: 0 }, 'a node that waits for its first supply');
+  state.isBridgeDefault = true;
+  t.is(countEnis(state), undefined);
+  state.supply = { nodeName: '', epoch: 1, warm: { min: 0, max: 0 }, enis: [] };
+  t.deepEqual(countEnis(state), { ready: 0, missing: 0 }, 'a node of a hybrid cluster, whose ENI is awaited');
+  state.readyEnis.add('eni-1');
+  t.deepEqual(countEnis(state), { ready: 1, missing: 0 });
+});
 
 const of = (ifindex: number): readonly FilterState[] => linkFilters(ifindex, `eth${ifindex}`);
 

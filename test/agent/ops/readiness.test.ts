@@ -1,7 +1,16 @@
 import test from 'ava';
-import { followReadiness } from '../../../agent/follow/follow-readiness.ts';
+import { followReadiness, livenessOf } from '../../../agent/ops/readiness.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+
+test('livenessOf: says nothing between passes and while one takes its time', (t) => {
+  t.is(livenessOf(undefined, 1_000_000), undefined);
+  t.is(livenessOf(1_000_000, 1_119_999), undefined);
+});
+
+test('livenessOf: says since when a pass hangs', (t) => {
+  t.is(livenessOf(1_000_000, 1_125_000), 'a repair pass has hung for 125 s');
+});
 
 test('followReadiness: tells each turn once, and has what the node serves published at once', async (t) => {
   const clock = new VirtualClock();

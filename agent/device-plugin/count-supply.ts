@@ -47,3 +47,13 @@ export function readExclusiveEnis(state: NodeState, latest: Supply | undefined):
     stranded: here.filter(({ use, eniId }) => use !== 'leased' && !state.directNics.has(eniId)).length,
   };
 }
+
+/**
+ * Computes what the number of `eip` devices depends on. They are capacity only: the agent gives out no EIP. Undefined
+ * while the limit is not known.
+ */
+export function readEips(state: NodeState, latest: Supply | undefined): DeviceSupply | undefined {
+  const { maxEips } = latest ?? state.supply ?? {};
+  if (maxEips === undefined) return undefined;
+  return { quota: maxEips, allocatable: undefined, assigned: 0, inUse: 0, stranded: 0 };
+}
