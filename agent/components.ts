@@ -28,6 +28,7 @@ import { openPodWiring } from './host/pod-wiring.ts';
 import { openSandboxes } from './host/sandboxes.ts';
 import { readBootId } from './journal/boot-id.ts';
 import type { Journal } from './journal/journal-content.ts';
+import { leaseKey } from './journal/lease.ts';
 import { findNodeRecord } from './journal/node-file.ts';
 import { readBridgePorts } from './node/bridge-evidence.ts';
 import type { KnownPrimary } from './node/find-primary.ts';
@@ -52,7 +53,7 @@ import type { OwnWrites } from './repair/own-writes.ts';
 import { createPrimaryFinder, type PrimaryFinder, type PrimaryFinderDeps } from './repair/primary-finder.ts';
 import type { HostKernel, ReconcileDeps } from './repair/reconcile.ts';
 import { readPendingInput } from './server/grpc-server.ts';
-import { keyOf, NodeState } from './state/node-state.ts';
+import { NodeState } from './state/node-state.ts';
 import type { RandomBytes, UseCaseDeps } from './state/ports.ts';
 
 /** What the agent gets from its process. */
@@ -133,7 +134,7 @@ export function createComponents(
       nicReturned: (mac, outcome) => {
         if (outcome === 'missing') log.warn('the interface of an exclusive ENI is not here, waiting for it', { mac });
       },
-      changed: (pod, render) => operationLog.kernelChanged(keyOf(pod), render),
+      changed: (pod, render) => operationLog.kernelChanged(leaseKey(pod), render),
     }),
     sandboxes,
     conntrack: openConntrack(log),

@@ -1,9 +1,8 @@
 import { listKnown } from '../cri/list-known.ts';
 import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
-import { isUnknownOwner } from '../journal/lease.ts';
+import { isUnknownOwner, leaseKey } from '../journal/lease.ts';
 import type { Supply } from '../journal/supply.ts';
 import type { KernelEvidence, PeerEvidence, PodEnd } from '../node/kernel-evidence.ts';
-import { keyOf } from '../state/node-state.ts';
 import type { AgentParts } from '../state/ports.ts';
 import { nameVeths } from './name-veths.ts';
 import { planAdoption } from './plan-adoption.ts';
@@ -52,7 +51,7 @@ export async function adopt(deps: AdoptDeps, found: KernelEvidence, signal: Abor
   for (const lease of adoption.leases) {
     journal.putLease(lease);
     const ips = lease.addresses.map(({ ip }) => ip);
-    log.warn('adopted an attachment', { key: keyOf(lease), ips, pod: `${lease.podNamespace}/${lease.podName}` });
+    log.warn('adopted an attachment', { key: leaseKey(lease), ips, pod: `${lease.podNamespace}/${lease.podName}` });
   }
   if (adoption.unknownEnis.length > 0) {
     state.supply = withEnis(state.supply, adoption.unknownEnis);

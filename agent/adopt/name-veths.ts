@@ -36,10 +36,10 @@ export function nameVeths(witnesses: Witnesses): NamedVeths {
   const held: NamedVeths['held'][number][] = [];
   const keys = new Set<LeaseKey>();
   const add = (link: LinkEvidence, end: PodEnd | undefined, ifName: string, found: Owner): void => {
-    const isTaken = found.id !== undefined && keys.has(leaseKey(found.id, ifName));
+    const isTaken = found.id !== undefined && keys.has(leaseKey({ containerId: found.id, ifName }));
     const why = isTaken ? `another link is that of ${found.id}` : found.why;
     const containerId = found.id === undefined || isTaken ? unknownOwner(link.name) : found.id;
-    const key = leaseKey(containerId, ifName);
+    const key = leaseKey({ containerId, ifName });
     keys.add(key);
     veths.push({ ...link, containerId, ifName });
     if (end !== undefined && link.table !== DIRECT_LINK_GROUP)

@@ -130,7 +130,7 @@ function matchEnis(sources: AdoptSources): readonly MatchedEni[] {
  * runtime reports. A flush of the host's routes removes the first.
  */
 function ipsOf({ containerId, ifName, ips }: VethEvidence, { peers, sandboxIps }: AdoptSources): readonly string[] {
-  const inside = peers.get(leaseKey(containerId, ifName))?.ips ?? [];
+  const inside = peers.get(leaseKey({ containerId, ifName }))?.ips ?? [];
   const known = [...new Set([...ips, ...inside])];
   return known.length > 0 ? known : (sandboxIps.get(containerId) ?? []);
 }
@@ -163,7 +163,7 @@ function wiredLease(
   sources: AdoptSources,
 ): Lease {
   const { containerId, ifName, name, mac, ifindex, mtu } = veth;
-  const peer = sources.peers.get(leaseKey(containerId, ifName));
+  const peer = sources.peers.get(leaseKey({ containerId, ifName }));
   const sandbox = sandboxById.get(containerId);
   return {
     ...{ containerId, ifName, mtu },
@@ -190,7 +190,7 @@ function exclusiveLease(
   sources: AdoptSources,
 ): Lease {
   const { containerId, ifName, name, mac, ifindex, mtu } = veth;
-  const peer = sources.peers.get(leaseKey(containerId, ifName));
+  const peer = sources.peers.get(leaseKey({ containerId, ifName }));
   const ips = ipsOf(veth, sources);
   const enis = sources.supply?.direct?.enis ?? [];
   const eni =
@@ -228,7 +228,7 @@ function bridgeLease(
   sources: AdoptSources,
 ): readonly Lease[] {
   const { containerId, ifName, name, mac, ifindex, mtu } = veth;
-  const peer = sources.peers.get(leaseKey(containerId, ifName));
+  const peer = sources.peers.get(leaseKey({ containerId, ifName }));
   const onLink = sources.supply?.enis.find(({ eniId }) => eniId === ON_LINK_ENI_ID)?.addresses ?? [];
   const blocks = [...sources.kernel.blocks, ...(sources.podCidrs ?? []), ...onLink.map(({ ip }) => `${ip}/32`)];
   for (const ip of ipsOf(veth, sources)) {
@@ -275,7 +275,7 @@ function ipamLease(ip: string, eni: SupplyEni, { sandboxes, sandboxIps }: AdoptS
 
 /** Merges leases of the same attachment: one sandbox of a dual-stack node appears as two addresses. */
 function mergeFamilies(leases: readonly Lease[]): readonly Lease[] {
-  return [...Map.groupBy(leases, (lease) => leaseKey(lease.containerId, lease.ifName)).values()].flatMap((group) => {
+  return [...Map.groupBy(leases, (lease) => leaseKey(lease)).values()].flatMap((group) => {
     const [first] = group;
     return first === undefined ? [] : [{ ...first, addresses: group.flatMap(({ addresses }) => addresses) }];
   });

@@ -134,7 +134,7 @@ function ownerOf(
 ): Pick<Lease, 'containerId' | 'ifName'> {
   const inNetns = [...netnsById].find(([, path]) => path === netns)?.[0];
   const containerId = inNetns ?? reservations.find((one) => one.ip === ip)?.containerId ?? '';
-  const key = leaseKey(containerId, ifName);
-  const isTaken = leases.some((lease) => leaseKey(lease.containerId, lease.ifName) === key);
+  const key = leaseKey({ containerId, ifName });
+  const isTaken = leases.some((lease) => leaseKey(lease) === key);
   return { containerId: containerId === '' || isTaken ? unknownOwner(ip) : containerId, ifName };
 }

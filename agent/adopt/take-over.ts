@@ -2,9 +2,9 @@ import { holdAddresses } from '../bridge/hold-addresses.ts';
 import { listKnown } from '../cri/list-known.ts';
 import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
 import type { Journal } from '../journal/journal-content.ts';
+import { leaseKey } from '../journal/lease.ts';
 import type { NetnsEvidence, PortEvidence } from '../node/bridge-evidence.ts';
 import type { Reservation, Reservations } from '../pod-cidr/host-local-files.ts';
-import { keyOf } from '../state/node-state.ts';
 import type { AgentParts } from '../state/ports.ts';
 import { decideStaleReservations, type ReservationFacts } from './decide-stale-reservations.ts';
 import { planTakeover, portsWithoutLease, type TakenPod, type Takeover } from './plan-takeover.ts';
@@ -188,7 +188,7 @@ async function askRuntime(deps: TakeOverDeps, signal: AbortSignal, patienceMs: n
 
 function take({ state, journal, reservations, mark, log }: TakeOverDeps, pod: TakenPod): boolean {
   const { lease } = pod;
-  const key = keyOf(lease);
+  const key = leaseKey(lease);
   const [ip = ''] = lease.addresses.map((address) => address.ip);
   try {
     mark(pod);

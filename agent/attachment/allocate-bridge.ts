@@ -26,7 +26,7 @@ export type BridgeAllocation = {
  */
 export async function allocateBridge(deps: UseCaseDeps, command: TimedAttachCommand): Promise<BridgeAllocation> {
   const { state, clock } = deps;
-  const key = leaseKey(command.containerId, command.ifName);
+  const key = leaseKey(command);
   const [cidr] = state.servingBlocks();
   if (cidr === undefined) throw noPodCidr(deps);
   const bridge = await deps.prepareBridge(cidr);

@@ -24,7 +24,7 @@ export async function allocateExclusive(
   { command, needsClaim }: ChosenNetwork,
   signal: AbortSignal,
 ): Promise<ExclusiveAllocation> {
-  const key = leaseKey(command.containerId, command.ifName);
+  const key = leaseKey(command);
   const wait = addWaitOf(deps, command);
   try {
     return await leaseInTime(deps, wait, leaseSourceOf(deps, key, { command, needsClaim }, signal), signal);

@@ -28,7 +28,7 @@ export async function allocate(
   command: TimedAttachCommand,
   signal: AbortSignal,
 ): Promise<Allocation> {
-  const key = leaseKey(command.containerId, command.ifName);
+  const key = leaseKey(command);
   const wait = addWaitOf(deps, command);
   const pod = { namespace: command.podNamespace, name: command.podName, uid: command.podUid };
   try {
@@ -48,7 +48,7 @@ function leaseSourceOf(
   source: AddressSource,
   signal: AbortSignal,
 ): LeaseSource<Allocation> {
-  const key = leaseKey(command.containerId, command.ifName);
+  const key = leaseKey(command);
   const { state } = deps;
   return {
     what: 'an address',

@@ -42,7 +42,7 @@ async function attachOrFail(
   signal: AbortSignal,
   startedMs: number,
 ): Promise<AttachOutcome> {
-  const key = leaseKey(command.containerId, command.ifName);
+  const key = leaseKey(command);
   const receivedMs = deps.clock.bootMs();
   try {
     const lease = await deps.state.inflightAdds.run(key, { receivedMs, signal }, (untilDel) =>
@@ -154,7 +154,7 @@ async function reuseAttachment(
   command: TimedAttachCommand,
   netns: Netns | undefined,
 ): Promise<Lease | undefined> {
-  const lease = deps.state.leases.get(leaseKey(command.containerId, command.ifName));
+  const lease = deps.state.leases.get(leaseKey(command));
   if (lease === undefined) return undefined;
   if (lease.state !== 'active') {
     // Left by an attempt that could not be undone at once; it is undone now, or this ADD fails with the reason.
@@ -186,7 +186,7 @@ async function clear(deps: UseCaseDeps, lease: Lease): Promise<void> {
 }
 
 function recordIntent(deps: UseCaseDeps, lease: Lease): Lease {
-  const key = leaseKey(lease.containerId, lease.ifName);
+  const key = leaseKey(lease);
   try {
     deps.operationLog.decided(key, lease);
     deps.journal.putLease(lease);
@@ -211,7 +211,7 @@ async function wire(
   phases: PhaseTimer,
 ): Promise<Lease> {
   const { state, wiring } = deps;
-  const key = leaseKey(lease.containerId, lease.ifName);
+  const key = leaseKey(lease);
   const pod = state.podNetwork(lease);
   if (pod === undefined) throw new CniFailureError(CNI_CODE.eniGone, `ENI ${lease.eniId} went away`, 'try again');
   state.kernelGeneration++;
@@ -243,7 +243,7 @@ async function wire(
 function commit(deps: UseCaseDeps, wired: Lease): Lease {
   const { hostVeth, podMac } = wired;
   const active: Lease = { ...wired, state: 'active' };
-  const key = leaseKey(wired.containerId, wired.ifName);
+  const key = leaseKey(wired);
   deps.journal.activateLease(key, {
     ...(hostVeth === undefined ? {} : { hostVeth }),
     ...(podMac === undefined ? {} : { podMac }),
@@ -266,7 +266,7 @@ function commit(deps: UseCaseDeps, wired: Lease): Lease {
 
 async function undoAttach(deps: UseCaseDeps, lease: Lease, cause: unknown): Promise<void> {
   try {
-    const known = deps.state.leases.get(leaseKey(lease.containerId, lease.ifName)) ?? lease;
+    const known = deps.state.leases.get(leaseKey(lease)) ?? lease;
     await teardown(deps, known, deps.settings.ipCooldownMs);
   } catch (error) {
     // The lease stays as `releasing` and holds its address; the timer tries again. The first error is the one to

@@ -15,7 +15,7 @@ export async function check(
   target: { readonly containerId: string; readonly ifName: string; readonly netns: string },
 ): Promise<CheckOutcome> {
   const startedMs = deps.clock.monotonicMs();
-  const outcome = await deps.mutex.run(leaseKey(target.containerId, target.ifName), () => checkLocked(deps, target));
+  const outcome = await deps.mutex.run(leaseKey(target), () => checkLocked(deps, target));
   const code =
     outcome.kind === 'failed' ? outcome.failure.code : outcome.differences.length > 0 ? CNI_CODE.checkFailed : 0;
   deps.metrics.requests.observeMs({ verb: 'check', code }, deps.clock.monotonicMs() - startedMs);
@@ -26,7 +26,7 @@ async function checkLocked(
   deps: UseCaseDeps,
   target: { readonly containerId: string; readonly ifName: string; readonly netns: string },
 ): Promise<CheckOutcome> {
-  const key = leaseKey(target.containerId, target.ifName);
+  const key = leaseKey(target);
   const lease = deps.state.leases.get(key);
   deps.operationLog.begin(key, {
     kind: 'check',
@@ -43,7 +43,7 @@ async function compare(
   target: { readonly containerId: string; readonly ifName: string; readonly netns: string },
 ): Promise<CheckOutcome> {
   try {
-    const lease = deps.state.leases.get(leaseKey(target.containerId, target.ifName));
+    const lease = deps.state.leases.get(leaseKey(target));
     if (lease === undefined || lease.state !== 'active') {
       throw new CniFailureError(
         CNI_CODE.unknownContainer,

@@ -30,7 +30,7 @@ export async function chooseNetwork(
   command: TimedAttachCommand,
   signal: AbortSignal,
 ): Promise<ChosenNetwork> {
-  const key = leaseKey(command.containerId, command.ifName);
+  const key = leaseKey(command);
   const held = heldNetwork(deps.state.leases.get(key), command);
   if (held !== undefined) return { command: { ...command, plugin: held }, needsClaim: false };
   const chosen = await chooseByRequest(deps, command, signal);
@@ -75,7 +75,7 @@ async function chooseByRequest(
   signal: AbortSignal,
 ): Promise<ChosenNetwork> {
   const { state } = deps;
-  const key = leaseKey(command.containerId, command.ifName);
+  const key = leaseKey(command);
   if (command.plugin === 'ipam' && state.leases.has(key)) return { command, needsClaim: false };
   // Not a Pod of Kubernetes: without a name it can have no annotation and no claim.
   if (command.podName === '') return withMode(deps, command, { network: undefined, needsClaim: false });

@@ -1,7 +1,6 @@
 import type { SandboxView } from '../cri/sandbox-view.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
 import type { PodView } from '../pods/pod-view.ts';
-import { keyOf } from '../state/node-state.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
 import { decideCollect, decideVeto } from './decide-collect.ts';
 import { detachKey } from './detach.ts';
@@ -18,16 +17,16 @@ export async function collectInvalid(
 ): Promise<{ readonly released: number; readonly failed: number }> {
   const startedMs = deps.clock.monotonicMs();
   const startedAtMs = deps.clock.bootMs();
-  const validKeys = new Set(valid.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  const validKeys = new Set(valid.map(leaseKey));
   // An adopted lease does not know its network; the list has every live sandbox, so the lease may be compared with it
   // too.
   const invalid = [...deps.state.leases.values()]
     .filter((lease) => (lease.network === network || lease.network === '') && lease.createdAtMs < startedAtMs)
-    .filter((lease) => !validKeys.has(keyOf(lease)));
-  const living = invalid.filter((lease) => isAlive(deps, lease)).map(keyOf);
+    .filter((lease) => !validKeys.has(leaseKey(lease)));
+  const living = invalid.filter((lease) => isAlive(deps, lease)).map(leaseKey);
   if (living.length > 0) deps.log.warn('GC lists no attachments of Pods that live: leases kept', { keys: living });
   const livingKeys = new Set(living);
-  const deadKeys = invalid.map(keyOf).filter((key) => !livingKeys.has(key));
+  const deadKeys = invalid.map(leaseKey).filter((key) => !livingKeys.has(key));
   const outcome = await releaseAll(deps, deadKeys, startedAtMs);
   deps.metrics.requests.observeMs(
     { verb: 'gc', code: outcome.failed > 0 ? 1 : 0 },

@@ -37,11 +37,7 @@ export function decideCollect(
     ({ containerId, podName, createdAtMs }) =>
       podName !== '' && nowMs - createdAtMs >= UNLISTED_GRACE_MS && !stateById.has(containerId),
   );
-  return { orphans: orphans.map(keyOfLease), unlisted: unlisted.map(keyOfLease) };
-}
-
-function keyOfLease({ containerId, ifName }: Lease): LeaseKey {
-  return leaseKey(containerId, ifName);
+  return { orphans: orphans.map(leaseKey), unlisted: unlisted.map(leaseKey) };
 }
 
 /**
@@ -62,13 +58,13 @@ export function decideVeto(
     lease.podUid === podUid ||
     (lease.podUid === '' && lease.podNamespace === podNamespace && lease.podName === podName);
   return leases.flatMap((lease): readonly LeaseKey[] => {
-    const key = leaseKey(lease.containerId, lease.ifName);
+    const key = leaseKey(lease);
     if (!orphanKeys.has(key) || lease.podUid === '') return [];
     const pod = runningByUid.get(lease.podUid);
     if (pod === undefined || !lease.addresses.some(({ ip }) => pod.ips.includes(ip))) return [];
     const hasOther = leases.some((other) => {
       const isAnother = other.containerId !== lease.containerId && isOfPod(other, lease);
-      return isAnother && !orphanKeys.has(leaseKey(other.containerId, other.ifName));
+      return isAnother && !orphanKeys.has(leaseKey(other));
     });
     return hasOther ? [] : [key];
   });

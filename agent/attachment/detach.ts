@@ -1,6 +1,5 @@
 import type { CniFailure } from '../api/cni-failure.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
-import { keyOf } from '../state/node-state.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
 import { failureOf } from './failure-of.ts';
 import { teardown } from './teardown.ts';
@@ -16,7 +15,7 @@ export async function detach(
   target: { readonly containerId: string; readonly ifName: string },
   sentMs = Number.POSITIVE_INFINITY,
 ): Promise<CniFailure | undefined> {
-  const key = leaseKey(target.containerId, target.ifName);
+  const key = leaseKey(target);
   const startedMs = deps.clock.monotonicMs();
   deps.state.inflightAdds.cancel(key, sentMs, 'a DEL came for it');
   const failure = await detachKey(deps, key, ({ createdAtMs }) => createdAtMs <= sentMs);
@@ -60,7 +59,7 @@ export async function detachKey(
 }
 
 async function teardownAndLog(deps: UseCaseDeps, lease: Lease): Promise<void> {
-  const key = keyOf(lease);
+  const key = leaseKey(lease);
   try {
     await teardown(deps, lease, deps.settings.ipCooldownMs);
     deps.operationLog.end(key, { lease });
@@ -74,7 +73,7 @@ async function teardownAndLog(deps: UseCaseDeps, lease: Lease): Promise<void> {
 export async function finishReleasing(deps: UseCaseDeps): Promise<number> {
   const isReleasing = ({ state }: Lease): boolean => state === 'releasing';
   const waiting = [...deps.state.leases.values()].filter(isReleasing);
-  await Promise.all(waiting.map((lease) => detachKey(deps, keyOf(lease), isReleasing)));
+  await Promise.all(waiting.map((lease) => detachKey(deps, leaseKey(lease), isReleasing)));
   return [...deps.state.leases.values()].filter(isReleasing).length;
 }
 

@@ -1,5 +1,5 @@
 import type { Lease } from '../journal/lease.ts';
-import { keyOf } from '../state/node-state.ts';
+import { leaseKey } from '../journal/lease.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
 
 /**
@@ -13,7 +13,7 @@ import type { UseCaseDeps } from '../state/ports.ts';
  */
 export async function teardown(deps: UseCaseDeps, lease: Lease, cooldownMs: number): Promise<'erased' | 'held'> {
   const { state, journal, metrics, log } = deps;
-  const key = keyOf(lease);
+  const key = leaseKey(lease);
   try {
     journal.markReleasing(key);
   } catch (error) {

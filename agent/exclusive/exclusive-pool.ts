@@ -183,7 +183,7 @@ export function adoptExclusive(state: ExclusivePoolState, leases: readonly Lease
     if (lease.plugin !== 'direct-eni') continue;
     const known = next.get(lease.eniId) ?? unknownEni(lease);
     const { coolUntilMs: _cool, failedPod: _pod, isBrief: _brief, ...rest } = known;
-    next.set(lease.eniId, { ...rest, use: 'leased', leaseKey: leaseKey(lease.containerId, lease.ifName) });
+    next.set(lease.eniId, { ...rest, use: 'leased', leaseKey: leaseKey(lease) });
   }
   return next;
 }

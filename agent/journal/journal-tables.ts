@@ -84,7 +84,7 @@ export function readTables(database: DatabaseSync): { readonly memory: JournalMe
     throw new Error(`rule mode ${ruleMode}`);
   const leases = column('SELECT body FROM lease ORDER BY key').map(decodeLease);
   const memory: JournalMemory = {
-    leases: new Map(leases.map((lease) => [leaseKey(lease.containerId, lease.ifName), lease])),
+    leases: new Map(leases.map((lease) => [leaseKey(lease), lease])),
     cooldowns: new Map(
       column('SELECT body FROM cooldown')
         .map(decodeCooldown)
@@ -108,9 +108,7 @@ export function readTables(database: DatabaseSync): { readonly memory: JournalMe
     needsAdoption: meta.has('adoption'),
   };
   const owned = column("SELECT ip || ' ' || lease_key FROM lease_address ORDER BY 1");
-  const expected = leases.flatMap((lease) =>
-    lease.addresses.map(({ ip }) => `${ip} ${leaseKey(lease.containerId, lease.ifName)}`),
-  );
+  const expected = leases.flatMap((lease) => lease.addresses.map(({ ip }) => `${ip} ${leaseKey(lease)}`));
   if (owned.join() !== expected.sort().join()) throw new Error('leases and their addresses disagree');
   return { memory, bootId: meta.get('bootId') ?? '' };
 }
@@ -130,7 +128,7 @@ export class TableWriter {
 
   /** Writes a lease and makes it the owner of its addresses. */
   insertLease(lease: Lease): void {
-    const key = leaseKey(lease.containerId, lease.ifName);
+    const key = leaseKey(lease);
     this.#statements.putLease.run(key, JSON.stringify(lease));
     for (const { ip } of lease.addresses) {
       this.#statements.putAddress.run(ip, key);
@@ -140,12 +138,12 @@ export class TableWriter {
 
   /** Writes a lease whose addresses are the same as before. */
   updateLease(lease: Lease): void {
-    this.#statements.putLease.run(leaseKey(lease.containerId, lease.ifName), JSON.stringify(lease));
+    this.#statements.putLease.run(leaseKey(lease), JSON.stringify(lease));
   }
 
   deleteLease(lease: Lease): void {
     for (const { ip } of lease.addresses) this.#statements.deleteAddress.run(ip);
-    this.#statements.deleteLease.run(leaseKey(lease.containerId, lease.ifName));
+    this.#statements.deleteLease.run(leaseKey(lease));
   }
 
   putCooldown(cooldown: Cooldown): void {

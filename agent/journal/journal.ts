@@ -111,7 +111,7 @@ class SqliteJournal implements Journal {
   }
 
   putLease(lease: Lease): void {
-    const key = leaseKey(lease.containerId, lease.ifName);
+    const key = leaseKey(lease);
     const before = this.#memory.leases.get(key);
     try {
       this.#write('may-grow', (writer) => {
@@ -242,7 +242,7 @@ class SqliteJournal implements Journal {
 
   #update(lease: Lease): void {
     this.#write('in-reserve', (writer) => writer.updateLease(lease));
-    this.#memory.leases.set(leaseKey(lease.containerId, lease.ifName), lease);
+    this.#memory.leases.set(leaseKey(lease), lease);
   }
 
   /**

@@ -8,7 +8,7 @@ export type LeaseKey = string;
  * alphanumerics and `_.-`, and the kernel refuses a slash in interface names.
  * @see CNI SPEC, section "Parameters"
  */
-export function leaseKey(containerId: string, ifName: string): LeaseKey {
+export function leaseKey({ containerId, ifName }: Pick<Lease, 'containerId' | 'ifName'>): LeaseKey {
   return `${containerId}/${ifName}`;
 }
 
@@ -96,7 +96,7 @@ type LeasedBlock = {
   readonly wiring: GrWiring;
 };
 
-/** What one interface of a sandbox has on this node. Keyed by `leaseKey(containerId, ifName)`. */
+/** What one interface of a sandbox has on this node. Keyed by `leaseKey`. */
 export type Lease = {
   readonly containerId: string;
   readonly ifName: string;

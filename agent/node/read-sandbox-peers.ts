@@ -38,7 +38,7 @@ export function readSandboxPeers(
     if (path !== undefined) addPeers(path, [veth], true);
   }
   for (const path of namesOfNetns(deps.hostRoot)) {
-    const missing = veths.filter((veth) => !found.has(leaseKey(veth.containerId, veth.ifName)));
+    const missing = veths.filter((veth) => !found.has(leaseKey(veth)));
     if (missing.length === 0) break;
     addPeers(path, missing, false);
   }
@@ -59,7 +59,7 @@ function peersIn(
     return veths.flatMap((veth) => {
       if (veth.table === DIRECT_LINK_GROUP) return exclusivePeerIn(rtnetlink, path, all, veth);
       const link = links.find(({ ifname, link: peer }) => ifname === veth.ifName && peer === veth.ifindex);
-      const key = leaseKey(veth.containerId, veth.ifName);
+      const key = leaseKey(veth);
       if (link === undefined) return [];
       const ips = globalIpsOf(rtnetlink, link.ifindex);
       const isOfBridge = veth.table === DEFAULT_LINK_GROUP && ips.some((ip) => link.address === bridgePodMac(ip));
@@ -85,7 +85,7 @@ function exclusivePeerIn(
     const side = links.find(({ ifname }) => ifname === sideName(ifName));
     const nic = { hostName: owner.hostName, mtu: link.mtu, sideMac: side?.address ?? '' };
     const ips = globalIpsOf(rtnetlink, link.ifindex);
-    return [[leaseKey(containerId, ifName), { netns: path, podMac: link.address ?? '', ips, nic }] as const];
+    return [[leaseKey({ containerId, ifName }), { netns: path, podMac: link.address ?? '', ips, nic }] as const];
   });
 }
 

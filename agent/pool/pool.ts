@@ -133,7 +133,7 @@ export function adopt(state: PoolState, found: readonly Lease[]): Step<readonly 
   const leases = new Map(state.leases);
   const conflicts: AdoptConflict[] = [];
   for (const one of found) {
-    const key = leaseKey(one.containerId, one.ifName);
+    const key = leaseKey(one);
     const ips: string[] = [];
     for (const { ip, family, eniId, assignmentId } of one.addresses) {
       const known = addresses.get(ip);

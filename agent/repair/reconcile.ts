@@ -5,9 +5,9 @@ import type { EniNetwork, NodeNetwork } from '../../dataplane/network.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation, summarizeOperation } from '../../dataplane/operation.ts';
 import type { HostLink } from '../exclusive/locate-enis.ts';
+import { leaseKey } from '../journal/lease.ts';
 import type { FoundStateRecorder } from '../node/found-state.ts';
 import type { PlannedListener } from '../node/node-record-writer.ts';
-import { keyOf } from '../state/node-state.ts';
 import type { AgentParts } from '../state/ports.ts';
 import { assignedIps } from './assigned-ips.ts';
 import { countEnis, countFastLinks } from './count-pass.ts';
@@ -185,7 +185,7 @@ function planned(deps: ReconcileDeps, node: NodeNetwork, links: readonly HostLin
 
 function followNames({ state, journal, log, metrics }: ReconcileDeps, links: readonly HostLink[]): void {
   for (const lease of findRenamedLeases(state.leases.values(), links)) {
-    const key = keyOf(lease);
+    const key = leaseKey(lease);
     log.warn('another program renamed the link of a Pod', { key, name: lease.hostVeth?.name });
     state.leases.set(key, lease);
     try {

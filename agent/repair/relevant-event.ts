@@ -21,7 +21,7 @@ import { IFF_NOARP, IFF_PROMISC, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NETCONFA_IFINDEX_ALL } from '../../netlink/uapi/netconf.ts';
 import { AF_BRIDGE } from '../../netlink/uapi/netlink.ts';
 import { RTN_UNREACHABLE } from '../../netlink/uapi/rtnetlink.ts';
-import type { Lease } from '../journal/lease.ts';
+import { type Lease, leaseKey } from '../journal/lease.ts';
 import { isConnected } from '../node/connected-networks.ts';
 import type { PrimaryInterface } from '../node/node-network.ts';
 import type { NodeState } from '../state/node-state.ts';
@@ -243,7 +243,7 @@ export function watchedObjects(
 ): WatchedObjects {
   const { bridge, connected = [], fastPath } = node ?? {};
   const active = [...state.leases.values()].filter(
-    (lease) => lease.state === 'active' || state.wired.has(`${lease.containerId}/${lease.ifName}`),
+    (lease) => lease.state === 'active' || state.wired.has(leaseKey(lease)),
   );
   const veths = new Map(
     active.flatMap((lease) => {

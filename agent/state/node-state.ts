@@ -153,7 +153,7 @@ export class NodeState {
 
   /** Takes over the content of a journal. */
   restore(content: JournalContent): void {
-    for (const lease of content.leases) this.leases.set(keyOf(lease), lease);
+    for (const lease of content.leases) this.leases.set(leaseKey(lease), lease);
     for (const record of content.enis) this.eniRecords.set(record.eniId, record);
     this.supply = content.supply;
     this.acceptRegistered(content.supply?.registeredIps);
@@ -280,7 +280,7 @@ export class NodeState {
     lease: Lease,
     end: { readonly nowMs: number; readonly cooldownMs: number; readonly finding?: PodFinding },
   ): readonly Cooldown[] {
-    const request = { key: keyOf(lease), podUid: lease.podUid, ...end };
+    const request = { key: leaseKey(lease), podUid: lease.podUid, ...end };
     if (lease.plugin === 'direct-eni') return this.direct.release(request) ?? [];
     const released = this.#poolOf(lease).release(request);
     return released.kind === 'released' ? released.cooldowns : [];
@@ -343,9 +343,4 @@ function familiesOf(enis: readonly Pick<Supply['enis'][number], 'eniId' | 'prima
     enis.flatMap(({ eniId, primary }) => (eniId === ON_LINK_ENI_ID ? [4] : primary.map(({ family }) => family))),
   );
   return ([4, 6] as const).filter((family) => found.has(family));
-}
-
-/** Returns the key of a lease. */
-export function keyOf(lease: Pick<Lease, 'containerId' | 'ifName'>): LeaseKey {
-  return leaseKey(lease.containerId, lease.ifName);
 }

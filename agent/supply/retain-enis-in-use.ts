@@ -34,7 +34,7 @@ function findTakenOver(listed: Supply, previous: Supply | undefined, leases: rea
   const before = new Set((previous?.takenOver ?? []).map(({ ip, leaseKey }) => `${ip} ${leaseKey}`));
   const [marksBefore, marks] = [marksOf(previous), marksOf(listed)];
   return leases.flatMap((lease) => {
-    const key = leaseKey(lease.containerId, lease.ifName);
+    const key = leaseKey(lease);
     return lease.addresses.flatMap(({ ip }): readonly TakenOver[] => {
       const isTaken = before.has(`${ip} ${key}`)
         ? lease.podUid === '' || marks.get(ip)?.uid !== lease.podUid

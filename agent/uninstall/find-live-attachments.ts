@@ -34,10 +34,10 @@ export type AttachmentFacts = {
 export function findLiveAttachments(facts: AttachmentFacts): readonly LiveAttachment[] {
   const { leases, evidence, uplinkIps = new Set(), routedIps = new Set() } = facts;
   const orphans = new Set(orphanKeys(facts));
-  const known = new Set(leases.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  const known = new Set(leases.map(leaseKey));
   const leasedIps = new Set(leases.flatMap(({ addresses }) => addresses.map(({ ip }) => ip)));
   const ofLeases = leases
-    .filter(({ containerId, ifName }) => !orphans.has(leaseKey(containerId, ifName)))
+    .filter((one) => !orphans.has(leaseKey(one)))
     .map(({ containerId, ifName, podNamespace, podName, addresses }) => ({
       ...{ containerId, ifName },
       pod: podName === '' ? '' : `${podNamespace}/${podName}`,
@@ -45,7 +45,7 @@ export function findLiveAttachments(facts: AttachmentFacts): readonly LiveAttach
     }));
   // Without a lease neither namespace nor Pod is known: the link itself, or the rules, show that a Pod was wired.
   const ofLinks = evidence.veths
-    .filter(({ containerId, ifName }) => !known.has(leaseKey(containerId, ifName)))
+    .filter((one) => !known.has(leaseKey(one)))
     .map(({ containerId, ifName, ips }) => ({ containerId, ifName, pod: '', ips }));
   const ofUnnamed = (evidence.unnamed ?? [])
     .filter(({ ips }) => ips.some((ip) => !leasedIps.has(ip)))
@@ -58,7 +58,7 @@ export function findLiveAttachments(facts: AttachmentFacts): readonly LiveAttach
 
 function orphanKeys({ leases, sandboxes, isNetnsAbsent, nowMs }: AttachmentFacts): readonly string[] {
   if (sandboxes !== undefined) return decideCollect(leases, sandboxes, nowMs, (lease) => !isNetnsAbsent(lease)).orphans;
-  return leases.filter(isNetnsAbsent).map(({ containerId, ifName }) => leaseKey(containerId, ifName));
+  return leases.filter(isNetnsAbsent).map(leaseKey);
 }
 
 /** Names attachments for a message, the first of them in full. */

@@ -171,9 +171,9 @@ function findNicsInPods({ journal, evidence }: KernelTraces, hostRoot: string): 
   const ofLeases = journal.leases.flatMap(({ netns, nic }): readonly NicInPod[] =>
     nic === undefined ? [] : [{ netns, mac: nic.mac, hostName: nic.hostName, mtu: nic.mtu }],
   );
-  const known = new Set(journal.leases.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  const known = new Set(journal.leases.map(leaseKey));
   const unknown = evidence.veths.filter(
-    ({ table, containerId, ifName }) => table === DIRECT_LINK_GROUP && !known.has(leaseKey(containerId, ifName)),
+    ({ table, containerId, ifName }) => table === DIRECT_LINK_GROUP && !known.has(leaseKey({ containerId, ifName })),
   );
   const peers = readSandboxPeers({ hostRoot, openRtnetlinkIn: (netns) => openRtnetlinkIn(netns) }, unknown, new Map());
   const found = [...peers.values()].flatMap(({ netns, podMac, nic }): readonly NicInPod[] =>

@@ -81,14 +81,17 @@ export class SimulatedAgent {
 
   /** A Pod wants an address; it gets one now or when there is one. */
   add(podId: string): void {
-    this.#waiting.set(leaseKey(podId, 'eth0'), { podId, sinceMs: this.#options.clock.bootMs() });
+    this.#waiting.set(leaseKey({ containerId: podId, ifName: 'eth0' }), {
+      podId,
+      sinceMs: this.#options.clock.bootMs(),
+    });
     this.#serve();
     void this.#publish();
   }
 
   /** A Pod ends. */
   remove(podId: string): void {
-    const key = leaseKey(podId, 'eth0');
+    const key = leaseKey({ containerId: podId, ifName: 'eth0' });
     this.#waiting.delete(key);
     this.#pool.release({ key, nowMs: this.#options.clock.bootMs(), cooldownMs: this.#options.cooldownMs });
     void this.#publish();

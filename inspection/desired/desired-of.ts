@@ -95,7 +95,7 @@ function activePods(
   const unplanned: DesiredNode['unplanned'][number][] = [];
   for (const lease of journal.leases) {
     if (lease.state !== 'active') continue;
-    const key = leaseKey(lease.containerId, lease.ifName);
+    const key = leaseKey(lease);
     const record = records.get(lease.eniId);
     const network =
       lease.plugin === 'direct-eni'

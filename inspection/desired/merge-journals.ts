@@ -31,5 +31,5 @@ export function isUnchanged(before: AgentFacts, after: AgentFacts): boolean {
 }
 
 function byKey(leases: readonly Lease[]): ReadonlyMap<string, Lease> {
-  return new Map(leases.map((lease) => [leaseKey(lease.containerId, lease.ifName), lease]));
+  return new Map(leases.map((lease) => [leaseKey(lease), lease]));
 }

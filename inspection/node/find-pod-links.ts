@@ -16,7 +16,7 @@ export function findPodLinks(agent: Known<AgentFacts>, links: readonly LinkMessa
   const found =
     journal !== undefined
       ? journal.leases.map((lease): PodLink => {
-          const key = leaseKey(lease.containerId, lease.ifName);
+          const key = leaseKey(lease);
           return { key, lease: known(lease), hostIfindex: vethOf(links, key, lease.hostVeth)?.ifindex };
         })
       : links.flatMap((link): readonly PodLink[] => {
@@ -29,7 +29,7 @@ export function findPodLinks(agent: Known<AgentFacts>, links: readonly LinkMessa
 /** Returns the lease key in the alias of a host veth; undefined for a link of another program. */
 export function keyOfLink({ ifalias }: LinkMessage): string | undefined {
   const owner = parseHostVethAlias(ifalias ?? '');
-  return owner === undefined ? undefined : leaseKey(owner.containerId, owner.ifName);
+  return owner === undefined ? undefined : leaseKey(owner);
 }
 
 /**

@@ -20,7 +20,7 @@ const NODE: DifferenceOwner = { kind: 'node' };
 export function buildNames(agent: AgentFacts, { networks, enis }: Pick<DesiredNode, 'networks' | 'enis'>): ObjectNames {
   const podNames = new Map(
     agent.journal.leases.map(({ containerId, ifName, podNamespace, podName }) => {
-      const key = leaseKey(containerId, ifName);
+      const key = leaseKey({ containerId, ifName });
       return [key, podName === '' ? key : `${podNamespace}/${podName}${ifName === 'eth0' ? '' : ` ${ifName}`}`];
     }),
   );

@@ -135,7 +135,7 @@ export function lostVeths(
   { host }: Pick<NodeFacts, 'host'>,
   { journal }: AgentFacts,
 ): readonly { readonly ifindex: number; readonly ifname: string; readonly key: string }[] {
-  const leased = new Set(journal.leases.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  const leased = new Set(journal.leases.map(leaseKey));
   return host.links.flatMap((link) => {
     const key = link.kind === 'veth' ? keyOfLink(link) : undefined;
     return key === undefined || leased.has(key) ? [] : [{ ifindex: link.ifindex, ifname: link.ifname, key }];

@@ -126,7 +126,7 @@ function beforeAdoption(): UserError {
 
 function deadSandboxes({ global }: NodeContext, { journal }: AgentFacts): ReadonlySet<string> {
   const dead = journal.leases.filter(({ netns }) => !existsSync(resolveHostPath(global.hostRoot, netns)));
-  return new Set(dead.map(({ containerId, ifName }) => leaseKey(containerId, ifName)));
+  return new Set(dead.map(leaseKey));
 }
 
 /**

@@ -59,7 +59,7 @@ function staleReasonOf(change: Change, readAgent: () => AgentFacts | undefined):
   if (change.kind === 'host') return undefined;
   const agent = readAgent();
   if (agent === undefined) return 'the journal cannot be read any more';
-  const lease = agent.journal.leases.find((one) => leaseKey(one.containerId, one.ifName) === change.key);
+  const lease = agent.journal.leases.find((one) => leaseKey(one) === change.key);
   if (change.kind === 'delete-veth') return lease === undefined ? undefined : 'it has a lease now';
   return lease?.state === 'active' && lease.netns === change.netns ? undefined : 'its Pod is in teardown';
 }

@@ -17,7 +17,7 @@ const SWITCHED_OFF: NodeEniConfigSpec = { maxRouteENI: 3, maxIPPerENI: 9, desire
 
 const ENIS: readonly NodeEniInfo[] = [eni('eni-1', 1), eni('eni-2', 2)];
 const LEASE: Lease = { ...sampleLease('c1', 'eni-1', ['10.0.0.1']), plugin: 'direct-eni' };
-const KEY = leaseKey(LEASE.containerId, LEASE.ifName);
+const KEY = leaseKey(LEASE);
 
 for (const { title, spec, settings } of [
   { title: 'the label or the flag of the cluster is off', spec: {}, settings: {} },

@@ -1,7 +1,8 @@
 import test from 'ava';
 import { followExclusiveRoutes } from '../../../agent/follow/follow-exclusive-routes.ts';
 import type { Lease } from '../../../agent/journal/lease.ts';
-import { keyOf, NodeState } from '../../../agent/state/node-state.ts';
+import { leaseKey } from '../../../agent/journal/lease.ts';
+import { NodeState } from '../../../agent/state/node-state.ts';
 import type { NodeNetwork } from '../../../dataplane/network.ts';
 import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -23,7 +24,7 @@ test('followDirectRoutes: each living Pod follows each change once, and one that
   const clock = new VirtualClock();
   const state = new NodeState(clock);
   for (const lease of [direct('a', 'active'), direct('b', 'active'), direct('c', 'pending'), direct('d', 'releasing')])
-    state.leases.set(keyOf(lease), lease);
+    state.leases.set(leaseKey(lease), lease);
   let node: NodeNetwork | undefined;
   let failing = '';
   const updated: string[] = [];

@@ -12,7 +12,7 @@ export function open(path: string, bootId = 'boot-1', nowMs = NOW_MS): Journal {
 
 /** Names the key of a lease. */
 export function keyOf(lease: Lease): string {
-  return leaseKey(lease.containerId, lease.ifName);
+  return leaseKey(lease);
 }
 
 /** Makes the cooldowns that the end of a lease starts. */

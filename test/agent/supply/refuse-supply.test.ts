@@ -160,7 +160,7 @@ test('enisInUse: the shared ENIs of leases, without those that no supply named',
   const leases = new Map(
     ['eni-1', 'unknown-table-4003', 'pod-cidr:10.9.0.0/24'].map((eniId) => {
       const lease = sampleLease(eniId, eniId, ['10.0.0.5']);
-      return [leaseKey(eniId, 'eth0'), lease] as const;
+      return [leaseKey({ containerId: eniId, ifName: 'eth0' }), lease] as const;
     }),
   );
   t.deepEqual(

@@ -60,7 +60,7 @@ function leaseDifferences(
 ): readonly Difference[] {
   // A missing ENI is reported once, by eniDifferences.
   if (there === undefined) return [];
-  const owner: DifferenceOwner = { kind: 'pod', key: leaseKey(lease.containerId, lease.ifName) };
+  const owner: DifferenceOwner = { kind: 'pod', key: leaseKey(lease) };
   const addresses = new Map(there.addresses.map((address) => [canonicalAddress(address.ip), address]));
   return lease.addresses.flatMap(({ ip, assignmentId }): readonly Difference[] => {
     const found = addresses.get(canonicalAddress(ip));

@@ -78,7 +78,7 @@ export function nodeFixture(spec: FixtureNode): NodeFacts {
     pods: pods.map((pod, index): PodReading => {
       const lease = leases[index];
       return {
-        key: leaseKey(pod.key.containerId, pod.key.ifName),
+        key: leaseKey(pod.key),
         lease: lease === undefined || spec.hasAgent === false ? unknown('no journal', 'start the agent') : known(lease),
         hostIfindex: pod.hostVeth.ifindex,
         inside: known(insideFacts(pod, planSharedEniPod(node, pod, 2).pod)),
