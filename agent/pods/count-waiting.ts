@@ -24,20 +24,43 @@ export function countWaiting(pods: Iterable<KubePod>, leases: Iterable<Lease>, a
     else if (podName !== '') namesWithoutUid.add(`${podNamespace}/${podName}`);
     else for (const { ip } of addresses) ipsWithoutName.add(ip);
   }
-  const waiting = new Set<string>();
-  for (const pod of pods) {
-    const { namespace, name, uid, isAlive, ips, isStatic } = pod;
-    const key = `${namespace}/${name}`;
-    const hasLease = uids.has(uid) || namesWithoutUid.has(key) || ips.some((ip) => ipsWithoutName.has(ip));
-    if (isAlive && isStatic !== true && sharesEni(pod) && !hasLease) waiting.add(key);
-  }
-  let nameless = 0;
-  for (const { podNamespace, podName, isStatic } of adds) {
-    if (isStatic === true) continue;
-    if (podName === '') nameless++;
-    else waiting.add(`${podNamespace}/${podName}`);
-  }
-  return waiting.size + nameless;
+  const hasLease = ({ namespace, name, uid, ips }: KubePod): boolean =>
+    uids.has(uid) || namesWithoutUid.has(`${namespace}/${name}`) || ips.some((ip) => ipsWithoutName.has(ip));
+  return countPods(
+    [...pods].filter((pod) => pod.isAlive && pod.isStatic !== true && sharesEni(pod) && !hasLease(pod)),
+    [...adds].filter(({ isStatic }) => isStatic !== true),
+  );
+}
+
+/**
+ * Counts likewise who needs a whole ENI of the pool and has none. Pods that require an ENI with a claim do not count: ipamd
+ * finds them by itself.
+ */
+export function countExclusiveWaiting(
+  pods: Iterable<KubePod>,
+  leases: Iterable<Lease>,
+  adds: Iterable<WaitingAdd>,
+): number {
+  const directLeases = [...leases].filter(({ plugin }) => plugin === 'direct-eni');
+  const uids = new Set(directLeases.map(({ podUid }) => podUid));
+  const names = new Set(
+    directLeases.filter(({ podUid }) => podUid === '').map(({ podNamespace, podName }) => `${podNamespace}/${podName}`),
+  );
+  const hasLease = ({ namespace, name, uid }: KubePod): boolean => uids.has(uid) || names.has(`${namespace}/${name}`);
+  return countPods(
+    [...pods].filter((pod) => pod.isAlive && pod.direct === 'pool' && !hasLease(pod)),
+    [...adds],
+  );
+}
+
+/** A Pod whose ADD waits counts once; each ADD without a name counts by itself. */
+function countPods(pods: readonly KubePod[], adds: readonly WaitingAdd[]): number {
+  const named = adds.filter(({ podName }) => podName !== '');
+  const waiting = new Set([
+    ...pods.map(({ namespace, name }) => `${namespace}/${name}`),
+    ...named.map(({ podNamespace, podName }) => `${podNamespace}/${podName}`),
+  ]);
+  return waiting.size + adds.length - named.length;
 }
 
 /** Tells whether a Pod gets an address of a shared ENI: not a whole ENI, not the bridge, and nothing by a wrong annotation. */

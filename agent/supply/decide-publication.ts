@@ -1,3 +1,4 @@
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import type { Offer } from '../journal/journal-content.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import { countedFamily, demandInUnits, isFree, type OutsideDemand } from '../pool/demand.ts';
@@ -146,8 +147,8 @@ function selectToRestore(
     .toSorted(
       (a, b) =>
         (users.get(currentEniOf(pool, b)) ?? 0) - (users.get(currentEniOf(pool, a)) ?? 0) ||
-        compare(currentEniOf(pool, a), currentEniOf(pool, b)) ||
-        compare(a.ip, b.ip),
+        compareTexts(currentEniOf(pool, a), currentEniOf(pool, b)) ||
+        compareTexts(a.ip, b.ip),
     )
     .flatMap((offer): readonly (readonly Offer[])[] => {
       const partner = offers.get(pool.addresses.get(offer.ip)?.pairedIp ?? '');
@@ -183,7 +184,7 @@ function offersOf(addresses: readonly PoolAddress[]): readonly Offer[] {
 
 function listOf(offers: readonly Offer[]): readonly AssignedIp[] {
   const byIp = new Map(offers.map(({ ip, assignmentId }) => [ip, { ip, assignmentId }]));
-  return [...byIp.values()].sort((a, b) => compare(a.ip, b.ip));
+  return [...byIp.values()].sort((a, b) => compareTexts(a.ip, b.ip));
 }
 
 /**
@@ -217,8 +218,4 @@ function usersByEni(pool: PoolState): ReadonlyMap<string, number> {
     if (state === 'leased' || state === 'cooling' || claim !== undefined) users.set(eniId, (users.get(eniId) ?? 0) + 1);
   }
   return users;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

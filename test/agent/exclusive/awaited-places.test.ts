@@ -1,5 +1,5 @@
 import test from 'ava';
-import { exclusiveDemand } from '../../../agent/exclusive/exclusive-demand.ts';
+import { exclusiveDemand } from '../../../agent/exclusive/decide-exclusive-publication.ts';
 import { applyExclusiveSupply } from '../../../agent/exclusive/exclusive-pool.ts';
 import { exclusiveSupplyOf } from '../../../agent/supply/supply-of-config.ts';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { exclusiveDemand } from '../../../agent/exclusive/exclusive-demand.ts';
+import { exclusiveDemand } from '../../../agent/exclusive/decide-exclusive-publication.ts';
 import {
   adoptExclusive,
   applyExclusiveSupply,

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { exclusiveDemand } from '../../../agent/exclusive/exclusive-demand.ts';
+import { exclusiveDemand } from '../../../agent/exclusive/decide-exclusive-publication.ts';
 import {
   applyExclusiveSupply,
   type ExclusivePoolState,
