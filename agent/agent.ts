@@ -10,7 +10,7 @@ import { messageOf } from '../runtime/error-text.ts';
 import { serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
-import { adoptAtStart } from './adopt-at-start.ts';
+import { adoptAtStart } from './adopt/adopt.ts';
 import { attach } from './attachment/attach.ts';
 import { check } from './attachment/check.ts';
 import { collectInvalid } from './attachment/collect.ts';

@@ -1,6 +1,6 @@
 import { holdAddresses } from '../bridge/hold-addresses.ts';
-import { listKnown } from '../cri/list-known.ts';
-import type { CriSandbox, SandboxView } from '../cri/sandbox-view.ts';
+import { askRuntime } from '../cri/ask-runtime.ts';
+import type { SandboxView } from '../cri/sandbox-view.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import { leaseKey } from '../journal/lease.ts';
 import type { NetnsEvidence, PortEvidence } from '../node/bridge-evidence.ts';
@@ -77,7 +77,11 @@ async function look(
   patienceMs: number,
 ): Promise<'complete' | 'again'> {
   const { state, clock, reservations } = deps;
-  const { sandboxes, netnsById } = await askRuntime(deps, signal, patienceMs);
+  const ids = new Set(reservations.list().map(({ containerId }) => containerId));
+  const unanswered = 'taking over without the container runtime: Pod names stay unknown';
+  const { sandboxes, networks } = await askRuntime(deps, { ids, patienceMs, unanswered }, signal);
+  const paths = [...networks].map(([id, network]) => [id, network?.netns ?? ''] as const);
+  const netnsById = new Map(paths.filter(([, path]) => path !== '' && !deps.isNetnsAbsent(path)));
   // No await from here: an ADD or DEL that came between would make leases and kernel disagree.
   const { interfaces, isComplete } = deps.readInterfaces(netnsById.values());
   const { pods, refused, unexplained, unseen } = planTakeover({
@@ -157,32 +161,6 @@ function reserveLeased({ state, reservations, log }: TakeOverDeps): void {
       if (known.has(ip) || reservations.reserve({ ip, containerId, ifName }) === 'reserved') continue;
       log.warn('host-local has the address of a live Pod for another container', { ip, containerId });
     }
-  }
-}
-
-type Runtime = {
-  readonly sandboxes: readonly CriSandbox[] | undefined;
-  readonly netnsById: ReadonlyMap<string, string>;
-};
-
-async function askRuntime(deps: TakeOverDeps, signal: AbortSignal, patienceMs: number): Promise<Runtime> {
-  const { view, clock, log, reservations } = deps;
-  if (view === undefined) return { sandboxes: undefined, netnsById: new Map() };
-  const ids = new Set(reservations.list().map(({ containerId }) => containerId));
-  try {
-    const wanted = { clock, ids, untilMs: clock.monotonicMs() + patienceMs };
-    const sandboxes = await listKnown(view, wanted, signal);
-    const networks = await Promise.all(
-      sandboxes.map(async ({ id }) => [id, (await view.network(id, signal))?.netns ?? ''] as const),
-    );
-    return {
-      sandboxes,
-      netnsById: new Map(networks.filter(([, path]) => path !== '' && !deps.isNetnsAbsent(path))),
-    };
-  } catch (error) {
-    if (signal.aborted) throw error;
-    log.warn('taking over without the container runtime: Pod names stay unknown', { error });
-    return { sandboxes: undefined, netnsById: new Map() };
   }
 }
 

@@ -4,8 +4,8 @@ import { parseNicAlias, sideName } from '../../dataplane/host-veth-name.ts';
 import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
-import { type Netns, openNetns } from '../../netlink/netns.ts';
-import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
+import { openNetns } from '../../netlink/netns.ts';
+import { openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 import type { PeerEvidence, VethEvidence } from './kernel-evidence.ts';
@@ -13,31 +13,25 @@ import type { PeerEvidence, VethEvidence } from './kernel-evidence.ts';
 /** Folder in which runtimes and `ip netns` name namespaces. */
 const NETNS_FOLDER = '/run/netns';
 
-/** Dependencies of reading the Pod ends. */
-type PeerReaderDeps = {
-  readonly hostRoot: string;
-  readonly openRtnetlinkIn: (netns: Netns) => Rtnetlink;
-};
-
 /**
  * Reads the Pod ends of host veths inside network namespaces: in the one that the runtime named for a container, and
  * for the others in all of `/run/netns`. Changes nothing.
  * @param named Namespace paths by container id.
  */
 export function readSandboxPeers(
-  deps: PeerReaderDeps,
+  hostRoot: string,
   veths: readonly VethEvidence[],
   named: ReadonlyMap<string, string>,
 ): ReadonlyMap<LeaseKey, PeerEvidence> {
   const found = new Map<LeaseKey, PeerEvidence>();
   const addPeers = (path: string, candidates: readonly VethEvidence[], isNamed: boolean): void => {
-    for (const [key, peer] of peersIn(deps, path, candidates, isNamed)) found.set(key, peer);
+    for (const [key, peer] of peersIn(hostRoot, path, candidates, isNamed)) found.set(key, peer);
   };
   for (const veth of veths) {
     const path = named.get(veth.containerId);
     if (path !== undefined) addPeers(path, [veth], true);
   }
-  for (const path of namesOfNetns(deps.hostRoot)) {
+  for (const path of namesOfNetns(hostRoot)) {
     const missing = veths.filter((veth) => !found.has(leaseKey(veth)));
     if (missing.length === 0) break;
     addPeers(path, missing, false);
@@ -46,7 +40,7 @@ export function readSandboxPeers(
 }
 
 function peersIn(
-  { hostRoot, openRtnetlinkIn }: PeerReaderDeps,
+  hostRoot: string,
   path: string,
   veths: readonly VethEvidence[],
   isNamed: boolean,

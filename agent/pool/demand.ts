@@ -1,3 +1,4 @@
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import type { Family } from '../journal/lease.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import { coolingDemand } from './brief.ts';
@@ -92,9 +93,9 @@ function emptiestFirst(state: PoolState, free: readonly PoolAddress[]): readonly
     (a, b) =>
       usersOf(a) - usersOf(b) ||
       leftOf(a) - leftOf(b) ||
-      compare(a.eniId, b.eniId) ||
+      compareTexts(a.eniId, b.eniId) ||
       (a.freedAtMs ?? 0) - (b.freedAtMs ?? 0) ||
-      compare(a.ip, b.ip),
+      compareTexts(a.ip, b.ip),
   );
 }
 
@@ -115,8 +116,4 @@ function isOccupied(state: PoolState, address: PoolAddress): boolean {
 /** Tells whether an address is free and may be given to a Pod or given back. */
 export function isFree(state: PoolState, address: PoolAddress): boolean {
   return address.state === 'free' && !isHeldBack(state, address);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

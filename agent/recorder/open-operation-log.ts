@@ -2,11 +2,11 @@ import { renderOperation } from '../../dataplane/operation.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import type { Lease, LeaseKey } from '../journal/lease.ts';
-import { groupByLease } from '../repair/operation-scope.ts';
 import type { EventHub } from './event-hub.ts';
 import { KIND_NUMBER, microseconds, outcomeNumber, podSubject } from './event-message.ts';
 import type { FlightRecorder, RecordedEntry, RecordedStepEntry } from './flight-recorder.ts';
 import type { OperationLog, OperationOutcome, OperationStart, RepairOccurrence } from './operation-log.ts';
+import { groupByLease } from './operation-scope.ts';
 
 /** Dependencies of the operation log. */
 type OperationLogDeps = {

@@ -10,7 +10,7 @@ import type { Operation } from '../../dataplane/operation.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import type { HostLink } from '../exclusive/locate-enis.ts';
-import { reliesOn } from './operation-scope.ts';
+import { reliesOn } from '../recorder/operation-scope.ts';
 import type { FailedOperation, HostKernel } from './reconcile.ts';
 
 /**

@@ -8,6 +8,7 @@ import type { HostLink } from '../exclusive/locate-enis.ts';
 import { leaseKey } from '../journal/lease.ts';
 import type { FoundStateRecorder } from '../node/found-state.ts';
 import type { PlannedListener } from '../node/node-record-writer.ts';
+import { findOwner, type OperationOwner, reliesOn } from '../recorder/operation-scope.ts';
 import type { AgentParts } from '../state/ports.ts';
 import { assignedIps } from './assigned-ips.ts';
 import { countEnis, countFastLinks } from './count-pass.ts';
@@ -17,7 +18,6 @@ import { findRenamedLeases } from './find-renamed-leases.ts';
 import type { ForeignChanges } from './foreign-changes.ts';
 import { findReturnedNics, locateExclusiveNics, type NicKernel } from './locate-exclusive-nics.ts';
 import { objectOf } from './object-of.ts';
-import { findOwner, type OperationOwner, reliesOn } from './operation-scope.ts';
 import { restoreLeftLinks } from './restore-left-links.ts';
 import { syncEnis } from './sync-enis.ts';
 

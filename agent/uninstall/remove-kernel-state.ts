@@ -17,7 +17,6 @@ import { decideBridgeRemoval } from '../../dataplane/remove-bridge.ts';
 import { toAddress } from '../../dataplane/to-state.ts';
 import { isNetlinkError } from '../../netlink/netlink-error.ts';
 import { openOwnNetns } from '../../netlink/netns.ts';
-import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
 import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { sysctlName } from '../../sysctl/sysctl-key.ts';
 import { openSandboxes } from '../host/sandboxes.ts';
@@ -175,7 +174,7 @@ function findNicsInPods({ journal, evidence }: KernelTraces, hostRoot: string): 
   const unknown = evidence.veths.filter(
     ({ table, containerId, ifName }) => table === DIRECT_LINK_GROUP && !known.has(leaseKey({ containerId, ifName })),
   );
-  const peers = readSandboxPeers({ hostRoot, openRtnetlinkIn: (netns) => openRtnetlinkIn(netns) }, unknown, new Map());
+  const peers = readSandboxPeers(hostRoot, unknown, new Map());
   const found = [...peers.values()].flatMap(({ netns, podMac, nic }): readonly NicInPod[] =>
     nic === undefined ? [] : [{ netns, mac: podMac, hostName: nic.hostName, mtu: nic.mtu }],
   );

@@ -1,6 +1,7 @@
 import test from 'ava';
-import { listKnown } from '../../../agent/cri/list-known.ts';
-import { CriError, type CriSandbox } from '../../../agent/cri/sandbox-view.ts';
+import { askRuntime } from '../../../agent/cri/ask-runtime.ts';
+import { CriError, type CriSandbox, type SandboxView } from '../../../agent/cri/sandbox-view.ts';
+import { silentLogger } from '../../../runtime/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const WAIT_MS = 30_000;
@@ -9,7 +10,7 @@ type Case = {
   /** Ids that the runtimes list at each question, the last one again and again; undefined: none answers. */
   readonly answers: readonly (readonly string[] | undefined)[];
   readonly ids: readonly string[];
-  /** What is returned, after how many milliseconds; undefined: an error. */
+  /** The sandboxes of the answer, after how many milliseconds. */
   readonly listed: readonly string[] | undefined;
   readonly afterMs: number;
 };
@@ -22,37 +23,43 @@ const lists = test.macro(async (t, { answers, ids, listed, afterMs }: Case) => {
     if (answer === undefined) throw new CriError('CRI_UNREACHABLE', 'none answers');
     return answer.map((id) => ({ id, state: 'ready', podName: '', podNamespace: '', podUid: '' }));
   };
-  const wanted = { clock, ids: new Set(ids), untilMs: WAIT_MS };
-  const work = listKnown({ list }, wanted, new AbortController().signal).then(
-    (sandboxes) => sandboxes.map(({ id }) => id),
-    () => undefined,
+  const view: SandboxView = { list, network: async (id) => ({ ips: [`ip of ${id}`] }), close: () => {} };
+  const question = { ids: new Set(ids), patienceMs: WAIT_MS, unanswered: 'none answers' };
+  const work = askRuntime({ view, clock, log: silentLogger }, question, new AbortController().signal);
+  const { sandboxes, networks } = await clock.run(work);
+  t.deepEqual(
+    sandboxes?.map(({ id }) => id),
+    listed,
   );
-  t.deepEqual(await clock.run(work), listed);
+  t.deepEqual(
+    [...networks],
+    (listed ?? []).map((id) => [id, { ips: [`ip of ${id}`] }]),
+  );
   t.is(clock.monotonicMs(), afterMs);
 });
 
-test('listKnown: the first list of a node without traces', lists, {
+test('askRuntime: the first list of a node without traces', lists, {
   answers: [['a']],
   ids: [],
   listed: ['a'],
   afterMs: 0,
 });
-test('listKnown: the runtime of the Pods answers after another one', lists, {
+test('askRuntime: the runtime of the Pods answers after another one', lists, {
   answers: [['other'], ['other'], ['other', 'a']],
   ids: ['a', 'b'],
   listed: ['other', 'a'],
   afterMs: 2_000,
 });
-test('listKnown: it starts meanwhile', lists, {
+test('askRuntime: it starts meanwhile', lists, {
   answers: [undefined, ['a']],
   ids: ['a'],
   listed: ['a'],
   afterMs: 1_000,
 });
-test('listKnown: only another one answers', lists, {
+test('askRuntime: only another one answers', lists, {
   answers: [['other']],
   ids: ['a'],
   listed: ['other'],
   afterMs: WAIT_MS,
 });
-test('listKnown: none answers', lists, { answers: [undefined], ids: ['a'], listed: undefined, afterMs: WAIT_MS });
+test('askRuntime: none answers', lists, { answers: [undefined], ids: ['a'], listed: undefined, afterMs: WAIT_MS });

@@ -1,8 +1,8 @@
 import { hostPrefix } from '../../dataplane/ip-prefix.ts';
+import type { EniNetwork } from '../../dataplane/network.ts';
 import { isEniTable } from '../../dataplane/numbers.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import type { Lease } from '../journal/lease.ts';
-import type { NodeState } from '../state/node-state.ts';
 
 /** Of the whole node. */
 const NODE = 'node';
@@ -97,7 +97,7 @@ export type OperationOwner =
  */
 export function findOwner(
   operation: Operation,
-  { enis, leases }: Pick<NodeState, 'enis' | 'leases'>,
+  { enis, leases }: { readonly enis: ReadonlyMap<string, EniNetwork>; readonly leases: ReadonlyMap<string, Lease> },
   primaryIfname: string,
 ): OperationOwner {
   const scope = new Set(scopeOf(operation));

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { findOwner, groupByLease, reliesOn } from '../../../agent/repair/operation-scope.ts';
+import { findOwner, groupByLease, reliesOn } from '../../../agent/recorder/operation-scope.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
 import { forwarding, ipForward, rpFilter, tcpBeLiberal } from '../../../sysctl/sysctl-key.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
