@@ -2,15 +2,17 @@ import { attachFilter } from '../../dataplane/fast-path/attach-filter.ts';
 import { flowFilterOf } from '../../dataplane/fast-path/flow-filter.ts';
 import { type FlowPrograms, openFlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
 import { flowtableReplaceCommands, flowtableText } from '../../dataplane/fast-path/flowtable.ts';
+import { type ConnectionKeeper, keepConnections } from '../../dataplane/keep-connections.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
 import { FLOWTABLE_TABLE, NFT_TABLE, TABLE_ENI_BASE } from '../../dataplane/numbers.ts';
+import { openCtnetlink } from '../../netlink/ctnetlink.ts';
 import { createUnnamedNetns } from '../../netlink/netns.ts';
 import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
 import { parentOf } from '../../netlink/traffic-filter-request.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { tcpBeLiberal } from '../../sysctl/sysctl-key.ts';
+import { sysctlName, tcpBeLiberal } from '../../sysctl/sysctl-key.ts';
 import type { NodeEvents } from '../events/node-events.ts';
 import { findNodeRecord } from '../journal/node-file.ts';
 import {
@@ -140,4 +142,32 @@ export function reportFastPath({ wanted, mode, why }: FastPathChoice, stateDir: 
   const { fastPath: before = 'off' } = record.node;
   if (before === mode) return;
   events.report('Normal', 'FastPathChanged', `the fast path is ${mode} (--fast-path=${wanted}), and was ${before}`);
+}
+
+/**
+ * Opens the keeper of the TCP connections of the current network namespace. The setting that they need is not given back
+ * where they cannot be marked: they would stop, and to keep it does no harm. That is tried once in the life of an agent.
+ */
+export function openConnectionKeeper(log: Logger): ConnectionKeeper {
+  let hasFailed = false;
+  return {
+    canKeep: () => !hasFailed,
+    keep: async () => {
+      if (hasFailed) return false;
+      try {
+        using ctnetlink = openCtnetlink();
+        const counts = await keepConnections(ctnetlink);
+        log.info('TCP connections that live are marked: their packets stay valid', counts);
+        return true;
+      } catch (error) {
+        hasFailed = true;
+        const setting = sysctlName(tcpBeLiberal());
+        log.warn(
+          'TCP connections cannot be marked, and would stop where invalid packets are dropped: the setting that they need stays until the agent starts again. Drain the node before setting it back by hand',
+          { setting, error },
+        );
+        return false;
+      }
+    },
+  };
 }

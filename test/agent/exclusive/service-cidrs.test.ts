@@ -1,6 +1,5 @@
 import test from 'ava';
-import { followServiceCidrs } from '../../../agent/follow/follow-service-cidrs.ts';
-import { readServiceCidrs } from '../../../agent/follow/read-service-cidrs.ts';
+import { followServiceCidrs, readServiceCidrs } from '../../../agent/follow/follow-service-cidrs.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { KubeError } from '../../../kube/kube-error.ts';
