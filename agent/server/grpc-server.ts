@@ -13,7 +13,6 @@ import { fileIdentity } from '../../runtime/file-identity.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { AGENT_SERVICE, SOCKET_SERVICE } from '../api/service.ts';
 import { type ConnectionLimits, createLimitedServer } from '../grpc/limited-server.ts';
-import { createHealth, type Health } from './health.ts';
 import { listenForRoot } from './listen-for-root.ts';
 import { closeToOthers, isServed, NEW_SUFFIX, publishSocket } from './unix-socket.ts';
 
@@ -218,4 +217,69 @@ const TURNS = 5;
 /** Resolves when input that the kernel has by now was read: a caller that hung up before is known to be gone. */
 export async function readPendingInput(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn++) await setImmediate();
+}
+
+/**
+ * grpc.health.v1.Health, by hand: one text in, one number out.
+ * HealthCheckRequest { string service = 1; }   HealthCheckResponse { ServingStatus status = 1; }
+ * @see https://github.com/grpc/grpc/blob/master/doc/health-checking.md
+ */
+const SERVING = 1;
+const NOT_SERVING = 2;
+const TAG_STATUS = 0x08;
+
+type Status = typeof SERVING | typeof NOT_SERVING;
+
+/** The health service: what a gRPC server registers, and the switch of its status. */
+type Health = {
+  readonly definition: ServiceDefinition;
+  readonly implementation: UntypedServiceImplementation;
+  setServing(serving: boolean): void;
+  /**
+   * Ends the streams of all watchers; a server with an open stream does not shut down. Later watchers get one answer.
+   */
+  close(): void;
+};
+
+type Watcher = { write(status: Status): boolean; end(): void; on(event: 'cancelled', run: () => void): void };
+
+/** Creates a health service that answers NOT_SERVING until set otherwise; one status for every service name. */
+function createHealth(): Health {
+  let status: Status = NOT_SERVING;
+  const watchers = new Set<Watcher>();
+  let isClosed = false;
+  const codec = {
+    requestSerialize: (bytes: Buffer) => bytes,
+    // The name asked for does not matter: this process has one service.
+    requestDeserialize: (bytes: Buffer) => bytes,
+    responseSerialize: (value: Status) => Buffer.from([TAG_STATUS, value]),
+    responseDeserialize: (bytes: Buffer) => bytes[1],
+    requestStream: false,
+  } as const;
+  return {
+    definition: {
+      check: { ...codec, path: '/grpc.health.v1.Health/Check', responseStream: false },
+      watch: { ...codec, path: '/grpc.health.v1.Health/Watch', responseStream: true },
+    },
+    implementation: {
+      check: (_call: unknown, reply: (error: null, value: Status) => void) => reply(null, status),
+      watch: (call: Watcher) => {
+        call.write(status);
+        if (isClosed) return call.end();
+        watchers.add(call);
+        call.on('cancelled', () => watchers.delete(call));
+      },
+    },
+    setServing: (serving) => {
+      const next = serving ? SERVING : NOT_SERVING;
+      if (next === status) return;
+      status = next;
+      for (const watcher of watchers) watcher.write(status);
+    },
+    close: () => {
+      isClosed = true;
+      for (const watcher of watchers) watcher.end();
+      watchers.clear();
+    },
+  };
 }
