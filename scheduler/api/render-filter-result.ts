@@ -1,4 +1,4 @@
-import type { FilterOutcome, RefusedNode } from '../decide/decide-filter.ts';
+import type { FilterOutcome, RefusedNode, RefusedNodes } from '../decide/decide-filter.ts';
 
 /**
  * Renders the answer of filter as JSON. In a large cluster most of it is a few reasons that repeat thousands of times;
@@ -14,7 +14,7 @@ export function renderFilterResult(
       ? `"Nodes":null,"NodeNames":${JSON.stringify(findings.fitting)}`
       : `"Nodes":${JSON.stringify({ items: nodes })},"NodeNames":null`;
   const failed = renderReasons(findings.failed);
-  const unresolvable = renderReasons(findings.unresolvable);
+  const unresolvable = renderReasons(findings.unresolvable, findings.otherZone);
   return `{${answer},"FailedNodes":${failed},"FailedAndUnresolvableNodes":${unresolvable},"Error":""}`;
 }
 
@@ -35,16 +35,30 @@ const allFit = new WeakMap<readonly string[], Buffer>();
 /** The characters of a Kubernetes name. Such a name needs no escaping in JSON. */
 const PLAIN = /^[a-zA-Z0-9.-]*$/;
 
-function renderReasons(reasons: readonly RefusedNode[]): string {
+function renderReasons(reasons: readonly RefusedNode[], together?: RefusedNodes): string {
   const escaped = new Map<string, string>();
-  const members: string[] = [];
+  const members = together === undefined ? [] : [renderTogether(together)];
   for (const { name, reason } of reasons) {
     let text = escaped.get(reason);
     if (text === undefined) {
       text = JSON.stringify(reason);
       escaped.set(reason, text);
     }
-    members.push(`${PLAIN.test(name) ? `"${name}"` : JSON.stringify(name)}:${text}`);
+    members.push(`${quote(name)}:${text}`);
   }
   return `{${members.join(',')}}`;
+}
+
+/** Renders nodes with one reason. Their names are quoted once for each array, which must not change afterwards. */
+function renderTogether({ names, reason }: RefusedNodes): string {
+  const members = quoted.get(names) ?? names.map(quote);
+  quoted.set(names, members);
+  const text = JSON.stringify(reason);
+  return `${members.join(`:${text},`)}:${text}`;
+}
+
+const quoted = new WeakMap<readonly string[], readonly string[]>();
+
+function quote(name: string): string {
+  return PLAIN.test(name) ? `"${name}"` : JSON.stringify(name);
 }

@@ -1,9 +1,13 @@
 import type { NodeLookup } from '../index/scheduler-index.ts';
 import { decideFit } from './decide-fit.ts';
 import type { FitContext } from './fit-context.ts';
+import { splitByZone } from './zone-split.ts';
 
 /** A node that cannot take a Pod, and the reason. */
 export type RefusedNode = { readonly name: string; readonly reason: string };
+
+/** Nodes that cannot take a Pod for the same reason. */
+export type RefusedNodes = { readonly names: readonly string[]; readonly reason: string };
 
 /** The nodes that can take a Pod, and the reasons of those that cannot. */
 export type FilterOutcome = {
@@ -12,6 +16,8 @@ export type FilterOutcome = {
   readonly failed: readonly RefusedNode[];
   /** Nodes on which no action of the scheduler can help. */
   readonly unresolvable: readonly RefusedNode[];
+  /** Further nodes of that kind: those outside the zone of the static address. The same array for each Pod of the zone. */
+  readonly otherZone?: RefusedNodes | undefined;
   /** True when no node fits and the reason of at least one node is transient. */
   readonly isWorthWaiting: boolean;
 };
@@ -19,16 +25,23 @@ export type FilterOutcome = {
 /** Evaluates all nodes for a Pod; `views` are the index entries of the nodes, in the order of `names`. */
 export function decideFilter(
   context: FitContext,
-  names: readonly string[],
-  views: readonly (NodeLookup | undefined)[],
+  allNames: readonly string[],
+  allViews: readonly (NodeLookup | undefined)[],
 ): FilterOutcome {
+  const { onlyZone } = context;
+  const split = onlyZone === undefined ? undefined : splitByZone(allNames, allViews, onlyZone);
+  const { names, views } = split ?? { names: allNames, views: allViews };
+  // An address that a node has needs no other one of a subnet; its zone is that of these nodes.
+  const { demand, holders } = context;
+  const isKept = split !== undefined && holders.size > 0 && demand.directEnis === 0 && demand.eips === 0;
+  const excluded = split?.sample && decideFit(context, split.sample);
   const fitting: string[] = [];
   const failed: RefusedNode[] = [];
   const unresolvable: RefusedNode[] = [];
   let isTransient = false;
   for (let index = 0; index < names.length; index++) {
     const name = names[index] ?? '';
-    const refusal = decideFit(context, views[index]);
+    const refusal = isKept && views[index]?.takesStatic === true ? undefined : decideFit(context, views[index]);
     if (refusal === undefined) fitting.push(name);
     else if (refusal.isUnresolvable) unresolvable.push({ name, reason: refusal.reason });
     else failed.push({ name, reason: refusal.reason });
@@ -36,5 +49,6 @@ export function decideFilter(
   }
   // The same array where all fit: what was made of it is used again.
   const all = fitting.length === names.length ? names : fitting;
-  return { fitting: all, failed, unresolvable, isWorthWaiting: fitting.length === 0 && isTransient };
+  const otherZone = split && excluded && { names: split.otherZone, reason: excluded.reason };
+  return { fitting: all, failed, unresolvable, otherZone, isWorthWaiting: fitting.length === 0 && isTransient };
 }

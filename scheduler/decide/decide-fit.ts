@@ -44,8 +44,7 @@ function locationRefusal(context: FitContext, view: NodeLookup): Refusal | undef
   if (staticAddress?.ip === undefined) return nominatedRefusal(nominated, view);
   const { ip, subnetId, zone } = staticAddress;
   if (zone !== undefined && nec.zone !== '' && zone !== nec.zone) {
-    context.otherZone.refusal ??= unresolvable(`OtherZone (kept address ${ip} is in ${zone})`);
-    return context.otherZone.refusal;
+    return unresolvable(`OtherZone (kept address ${ip} is in ${zone})`);
   }
   if (nec.subnetIds.length > 0 && subnetId !== undefined && !isReachable(view, [subnetId])) {
     return unresolvable(`kept address ${ip} is of ${subnetId}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);

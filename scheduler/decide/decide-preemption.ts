@@ -100,7 +100,7 @@ function withoutPods(view: NodeLookup, evicted: readonly PodRequest[], there: re
   const supply = view.supply && { ...view.supply, spare: view.supply.spare + freed.route };
   const routeFree = (after.route.limit ?? 0) - after.route.used;
   const spare = view.spare + freed.route;
-  const { sourcesNumber, hasPendingCalls } = view;
-  const own = { name, node, nec, sourcesNumber, hasPendingCalls };
+  const { sourcesNumber, hasPendingCalls, staticZone } = view;
+  const own = { name, node, nec, sourcesNumber, hasPendingCalls, staticZone, takesStatic: false };
   return { ...own, eniCapacities, capacity: after, routeFree, spare, supply };
 }

@@ -22,8 +22,11 @@ export type FitContext = {
   readonly nodesInSubnets: readonly NameLookup[] | undefined;
   /** Nodes that already have the static address, or the static exclusive ENI, of the Pod. */
   readonly holders: ReadonlySet<string>;
-  /** The refusal of all nodes that are not in the zone of the static address, made once for thousands. Begins empty. */
-  readonly otherZone: { refusal?: Refusal };
+  /**
+   * The zone of the static address; undefined without one, and when a node of another zone already has the address. Nodes
+   * with another `staticZone` cannot take the Pod.
+   */
+  readonly onlyZone: string | undefined;
   /**
    * True when the Pod requests addresses on shared ENIs and nothing else, as most Pods do. Then the free capacity of a
    * node usually decides alone.
@@ -70,6 +73,9 @@ export function buildFitContext(index: SchedulerIndex, demand: PodRequest): FitC
   const staticAddress = demand.isStatic ? index.staticAddressOf(demand) : undefined;
   const nominated = ids?.map((subnetId) => ({ subnetId, zone: index.zoneOf(subnetId) }));
   const subnetIds = subnetsOf(demand, staticAddress, nominated);
+  const holders = index.holdersOf(demand.key);
+  const zone = staticAddress?.ip === undefined ? undefined : staticAddress.zone;
+  const isInZone = [...holders].every((name) => ['', zone].includes(index.node(name)?.staticZone ?? ''));
   return {
     demand,
     staticAddress,
@@ -77,8 +83,8 @@ export function buildFitContext(index: SchedulerIndex, demand: PodRequest): FitC
     subnetIds,
     isPlain,
     nodesInSubnets: subnetIds?.map((subnetId) => index.nodesIn(subnetId)),
-    holders: index.holdersOf(demand.key),
-    otherZone: {},
+    holders,
+    onlyZone: isInZone ? zone : undefined,
     reservation: index.reservationOf(demand.uid),
     availability: index.availability(),
     reasonsBySources: new Map(),

@@ -29,6 +29,10 @@ export type NodeLookup = {
   readonly sourcesNumber: number;
   /** True while cloud calls for the node are pending: the answer may change within moments. */
   readonly hasPendingCalls: boolean;
+  /** Its zone where it takes static addresses of that zone only; '' for a super node, and where no zone is known. */
+  readonly staticZone: string;
+  /** True when it has capacity for one static address of its zone, of any subnet. */
+  readonly takesStatic: boolean;
   /** Its addresses and the subnets that more may come from; undefined when its limits are not known. */
   readonly supply: NodeSupply | undefined;
 };
@@ -111,7 +115,10 @@ export class SchedulerIndex {
     return this.#nodes.get(name);
   }
 
-  /** Returns the index entries of many nodes, in the order of their names. */
+  /**
+   * Returns the index entries of many nodes, in the order of their names. For the same array of names it is the same array, as
+   * long as no node comes, goes or gets another `staticZone`.
+   */
   nodesOf(names: readonly string[]): readonly (NodeLookup | undefined)[] {
     return this.#lookup.resolve(names);
   }
@@ -183,7 +190,10 @@ export class SchedulerIndex {
 
   /** Sets or removes what is known of a Node. */
   setNode(name: string, facts: NodeTraits | undefined): void {
-    this.#ensureNode(name).node = facts;
+    const node = this.#ensureNode(name);
+    this.#change(node, () => {
+      node.node = facts;
+    });
     this.#invalidate(name);
     this.#dropIfEmpty(name);
   }
@@ -200,7 +210,7 @@ export class SchedulerIndex {
     for (const key of after) this.#holders.add(key, name);
     for (const key of before) if (!after.has(key)) this.#invalidateDependents(key);
     for (const key of after) if (!before.has(key)) this.#invalidateDependents(key);
-    node.setNec(facts);
+    this.#change(node, () => node.setNec(facts));
     this.#invalidate(name);
     this.#dropIfEmpty(name);
   }
@@ -334,6 +344,13 @@ export class SchedulerIndex {
     this.#stale.add(name);
   }
 
+  /** Changes a node; what was made of lists with it holds for one `staticZone` only. */
+  #change(node: IndexedNode, change: () => void): void {
+    const { staticZone } = node;
+    change();
+    if (node.staticZone !== staticZone) this.#lookup.reset();
+  }
+
   #ensureNode(name: string): IndexedNode {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
@@ -399,6 +416,7 @@ class IndexedNode implements NodeLookup {
   #nec: NecFacts | undefined;
   #capacity: NodeCapacity | undefined;
   #routeFree: number | undefined;
+  #takesStatic: boolean | undefined;
   #eniCapacities: readonly EniCapacity[] | undefined;
 
   constructor(name: string, lookups: Lookups) {
@@ -478,6 +496,15 @@ class IndexedNode implements NodeLookup {
     return this.#hasPendingCalls;
   }
 
+  get staticZone(): string {
+    return this.#nec?.isStatic === true && this.node?.isSuper !== true ? this.#nec.zone : '';
+  }
+
+  get takesStatic(): boolean {
+    this.#takesStatic ??= this.#canTakeStatic();
+    return this.#takesStatic;
+  }
+
   get eniCapacities(): readonly EniCapacity[] {
     if (this.#nec === undefined) return [];
     this.#eniCapacities ??= eniCapacitiesOf(this.#nec, this.#pods);
@@ -510,10 +537,17 @@ class IndexedNode implements NodeLookup {
     this.#supplyKeys = undefined;
     this.#capacity = undefined;
     this.#routeFree = undefined;
+    this.#takesStatic = undefined;
     this.#eniCapacities = undefined;
     this.#isCounted = false;
     this.#spare = undefined;
     this.#sourcesNumber = undefined;
+  }
+
+  #canTakeStatic(): boolean {
+    const nec = this.#nec;
+    if (nec?.isStatic !== true || nec.subnetIds.length > 0 || this.routeFree < 1) return false;
+    return this.capacity !== undefined && this.capacity.moreEnis > 0;
   }
 
   #activeReservations(): readonly Reservation[] {

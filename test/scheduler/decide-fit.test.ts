@@ -12,7 +12,10 @@ import { claimOf, necOf, type PodWords, podOf, vipOf } from './scheduler-scene.t
 function ask(index: SchedulerIndex, words: PodWords, names: readonly string[]) {
   const demand = readPodRequest(podOf(words));
   if (demand === undefined) throw new Error('the Pod asks for nothing of ours');
-  return decideFilter(buildFitContext(index, demand), names, index.nodesOf(names));
+  const outcome = decideFilter(buildFitContext(index, demand), names, index.nodesOf(names));
+  const { names: others = [], reason = '' } = outcome.otherZone ?? {};
+  const otherZone = others.map((name) => ({ name, reason }));
+  return { ...outcome, unresolvable: [...outcome.unresolvable, ...otherZone] };
 }
 
 const KEPT = { '10.1.0.5': 'default/web-0' };

@@ -1,8 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
+import { DIRECT_ENI_RESOURCE, EIP_RESOURCE, ENI_IP_RESOURCE } from '../../crd/names.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { silentLogger } from '../../runtime/log.ts';
+import { renderFilterResult } from '../../scheduler/api/render-filter-result.ts';
+import { decideFilter } from '../../scheduler/decide/decide-filter.ts';
+import { decideFit } from '../../scheduler/decide/decide-fit.ts';
+import { buildFitContext } from '../../scheduler/decide/fit-context.ts';
 import { readClaim, readNec, readNode, readVip } from '../../scheduler/index/facts.ts';
 import type { Capacity } from '../../scheduler/index/node-capacity.ts';
 import { readPodRequest } from '../../scheduler/index/pod-request.ts';
@@ -34,7 +39,10 @@ const change = fc.oneof(
     kind: fc.constant('nec' as const),
     name: nodeName,
     isThere,
-    zone: fc.constantFrom('zone-1', 'zone-2'),
+    zone: fc.constantFrom('zone-1', 'zone-2', ''),
+    isStatic: fc.boolean(),
+    maxRouteENI: fc.integer({ min: 1, max: 2 }),
+    subnetIDs: fc.subarray([...SUBNETS]),
     allocatable: fc.integer({ min: 0, max: 4 }),
     kept: fc.dictionary(
       ip,
@@ -91,7 +99,7 @@ function unboundPod(name: string, uid: string): PodWords {
 }
 
 function necObject(change: Extract<Change, { kind: 'nec' }>): KubeObject {
-  const { name, zone, allocatable, kept, isDirect, wrongCidr } = change;
+  const { name, zone, isStatic, maxRouteENI, subnetIDs, allocatable, kept, isDirect, wrongCidr } = change;
   const cidr = zone === 'zone-1' ? '10.1.0.0/24' : '10.2.0.0/24';
   const shared = {
     eniID: `eni-${name}-1`,
@@ -106,7 +114,8 @@ function necObject(change: Extract<Change, { kind: 'nec' }>): KubeObject {
     mode: 'direct-eni',
     claim: 'default/web-1',
   } as const;
-  return necOf({ name, zone, allocatable, enis: isDirect ? [shared, direct] : [shared] });
+  const words = { name, zone, isStatic, maxRouteENI, allocatable, spec: { subnetIDs }, status: { maxEIPs: 0 } };
+  return necOf({ ...words, enis: isDirect ? [shared, direct] : [shared] });
 }
 
 function claimObject(change: Extract<Change, { kind: 'claim' }>): KubeObject {
@@ -216,7 +225,10 @@ test('SchedulerIndex: change by change, answers as one that is built of what is 
   await assertLaw(t, (t) => fc.property(changes, (all) => comparesChanges(t, all)), { numRuns: 1_000 });
 });
 
-const NEC = { kind: 'nec', isThere: true, allocatable: 0, kept: {}, isDirect: false, wrongCidr: null } as const;
+const NEC: Omit<Extract<Change, { kind: 'nec' }>, 'name' | 'zone'> = {
+  ...{ kind: 'nec', isThere: true, isStatic: true, maxRouteENI: 2, subnetIDs: [] },
+  ...{ allocatable: 0, kept: {}, isDirect: false, wrongCidr: null },
+};
 const CLAIM = { kind: 'claim', isThere: true, ip: null, node: null, agoMs: 0, nominated: null } as const;
 const BOUND = { kind: 'pod', name: 'web-0', uid: '1', isThere: true, node: 'n1', ip: null, isOver: false } as const;
 
@@ -260,6 +272,60 @@ const TRACES: Readonly<Record<string, readonly Change[]>> = {
 for (const [title, changes] of Object.entries(TRACES)) {
   test(`SchedulerIndex: answers as one that is built of what is there when ${title}`, comparesChanges, changes);
 }
+
+/** The same list all the time: what was made of it must not outlive a change. */
+const ASKED = [...NODE_NAMES, 'unknown'];
+const ASKING: readonly PodWords[] = [
+  unboundPod('a', '1'),
+  unboundPod('web-0', '1'),
+  unboundPod('web-1', '1'),
+  { ...unboundPod('web-0', '1'), resources: { [DIRECT_ENI_RESOURCE]: '1' } },
+  { ...unboundPod('web-0', '1'), resources: { [ENI_IP_RESOURCE]: '1', [EIP_RESOURCE]: '1' } },
+];
+/** Nodes of two zones, and static addresses, on a node and on none: few changes alone would make them. */
+const KEPT: readonly Change[] = [
+  { ...NEC, name: 'n1', zone: 'zone-1', allocatable: 2, kept: { '10.1.0.1': 'default/web-0' } },
+  { ...NEC, name: 'n2', zone: 'zone-2', allocatable: 2 },
+  { ...NEC, name: 'n3', zone: 'zone-1', allocatable: 2 },
+  { ...CLAIM, name: 'web-0', ip: '10.1.0.1' },
+  { ...CLAIM, name: 'web-1', ip: '10.2.0.1' },
+];
+
+/** Compares the answer for all nodes with the answers for each of them. */
+function comparesFilter(t: ExecutionContext, index: SchedulerIndex, words: PodWords): void {
+  const demand = readPodRequest(podOf(words));
+  if (demand === undefined) throw new Error('the Pod asks for nothing of ours');
+  const context = buildFitContext(index, demand);
+  const refusals = ASKED.map((node) => [node, decideFit(context, index.node(node))] as const);
+  const reasons = (isUnresolvable: boolean) =>
+    Object.fromEntries(
+      refusals.flatMap(([node, one]) => (one?.isUnresolvable === isUnresolvable ? [[node, one.reason] as const] : [])),
+    );
+  const fitting = refusals.flatMap(([node, one]) => (one === undefined ? [node] : []));
+  const { isWorthWaiting, ...outcome } = decideFilter(context, ASKED, index.nodesOf(ASKED));
+  t.is(isWorthWaiting, fitting.length === 0 && refusals.some(([, one]) => one?.isTransient === true));
+  t.deepEqual(JSON.parse(renderFilterResult(outcome, undefined)), {
+    ...{ Nodes: null, NodeNames: fitting, Error: '' },
+    ...{ FailedNodes: reasons(false), FailedAndUnresolvableNodes: reasons(true) },
+  });
+}
+
+test('decideFilter: decides for all nodes as for each alone, after any changes', async (t) => {
+  const follows = (t: ExecutionContext, changes: readonly Change[], free: number | null): void => {
+    const index = new SchedulerIndex(TTL_MS);
+    const store = new Store();
+    const supply = { zone: 'zone-1', cidr: '10.1.0.0/24', free: free ?? 0, total: 250, held: 0, common: true } as const;
+    if (free !== null) index.setSubnets(new Map(SUBNETS.map((id) => [id, supply])));
+    for (const one of KEPT) store.apply(index, one);
+    for (const one of changes) {
+      store.apply(index, one);
+      for (const words of ASKING) comparesFilter(t, index, words);
+    }
+  };
+  const changes = fc.array(change, { maxLength: 10 });
+  const free = fc.option(fc.integer({ min: 0, max: 2 }));
+  await assertLaw(t, (t) => fc.property(changes, free, (all, left) => follows(t, all, left)), { numRuns: 1_000 });
+});
 
 type Fate = 'bound' | 'refused' | 'unclear-bound' | 'unclear-not';
 
