@@ -36,7 +36,7 @@ export function decodeNodesArgs(value: unknown): NodesArgs {
   const list = field(args, 'Nodes');
   let names: readonly string[] = [];
   let nodes: readonly Shape[] | undefined;
-  if (Array.isArray(nodeNames) && nodeNames.every((one) => typeof one === 'string')) names = nodeNames;
+  if (isTexts(nodeNames)) names = nodeNames;
   else if (nodeNames !== undefined && nodeNames !== null) faults.add('NodeNames', 'a list of names', nodeNames);
   else if (isRecord(list)) {
     nodes = itemsOf(list, faults);
@@ -45,6 +45,17 @@ export function decodeNodesArgs(value: unknown): NodesArgs {
   throwIfAny(faults, 'ExtenderArgs');
   const uid = String((pod['metadata'] as Shape)['uid']);
   return { pod, uid, names, ...(nodes === undefined ? {} : { nodes }) };
+}
+
+/** Lists that were checked: `NameLists` gives the same array to many requests. */
+const checked = new WeakSet<readonly unknown[]>();
+
+function isTexts(value: unknown): value is readonly string[] {
+  if (!Array.isArray(value)) return false;
+  if (checked.has(value)) return true;
+  const isGood = value.every((one) => typeof one === 'string');
+  if (isGood) checked.add(value);
+  return isGood;
 }
 
 /** Decodes ExtenderBindingArgs. @throws RequestError BAD_SHAPE with every fault */
