@@ -55,7 +55,8 @@ export async function sweepOrphanBalancers(
       const swept = await balancers.sweep(context);
       if (swept.kind === 'skipped') continue;
       metrics.orphanLoadBalancers.set(swept.orphans.length);
-      const isApart = hasCandidate(swept) || (!swept.areTooMany && hasCandidate(await groups.sweep(context)));
+      const all: readonly Swept<unknown>[] = swept.areTooMany ? [swept] : [swept, await groups.sweep(context)];
+      const isApart = all.some(hasCandidate);
       waitMs = Math.min(config.orphanBalancerPeriodMs, isApart ? APART_MS : Number.POSITIVE_INFINITY);
     }
   } catch (error) {

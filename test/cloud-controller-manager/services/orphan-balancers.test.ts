@@ -117,6 +117,25 @@ for (const isDeleted of [false, true]) {
   });
 }
 
+test('an orphaned security group goes also while there is always a load balancer that waits for its second sweep', async (t) => {
+  const world = await ServiceWorld.start({ flags: [DELETES] });
+  await world.join('n1');
+  const lost = Array.from({ length: 12 }, (_, at) => `s${at}`);
+  for (const name of [...lost, 'x0', 'x1', 'x2', 'x3']) await world.create(name);
+  await world.advance(DONE_MS);
+  const { clock, host } = world.world.scene;
+  const tags = { 'tke-eni-owner': `${CLUSTER}/service/u-gone`, 'tke-clusterId': CLUSTER };
+  await clock.run(world.cloud.groups.create({ description: '', name: 'orphaned', tags }, PERSON));
+  await world.advance(20 * MINUTE_MS);
+  for (const name of lost) {
+    await world.loseService(name);
+    await world.advance(10 * MINUTE_MS);
+  }
+  const names = [...host.model.state.securityGroups.made.values()].map(({ name }) => name);
+  t.false(names.includes('orphaned'));
+  await world.stop();
+});
+
 test('none is deleted when no load balancer of the cluster has its Service', async (t) => {
   const world = await withOrphans(['a', 'b'], DELETES);
   await world.loseService('stays');
