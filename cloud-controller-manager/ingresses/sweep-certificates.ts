@@ -7,7 +7,7 @@ import { CLUSTER_TAG } from '../../crd/cloud-tags.ts';
 import type { CertificateDeps, UploadedCertificates } from './keep-certificates.ts';
 import { hashOf } from './owned-certificate.ts';
 
-/** So often it is looked for unused ones; one that is unused so long apart, twice, is deleted. */
+/** How often unused certificates are looked for; one found unused in two sweeps this far apart is deleted. */
 const PERIOD_MS = 600_000;
 /** One that the cloud does not delete is tried again after so long. */
 const REFUSED_MS = 3_600_000;
@@ -61,7 +61,8 @@ function sweptCertificates(
 ): OrphanKind<Certificate> {
   /** By id: until when it is not tried again; monotonic milliseconds. */
   const refusedUntilMs = new Map<string, number>();
-  let shown: ReadonlySet<string> = new Set();
+  /** Those that no load balancer uses, as the cloud answered in this sweep. */
+  let unused: ReadonlySet<string> = new Set();
   let limit = 0;
   const isOurs = (one: Certificate): boolean => hashOf(config.clusterId, one) !== undefined;
   return {
@@ -79,14 +80,14 @@ function sweptCertificates(
       const users = new Map<string, readonly string[]>();
       for (const certIds of batchesOf(unplanned, CERTIFICATES_PER_QUESTION))
         for (const [certId, its] of await cloud.certificates.usersOf(certIds, context)) users.set(certId, its);
-      shown = new Set(unplanned.filter((certId) => users.get(certId)?.length !== 0));
+      unused = new Set(unplanned.filter((certId) => users.get(certId)?.length === 0));
       limit = limitOf(own);
       const nowMs = clock.monotonicMs();
       for (const [certId, untilMs] of refusedUntilMs) if (untilMs <= nowMs) refusedUntilMs.delete(certId);
       return certificates;
     },
     isOurs,
-    ownerCheck: () => (one) => keeper.isUsed(one) || shown.has(one.certId),
+    ownerCheck: () => (one) => keeper.isUsed(one) || !unused.has(one.certId),
     limit: () => limit,
     whyKept: ({ certId }) => (refusedUntilMs.has(certId) ? 'the cloud refused its deletion' : undefined),
     lookAgain: async (one) => one,

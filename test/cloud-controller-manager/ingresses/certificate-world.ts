@@ -50,6 +50,8 @@ export function uploadsOf(...certificates: readonly OwnCertificate[]): ReadonlyM
 
 /** One process that keeps certificates. */
 type KeeperLife = {
+  /** The cloud, as this process uses it. */
+  readonly cloud: TencentCloud;
   readonly keeper: UploadedCertificates;
   readonly metrics: () => Promise<string>;
   /** Ends its sweep. */
@@ -87,7 +89,7 @@ export class CertificateWorld {
       ended.abort();
       sweeping.catch(() => {});
     };
-    return { keeper, stop, metrics: () => metrics.registry.metrics() };
+    return { keeper, cloud, stop, metrics: () => metrics.registry.metrics() };
   }
 
   contextOf(): CallContext {

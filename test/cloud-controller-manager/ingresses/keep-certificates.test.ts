@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import test from 'ava';
+import type { OwnCertificate } from '../../../cloud-controller-manager/ingresses/own-certificate.ts';
 import { certificateOwnerOf } from '../../../cloud-controller-manager/ingresses/owned-certificate.ts';
 import { placeCertificates } from '../../../cloud-controller-manager/ingresses/place-certificates.ts';
 import type { Fault } from '../../../sim/vpc/api/faults.ts';
@@ -388,6 +389,35 @@ test('sweep: one that a person has deleted is uploaded again', async (t) => {
   const after = await ensure();
   t.notDeepEqual(before.ids, after.ids);
   t.deepEqual([...after.ids.values()], [...world.ids()]);
+  stop();
+});
+
+test('sweep: one whose Ingress goes during the sweep is asked about before it is deleted', async (t) => {
+  const world = new CertificateWorld();
+  const { keeper, cloud, stop } = world.begin();
+  const ensure = async (unit: string, own: OwnCertificate) => {
+    const { ids } = await world.clock.run(keeper.ensure(unit, uploadsOf(own), world.contextOf()));
+    return ids.get(own.hash) ?? '';
+  };
+  const shown = await ensure('default/a', ONE);
+  await ensure('default/b', TWO);
+  await world.clock.advance(16 * MINUTE_MS);
+  keeper.forget('default/a');
+  await world.clock.advance(8 * MINUTE_MS);
+  await ensure('default/a', ONE);
+  await world.show(shown);
+  keeper.forget('default/b');
+  const { usersOf } = cloud.certificates;
+  Object.assign(cloud.certificates, {
+    usersOf: async (...args: Parameters<typeof usersOf>) => {
+      const users = await usersOf(...args);
+      keeper.forget('default/a');
+      return users;
+    },
+  });
+  await world.clock.advance(12 * MINUTE_MS);
+  t.notRegex(inspect(world.lines, { depth: 9 }), /is used by/);
+  t.true(world.ids().includes(shown));
   stop();
 });
 
