@@ -4,8 +4,8 @@ import type { CallContext } from './cloud.ts';
 import { isCloudError } from './cloud-error.ts';
 
 /**
- * One kind of object that we make in the cloud, as it is swept for orphans. Caches are read by `ownerCheck` alone, so that the
- * last check before a removal is the check of the list.
+ * One kind of object that we make in the cloud, as it is swept for orphans. Caches are read by `ownerCheck` alone, so the last
+ * check before a removal applies the same test as the list did.
  */
 export type OrphanKind<T> = {
   /** Logged, as a warning, when a sweep comes to nothing. */
@@ -21,17 +21,20 @@ export type OrphanKind<T> = {
   readonly ownerCheck: () => ((one: T) => boolean) | undefined;
   /** Most removals of a sweep that are tried; read before each. */
   readonly limit: () => number;
-  /** Tells which orphans are removed after all others: those that may have to stay. Absent: the longest first. */
+  /** Tells which orphans are removed last, because they may have to stay. Absent: in the order in which they were found. */
   readonly isLast?: (one: T) => boolean;
   /** Returns why an orphan stays, as the list shows it; such ones use up no limit. */
   readonly whyKept?: (one: T) => string | undefined;
-  /** Reads an orphan once more, and its owner from the API server; undefined: it is gone, or has an owner. */
+  /**
+   * Reads an orphan once more, and its owner from the API server; undefined: it is gone, or has an owner. What cannot be read
+   * is `failed`, and is tried at the next sweep.
+   */
   readonly lookAgain: (one: T, context: CallContext) => Promise<T | undefined>;
   /** Removes an orphan. @throws CloudError; `gone` is a success */
   readonly remove: (one: T, context: CallContext) => Promise<OrphanOutcome>;
   /** Reports what became of an orphan. */
   readonly report: (one: T, outcome: OrphanOutcome) => void;
-  /** Reports orphans of which none is removed, because they are too many to be plausible. Absent: any number is plausible. */
+  /** Reports orphans that are too many to be plausible; none of them is removed. Absent: any number is plausible. */
   readonly reportTooMany?: ((orphans: readonly T[], ownCount: number) => void) | undefined;
 };
 
@@ -66,7 +69,7 @@ export type Swept<T> =
 
 type Candidate = { readonly sinceMs: number; readonly sweeps: number };
 
-/** Sweeps that have to find an orphan, one after the other, whatever the grace. */
+/** Consecutive sweeps that must find an orphan, however short the grace. */
 const MIN_SWEEPS = 2;
 /** Age from which something may be an orphan, where the cloud reports ages. */
 const MIN_AGE_MS = 900_000;
@@ -75,9 +78,9 @@ const PLAUSIBLE_COUNT = 10;
 const MAX_SHARE = 0.5;
 
 /**
- * Compares all objects of a kind with their owners, and removes those that have none: found so for the grace and in two sweeps
- * on end, one at a time, each after a last check. So many orphans that more likely their owners were lost (a wrong cluster
- * id, an emptied etcd) are only reported.
+ * Compares all objects of a kind with their owners, and removes those that had no owner for the whole grace and in two
+ * consecutive sweeps, one at a time, each after a last check. If so many are orphans that their owners were probably lost (a
+ * wrong cluster id, an emptied etcd), it only reports them.
  */
 export class OrphanSweep<T> {
   readonly #kind: OrphanKind<T>;
@@ -174,12 +177,18 @@ export class OrphanSweep<T> {
 
   async #remove(one: T, context: CallContext): Promise<OrphanOutcome> {
     const { idOf, lookAgain, remove, whyKept } = this.#kind;
-    const now = await lookAgain(one, context).catch((error: unknown) => {
+    let now: T | undefined;
+    try {
+      now = await lookAgain(one, context);
+    } catch (error) {
       context.signal.throwIfAborted();
+      if (!(error instanceof Error)) throw error;
       this.#deps.log.warn('an orphan could not be checked and stays', { id: idOf(one), error });
-    });
+      return { kind: 'failed', error };
+    }
     // After the look, which took its time.
-    const isOrphan = now !== undefined && this.#kind.isOurs(now) && this.#orphansOf([now])?.length === 1;
+    if (now === undefined) return { kind: 'spared' };
+    const isOrphan = this.#kind.isOurs(now) && this.#orphansOf([now])?.length === 1;
     if (!isOrphan || whyKept?.(now) !== undefined) return { kind: 'spared' };
     try {
       return await remove(now, context);

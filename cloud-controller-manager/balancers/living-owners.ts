@@ -41,8 +41,8 @@ export class LivingOwners {
   }
 
   /**
-   * Reads all of them anew. Ingresses are looked at once they are known, and while they may be listed: their rights may be
-   * missing, or be taken. @throws KubeError
+   * Reads all of them anew. Ingresses are included only after their cache has synced and while they may be listed: their
+   * rights may be missing, or be taken. @throws KubeError
    */
   async read(signal: AbortSignal): Promise<void> {
     const { log, metrics } = this.#deps;
