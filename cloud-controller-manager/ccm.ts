@@ -226,6 +226,7 @@ class Ccm implements RunningCcm {
         this.metrics.problems.report('vpc', []);
       }
     } finally {
+      this.metrics.clearTerm();
       this.#isLeading = false;
     }
   }

@@ -129,5 +129,15 @@ export type CcmMetrics = ReturnType<typeof createCcmMetrics>;
 export function createCcmMetrics(clock: Clock, about: AboutProcess) {
   const sources: CcmSources = openSources(clock, about);
   const metrics = openMetrics(CCM_METRICS, sources);
-  return { ...metrics, ...observeProgram(metrics, sources, 'tke-cloud-controller-manager'), sources };
+  return {
+    ...metrics,
+    ...observeProgram(metrics, sources, 'tke-cloud-controller-manager'),
+    sources,
+    /** Clears the state that only a leader has: another replica leads now. */
+    clearTerm: (): void => {
+      metrics.clearTerm();
+      delete sources.secrets;
+      delete sources.expiriesMs;
+    },
+  };
 }

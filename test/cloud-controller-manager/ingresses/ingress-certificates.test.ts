@@ -31,9 +31,10 @@ test('a Secret that is missing is an event and a metric; the other host is serve
   const metrics = await world.services.world.metrics();
   t.notRegex(metrics, /ingress_problems\{/);
   t.regex(metrics, /certificate_expiry_timestamp_seconds 17/);
+  t.regex(metrics, /ingress_secrets\{state="found"\} 1/);
   t.is(world.events('CertificateRefused').length, 1);
   await world.stop();
-  t.notRegex(await world.services.world.metrics(), /certificate_expiry_timestamp_seconds 17/);
+  t.notRegex(await world.services.world.metrics(), /certificate_expiry_timestamp_seconds 17|ingress_secrets\{/);
 });
 
 test('while the cloud does not answer about certificates, all else of the Ingress follows', async (t) => {

@@ -95,6 +95,16 @@ test('with --load-balancer-drift=report it stays, also when other things of the 
   await world.stop();
 });
 
+test('a replica that leads no more shows no drifts', async (t) => {
+  const { world } = await changedByHand('--load-balancer-drift=report');
+  await world.advance(2 * RESYNC_MS);
+  t.regex(await world.world.metrics(), /_load_balancer_drifts\{field="scheduler"\} 1/);
+  await world.stop();
+  const metrics = await world.world.metrics();
+  t.regex(metrics, /_manager_leader 0/);
+  t.notRegex(metrics, /_load_balancer_drifts\{/);
+});
+
 test('a load balancer that somebody deleted is made again, or with report is not', async (t) => {
   for (const [mode, count] of [
     ['repair', 1],
