@@ -7,6 +7,8 @@ type Entry = {
   readonly version: ObjectVersion;
   readonly value: string;
   readonly atMs: number;
+  /** Whether it was counted that the write was undone: a write that fails is none. */
+  readonly isCounted: boolean;
   /** How often another client undid the write. */
   readonly contests: number;
   readonly contestMs: number;
@@ -47,10 +49,12 @@ export class Contests {
       return nowMs - entry.atMs > BEHIND_MS ? NOW : { waitMs: FIRST_WAIT_MS, isNew: false };
     if (!isUndone) return NOW;
     const before = nowMs - entry.contestMs > OVER_MS ? 0 : entry.contests;
-    const waitMs = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** before) - (nowMs - entry.contestMs);
+    const lastMs = Math.max(entry.contestMs, entry.atMs);
+    const waitMs = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** before) - (nowMs - lastMs);
     if (before >= CONTESTED && waitMs > 0) return { waitMs, isNew: false };
+    if (entry.isCounted) return NOW;
     const contests = before + 1;
-    this.#entries.set(field, { ...entry, contests, contestMs: nowMs });
+    this.#entries.set(field, { ...entry, contests, contestMs: nowMs, isCounted: true });
     return { waitMs: 0, isNew: contests === CONTESTED };
   }
 
@@ -63,7 +67,7 @@ export class Contests {
   note(field: string, value: string, version: ObjectVersion, nowMs: number): void {
     const { contests = 0, contestMs = Number.NEGATIVE_INFINITY } = this.#entries.get(field) ?? {};
     this.#entries.delete(field);
-    this.#entries.set(field, { version, value, atMs: nowMs, contests, contestMs });
+    this.#entries.set(field, { version, value, atMs: nowMs, isCounted: false, contests, contestMs });
     for (const [key, entry] of this.#entries) {
       if (nowMs - Math.max(entry.atMs, entry.contestMs) <= OVER_MS) break;
       this.#entries.delete(key);

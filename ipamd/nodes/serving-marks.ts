@@ -42,6 +42,9 @@ type MarkWriter = {
 /** A taint that was put on or taken off. */
 type TaintChange = { readonly kind: 'put-on' | 'taken-off'; readonly taint: string };
 
+/** A taint or a condition, and what is done to it. */
+type MarkChange = { readonly what: string; readonly value: string };
+
 /** Other clients may change the same taints: kubelets and autoscalers settle within two rounds. */
 const ATTEMPTS = 4;
 
@@ -58,45 +61,50 @@ export async function ensureServingMarks(
   signal: AbortSignal,
 ): Promise<{ readonly changes: readonly TaintChange[]; readonly againMs: number | undefined }> {
   const { kube } = writer;
-  let changes: readonly TaintChange[] = [];
+  const waits: number[] = [];
+  const isHeld = (mark: MarkChange): boolean => {
+    const waitMs = waitOf(writer, node, mark);
+    if (waitMs > 0) waits.push(waitMs);
+    return waitMs > 0;
+  };
   const due = changesOf(node.taints, requiredTaints(node.taints, required));
-  const what = `the taint ${due.map(({ taint }) => taint).join(', ')}`;
-  const taintsMs = await writeUncontested(writer, node, { what, value: JSON.stringify(due) }, async () => {
-    const written = await ensureTaints(kube, node, required, signal);
-    changes = written.changes;
-    return written.version;
-  });
-  const conditions = conditionPatches(node, required);
-  const types = `the condition ${conditions.map(({ type }) => type).join(', ')}`;
-  const value = JSON.stringify(conditions.map(({ type, status }) => [type, status]));
-  const conditionsMs = await writeUncontested(writer, node, { what: types, value }, async () => {
+  const held = new Set(due.filter((change) => isHeld(markOfTaint(change))).map(({ taint }) => taint));
+  const { changes, version } = await ensureTaints(kube, node, { ...required, held }, signal);
+  if (version !== undefined) noteWritten(writer, node, changes.map(markOfTaint), version);
+  const conditions = conditionPatches(node, required).filter((patch) => !isHeld(markOfCondition(patch)));
+  if (conditions.length > 0) {
     const patch = { kind: 'strategic', body: { status: { conditions } }, subresource: 'status' } as const;
-    return (await kube.patch(NODES, { name: node.name }, patch, signal)).metadata;
-  });
-  const waits = [taintsMs, conditionsMs].filter((ms) => ms > 0);
+    const { metadata } = await kube.patch(NODES, { name: node.name }, patch, signal);
+    noteWritten(writer, node, conditions.map(markOfCondition), metadata);
+  }
   return { changes, againMs: waits.length === 0 ? undefined : Math.min(...waits) };
 }
 
-/**
- * Writes marks, unless there is nothing to write, or another client keeps changing them back.
- * @param value what is done to them: it was undone where the same is to be done again
- * @returns after how many milliseconds it may be written; 0: it is
- */
-async function writeUncontested(
-  { clock, contests, onContest }: MarkWriter,
-  node: NodeEntry,
-  { what, value }: { readonly what: string; readonly value: string },
-  write: () => Promise<ObjectVersion | undefined>,
-): Promise<number> {
-  if (value === '[]') return 0;
+function markOfTaint({ kind, taint }: TaintChange): MarkChange {
+  return { what: `the taint ${taint}`, value: kind };
+}
+
+function markOfCondition({ type, status = '' }: ConditionPatch): MarkChange {
+  return { what: `the condition ${type}`, value: status };
+}
+
+/** Returns after how many milliseconds a mark may be written, as another client keeps changing it back; 0: now. */
+function waitOf({ clock, contests, onContest }: MarkWriter, node: NodeEntry, { what, value }: MarkChange): number {
   const field = `${node.uid} ${what}`;
+  // The same is to be done again.
   const isUndone = contests.valueOf(field) === value;
   const { waitMs, isNew } = contests.ask(field, isUndone, node, clock.monotonicMs());
   if (isNew) onContest(what);
-  if (waitMs > 0) return waitMs;
-  const written = await write();
-  if (written !== undefined) contests.note(field, value, written, clock.monotonicMs());
-  return 0;
+  return waitMs;
+}
+
+function noteWritten(
+  { clock, contests }: MarkWriter,
+  node: NodeEntry,
+  marks: readonly MarkChange[],
+  version: ObjectVersion,
+): void {
+  for (const { what, value } of marks) contests.note(`${node.uid} ${what}`, value, version, clock.monotonicMs());
 }
 
 function conditionPatches(node: NodeEntry, required: RequiredMarks): readonly ConditionPatch[] {
@@ -128,12 +136,12 @@ function requiredTaints(taints: readonly NodeTaint[], required: RequiredMarks): 
 async function ensureTaints(
   kube: KubeClient,
   node: NodeEntry,
-  required: RequiredMarks,
+  required: RequiredMarks & { readonly held: ReadonlySet<string> },
   signal: AbortSignal,
 ): Promise<{ readonly changes: readonly TaintChange[]; readonly version?: ObjectVersion }> {
   let current = node;
   for (let attempt = 1; ; attempt++) {
-    const taints = requiredTaints(current.taints, required);
+    const taints = withoutHeld(current.taints, requiredTaints(current.taints, required), required.held);
     if (taints === current.taints) return { changes: [] };
     try {
       const patch = { kind: 'json', body: taintPatch(current, taints) } as const;
@@ -149,8 +157,21 @@ async function ensureTaints(
   }
 }
 
+/** Returns the required taints, where those that are held are as before; the same list when nothing is to change. */
+function withoutHeld(
+  before: readonly NodeTaint[],
+  required: readonly NodeTaint[],
+  held: ReadonlySet<string>,
+): readonly NodeTaint[] {
+  if (changesOf(before, required).every(({ taint }) => held.has(taint))) return before;
+  const isHeld = (one: NodeTaint): boolean => held.has(textOf(one));
+  return [
+    ...before.filter((one) => required.includes(one) || isHeld(one)),
+    ...required.filter((one) => !before.includes(one) && !isHeld(one)),
+  ];
+}
+
 function changesOf(before: readonly NodeTaint[], after: readonly NodeTaint[]): readonly TaintChange[] {
-  const textOf = ({ key, effect }: NodeTaint) => `${key}:${effect}`;
   return [
     ...before.filter((one) => !after.includes(one)).map((one) => ({ kind: 'taken-off', taint: textOf(one) }) as const),
     ...after.filter((one) => !before.includes(one)).map((one) => ({ kind: 'put-on', taint: textOf(one) }) as const),
@@ -229,4 +250,8 @@ export function taintPatch(
     { op: 'test', path: '/spec/taints', value: read.taints },
     { op: 'replace', path: '/spec/taints', value: required },
   ];
+}
+
+function textOf({ key, effect }: NodeTaint): string {
+  return `${key}:${effect}`;
 }

@@ -42,6 +42,23 @@ test('a contest is over when nothing was undone for some minutes', (t) => {
   t.is(contests.ask('field', true, at(9_999), laterMs).waitMs, 0);
 });
 
+test('a write that is undone counts once, however often writing again fails', (t) => {
+  const contests = new Contests();
+  contests.note('field', 'ours', at(10), 0);
+  for (let nowMs = 1; nowMs <= 20; nowMs += 1)
+    t.deepEqual(contests.ask('field', true, at(11), nowMs), { waitMs: 0, isNew: false });
+  t.false(contests.isContested('field', 20));
+});
+
+test('a write that was late is not followed by another at once', (t) => {
+  const contests = new Contests();
+  fight(contests, 2 * MINUTE_MS);
+  t.is(contests.ask('field', true, at(9_999), 4 * MINUTE_MS).waitMs, 0, 'this write fails');
+  t.is(contests.ask('field', true, at(9_999), 5 * MINUTE_MS).waitMs, 0, 'and this one comes about');
+  contests.note('field', 'ours', at(10_000), 5 * MINUTE_MS);
+  t.true(contests.ask('field', true, at(10_001), 5 * MINUTE_MS + 1).waitMs > 0);
+});
+
 test('what is no contest is written at once', (t) => {
   const contests = new Contests();
   for (let index = 0; index < 20; index += 1) {
