@@ -13,9 +13,9 @@ type Note<T> = {
 };
 
 /**
- * A cache that is never behind the own writes: their answers count until the cache has received them. What other clients
- * write or delete later counts once the cache has it. A list that was asked for after a write and does not have it shows a restored
- * server, and counts. Keeps no more than the writes that the cache has not received. @see KEP-5504, KEP-5647
+ * A cache that is never older than this process's own writes: what a write returned is used until the watch has delivered
+ * it. If a list requested after a write lacks that write, the server was restored, and the list counts. Keeps no more than
+ * the writes that the cache has not received. @see KEP-5504, KEP-5647
  */
 export class FreshStore<T> {
   readonly #cache: Cache<T>;
@@ -58,9 +58,12 @@ export class FreshStore<T> {
     return isBehind;
   }
 
-  /** Stores the answer to a write, or to a read past the cache. Answers for one object come in the order of their requests. */
+  /** Stores the answer to a write, or to a read past the cache, unless a newer one is known. */
   note(key: string, value: T): void {
-    this.#add(key, value, this.#revisionOf(value) ?? '');
+    const revision = this.#revisionOf(value) ?? '';
+    const newest = this.isBehind(key) ? this.#notes.get(key)?.revision : undefined;
+    if (newest !== undefined && (compareRevisions(revision, newest) ?? 0) < 0) return;
+    this.#add(key, value, revision);
   }
 
   /** Notes that an object was deleted. @param revision its last one: any later state in the cache counts */
@@ -76,18 +79,19 @@ export class FreshStore<T> {
   #add(key: string, value: T | undefined, revision: string): void {
     this.#notes.delete(key);
     this.#notes.set(key, { value, revision, lists: this.#cache.progress.listsAsked });
-    // A cache receives writes in their order.
-    for (const oldest of this.#notes.keys()) if (this.isBehind(oldest)) break;
+    // A cache receives writes in their order. A deletion may not come about for long: a finalizer keeps the object.
+    for (const [oldest, { value: its }] of this.#notes) if (this.isBehind(oldest) && its !== undefined) break;
   }
 
   #hasReceived(key: string, { value, revision, lists }: Note<T>): boolean {
     const { progress } = this.#cache;
     if (progress.listReceived > lists) return true;
     const cached = this.#cache.get(key);
-    // The cache has had what was noted; it is gone since.
-    if (cached === undefined) return (compareRevisions(progress.revision ?? '', revision) ?? -1) >= 0;
+    // An object that is not there is gone since, once the cache is as far as the note.
+    const known = cached === undefined ? progress.revision : (this.#revisionOf(cached) ?? '');
+    if (known === undefined) return false;
     // Of revisions that are not numbers nothing shows the order: then the cache counts.
-    const order = compareRevisions(this.#revisionOf(cached) ?? '', revision);
-    return order === undefined || (value === undefined ? order > 0 : order >= 0);
+    const order = compareRevisions(known, revision);
+    return order === undefined || (cached !== undefined && value === undefined ? order > 0 : order >= 0);
   }
 }

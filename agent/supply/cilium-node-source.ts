@@ -152,7 +152,8 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
   accept(object: KubeObject): void {
     const { nodeName } = this.#options;
     this.#fresh.note(nodeName, object);
-    if (!this.#fresh.isBehind(nodeName)) return;
+    // The watch may have brought it, or a newer object, meanwhile.
+    if (this.#fresh.get(nodeName) !== object) return;
     this.#object = object;
     this.#request();
   }

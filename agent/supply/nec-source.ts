@@ -148,10 +148,9 @@ class KubeNecSource implements NecSource {
     let base: KubeObject | undefined;
     const change = (current: KubeObject): KubeObject | undefined => {
       base = undefined;
-      // After a conflict it is newer than the known object, and the plan must be made on what the pool follows.
+      // After a conflict it is usually newer than the known object, and the plan must be made on what the pool follows.
       if (current !== this.#object) {
-        this.#fresh.note(nodeName, current);
-        this.#accept(current);
+        this.#acceptAnswer(current);
       }
       const read = readNodeEniConfig(current);
       const spec = read === undefined ? undefined : plan(observedNecOf(read.config, read.damaged));
@@ -167,8 +166,7 @@ class KubeNecSource implements NecSource {
     if (written === undefined) this.#clear();
     if (written === undefined || base === undefined) return this.#publishedNothing();
     const isChanged = written.metadata.resourceVersion !== base.metadata.resourceVersion;
-    this.#fresh.note(nodeName, written);
-    if (this.#fresh.isBehind(nodeName)) this.#accept(written);
+    this.#acceptAnswer(written);
     return isChanged ? 'changed' : 'unchanged';
   }
 
@@ -199,6 +197,13 @@ class KubeNecSource implements NecSource {
     this.#options.log.warn(`NodeENIConfig was deleted, ${afterInvalid(this.#options)}`, {
       name: this.#options.nodeName,
     });
+  }
+
+  /** Accepts the answer to a read or a write, unless the watch has brought it, or a newer object, meanwhile. */
+  #acceptAnswer(object: KubeObject): void {
+    const { nodeName } = this.#options;
+    this.#fresh.note(nodeName, object);
+    if (this.#fresh.get(nodeName) === object) this.#accept(object);
   }
 
   #accept(object: KubeObject): void {

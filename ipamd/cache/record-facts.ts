@@ -13,6 +13,8 @@ export type VipFacts = {
   readonly resourceVersion: string;
   /** Whether it has the label of a record. */
   readonly isRecord: boolean;
+  /** It was deleted, and a finalizer keeps it. */
+  readonly isLeaving: boolean;
   readonly nodeName: string;
   /** Key of the Pod, `namespace/name`, and its uid; '' when it names none. */
   readonly podKey: string;
@@ -35,6 +37,8 @@ export type ClaimFacts = {
   readonly resourceVersion: string;
   /** Whether it has the label of a record. */
   readonly isRecord: boolean;
+  /** It was deleted, and a finalizer keeps it. */
+  readonly isLeaving: boolean;
   readonly nodeName: string;
   readonly podUid: string;
   readonly ips: readonly string[];
@@ -109,5 +113,6 @@ function identityOf({ metadata }: KubeObject) {
     uid: metadata.uid ?? '',
     resourceVersion: metadata.resourceVersion ?? '',
     isRecord: metadata.labels?.[RECORD_LABEL.key] === RECORD_LABEL.value,
+    isLeaving: metadata.deletionTimestamp !== undefined,
   };
 }

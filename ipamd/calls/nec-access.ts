@@ -32,9 +32,8 @@ export async function readNec(
   memory.mustRead = false;
   // Read past the watch: nothing shows whether it has the same history.
   memory.baseline = undefined;
-  if (object !== undefined) return noteNec(deps, object);
   deps.necs.forget(name);
-  return undefined;
+  return object === undefined ? undefined : noteNec(deps, object);
 }
 
 function noteNec({ necs }: Pick<NodeDeps, 'necs'>, object: KubeObject): NecEntry {

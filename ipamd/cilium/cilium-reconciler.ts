@@ -295,8 +295,8 @@ export class CiliumReconciler {
     }
     // The agent's writes must not lose against ours again and again: decided again on what is there.
     const read = await this.#deps.kube.get(CILIUM_NODES, { name }, signal);
-    if (read === undefined) this.#fresh?.forget(name);
-    else this.#fresh?.note(name, decodeCiliumNode(read));
+    this.#fresh?.forget(name);
+    if (read !== undefined) this.#fresh?.note(name, decodeCiliumNode(read));
     return undefined;
   }
 

@@ -67,9 +67,9 @@ export function decideRecords(view: RecordsView): RecordsDecision {
   const waiting = abandoned.map((claim) => claim.key).filter((key) => !recorded.has(key));
   return {
     writes: [
-      ...stale.map((vip): RecordWrite => ({ kind: 'delete-vip', vip })),
+      ...stale.filter(({ isLeaving }) => !isLeaving).map((vip): RecordWrite => ({ kind: 'delete-vip', vip })),
       ...abandoned
-        .filter((claim) => !recorded.has(claim.key) && isOver(claim))
+        .filter((claim) => !recorded.has(claim.key) && !claim.isLeaving && isOver(claim))
         .map((claim): RecordWrite => ({ kind: 'delete-claim', claim })),
       ...records.flatMap((record) => writesOf(record, view)),
     ],

@@ -214,6 +214,39 @@ test('FreshStore: revisions that are not numbers have no order: the cache counts
   t.is(store.get('a'), undefined, 'but the same is the same');
 });
 
+test('FreshStore: of revisions that are not numbers a deletion counts once the cache has it', (t) => {
+  const objects = new Map<string, string>();
+  const progress = { revision: 'a1', listsAsked: 1, listReceived: 1 };
+  const cache = { get: (key: string) => objects.get(key), keys: () => objects.keys(), progress };
+  const store = new FreshStore<string>(cache, (value) => value);
+  store.note('a', 'a2');
+  objects.set('a', 'a2');
+  objects.delete('a');
+  progress.revision = 'a3';
+  t.is(store.get('a'), undefined);
+});
+
+test('FreshStore: an older answer replaces no newer one', (t) => {
+  const model = new Model();
+  const older = model.write('a');
+  model.store.note('a', { revision: model.write('a') });
+  model.store.note('a', { revision: older });
+  t.deepEqual(model.store.get('a'), { revision: 102 });
+});
+
+test('FreshStore: an object whose deletion does not come about keeps no later writes', (t) => {
+  const cached = new Map([['held', '5']]);
+  const progress = { revision: '5', listsAsked: 1, listReceived: 1 };
+  const cache = { get: (key: string) => cached.get(key), keys: () => cached.keys(), progress };
+  const store = new FreshStore<string>(cache, (value) => value);
+  store.noteDeleted('held', '5');
+  for (let revision = 6; revision < 1_000; revision++) {
+    store.note(`o${revision}`, `${revision}`);
+    t.true(store.size <= 2, `${store.size}`);
+    progress.revision = `${revision}`;
+  }
+});
+
 const LAG_MS = 20_000;
 
 /** An informer whose watch lags, of a server in this process. */

@@ -101,3 +101,21 @@ test('NecSource: believes in a restored object that lacks a write which the watc
   await clock.advance(120_000);
   t.is(source.asked(), undefined);
 });
+
+test('NecSource: an answer that the watch has overtaken changes nothing', async (t) => {
+  const { clock, source, write, lag } = await openScene();
+  t.teardown(() => source.close());
+  await clock.advance(1_000);
+  lag.ms = 2_000;
+  await write(4);
+  const limits: (number | undefined)[] = [];
+  source.subscribe((event) => event.kind === 'supply' && limits.push(event.supply.warm.limit));
+  const own = { desired: 1, releasable: [], observedEpoch: 0, readyResources: [], life: 'life' };
+  const published = source.publish(() => own, new AbortController().signal);
+  // The read after the conflict has begun; its answer comes in five seconds, and this in two.
+  await clock.advance(100);
+  await write(7);
+  await clock.run(published);
+  await clock.advance(60_000);
+  t.deepEqual([...new Set(limits.slice(limits.indexOf(7)))], [7]);
+});

@@ -72,7 +72,10 @@ async function openContest() {
 
 test('ensureServingMarks: writes that fail are no contest', async (t) => {
   const { kube, reports, change, bring } = await openContest();
-  const failing = { ...kube, patch: () => Promise.reject(new KubeError({ code: 'UNAVAILABLE', request: 'PATCH n', text: 'no answer' })) };
+  const failing = {
+    ...kube,
+    patch: () => Promise.reject(new KubeError({ code: 'UNAVAILABLE', request: 'PATCH n', text: 'no answer' })),
+  };
   await change({ spec: { taints: [OURS] } });
   await bring({});
   await change({ spec: { taints: [OURS] } });
@@ -88,7 +91,10 @@ test('ensureServingMarks: a taint that another client keeps putting back holds u
   for (let pass = 1; pass <= 8; pass++) {
     await change({ spec: { taints: pass % 2 === 0 ? [OURS] : [OURS, startup] } });
     const { changes, againMs } = await bring({ startupTaints });
-    t.is(changes.some(({ taint }) => taint.startsWith('example.com/startup')), pass % 2 === 1);
+    t.is(
+      changes.some(({ taint }) => taint.startsWith('example.com/startup')),
+      pass % 2 === 1,
+    );
     t.is(againMs !== undefined, pass > 4);
   }
   t.deepEqual(reports, [`the taint ${OURS.key}:NoSchedule`, 'the taint example.com/startup:NoSchedule']);

@@ -228,3 +228,13 @@ test('decideRecords: after any history there is exactly one record for each Pod,
     { numRuns: 300 },
   );
 });
+
+test('decideRecords: a record that is being deleted is not deleted again', (t) => {
+  const world = worldOf();
+  t.true(world.settle(['n1']));
+  world.removePod('default/web-0', false);
+  for (const objects of [world.vips, world.claims])
+    for (const [key, object] of objects)
+      objects.set(key, { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+  t.deepEqual(decideRecords(world.view('n1', new Set(['default/web-0']))).writes, []);
+});
