@@ -48,7 +48,7 @@ export type PodCidrRecord = {
   readonly stopped: string;
 };
 
-/** A ConfigMap has at most 1 MiB. Of a block that is left out it is known that it is taken, and not whose it is. */
+/** A ConfigMap has at most 1 MiB. A block that is left out is still known to be taken, but not whose it is. */
 const MAX_LIST_BYTES = 400 * 1024;
 
 /** Renders the data of the ConfigMap. Equal records give equal text. */

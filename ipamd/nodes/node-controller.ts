@@ -386,7 +386,7 @@ function isBridged({ config }: Context): boolean {
   return config.defaultNetwork === 'tke-bridge';
 }
 
-/** @returns after how many milliseconds marks are looked at again; undefined: they have not to be */
+/** @returns after how many milliseconds marks are looked at again; undefined: no need to */
 async function markNode(
   context: Context,
   node: NodeEntry,

@@ -16,7 +16,7 @@ export type CidrNode = {
 /** Who has, or had, a block. */
 type BlockOwner = { readonly node: string; readonly machineId: string | undefined };
 
-/** A block that no Node has any more. The node is not known when it went while no ipamd ran. */
+/** A block that no Node has any more. It is held for no node when its node is not known, or the block was refused. */
 export type HeldBlock = Partial<BlockOwner> & {
   /** Monotonic milliseconds. */
   readonly freedMs: number;
@@ -25,7 +25,7 @@ export type HeldBlock = Partial<BlockOwner> & {
 /** A block that was given to a Node that does not show it yet. */
 type GivenBlock = BlockOwner & {
   readonly block: number;
-  /** When it was freed, or may have been written: not given after all, it is held since. Monotonic milliseconds. */
+  /** When it was freed or may have been written. If the gift is taken back, the block is held from this time. Monotonic milliseconds. */
   readonly freedMs?: number;
 };
 
@@ -82,12 +82,16 @@ export function observeBlocks(
   return { state: { next: state.next, owners, given, held, waitingSince }, conflicts };
 }
 
-/** Returns the state in which the block of a Node was not written. It is free, or held as before. */
-export function takeBack(state: BlockState, uid: string): BlockState {
+/**
+ * Returns the state in which the block of a Node was not written. It is free, or held as before; one that was refused is
+ * held for no node, as the same Node would get it again.
+ */
+export function takeBack(state: BlockState, uid: string, isRefused: boolean = false): BlockState {
   const [given, held] = [new Map(state.given), new Map(state.held)];
   const gift = given.get(uid);
   given.delete(uid);
-  if (gift?.freedMs !== undefined) held.set(gift.block, freed(gift, gift.freedMs));
+  if (gift?.freedMs !== undefined)
+    held.set(gift.block, isRefused ? { freedMs: gift.freedMs } : freed(gift, gift.freedMs));
   return { ...state, given, held };
 }
 

@@ -183,7 +183,10 @@ class PodCidrTerm {
       const tries = (this.#failures.get(uid)?.tries ?? 0) + 1;
       this.#pausedUntil.set(uid, nowMs + backoffMs(RETRY, tries, random()));
       this.#failures.set(uid, { tries, cidr, why: outcome.error.message });
-      this.#state = outcome.kind === 'refused' ? takeBack(this.#state, uid) : doubtGift(this.#state, uid, nowMs);
+      this.#state =
+        outcome.kind === 'refused'
+          ? takeBack(this.#state, uid, outcome.error.code !== 'CONFLICT')
+          : doubtGift(this.#state, uid, nowMs);
       return;
     }
     this.#failures.delete(uid);

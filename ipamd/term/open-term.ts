@@ -49,7 +49,7 @@ export type LeaderTerm = ReturnType<typeof openTerm>;
 
 const SECOND_MS = 1_000;
 
-/** Makes what belongs to one term: a later one begins with nothing of it. Nothing runs yet. */
+/** Makes what belongs to one term; nothing of it is reused by a later one. Nothing runs yet. */
 export function openTerm(deps: LeaderDeps, leadership: Leadership, signal: AbortSignal) {
   const { config, informers, informerDeps, metrics, cloud, clock, log, random } = deps;
   const { nodes, necs, vpcEnis } = informers;

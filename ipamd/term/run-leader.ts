@@ -33,7 +33,11 @@ export async function runLeader(deps: LeaderDeps, leadership: Leadership, drain:
   drain.addEventListener('abort', onDrain, { once: true });
   if (drain.aborted) onDrain();
   const ignoreAbort = (error: unknown): void => {
+    const isAbort =
+      signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'));
+    if (isAbort) return;
     if (!signal.aborted) throw error;
+    deps.log.error('a controller failed while it was ending', { error });
   };
   try {
     if (!(await areSynced(deps.informers, signal))) return;

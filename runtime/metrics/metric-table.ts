@@ -53,7 +53,7 @@ export function termGauge<L extends readonly string[]>(name: string, help: strin
 }
 
 /**
- * Makes the row of a gauge that counts subjects, such as nodes, by what was set last for each: values of its label. A
+ * Makes the row of a gauge that counts subjects, such as nodes, by label value; each subject has the values set last. A
  * leader sets it: it is empty after its term.
  */
 export function subjects(name: string, help: string, label: string): SubjectsRow {

@@ -184,6 +184,18 @@ test('keepPodCidrs: a refusal frees no block of which an earlier write may still
   t.deepEqual(Object.fromEntries(scene.cidrs()), { n1: '10.4.0.0/24', n2: '' });
 });
 
+test('keepPodCidrs: a former block that is refused is not tried again and again', async (t) => {
+  const scene = await afterLeader();
+  await scene.leave('n1');
+  scene.lead();
+  await scene.clock.advance(5_000);
+  const action = { kind: 'status', code: 403 } as const;
+  scene.server.api.faults.add({ verbs: ['patch'], resources: ['nodes'], name: 'n1', action, times: 3 });
+  await scene.join('n1');
+  await scene.clock.advance(MINUTE_MS);
+  t.is(scene.cidrs().get('n1'), '10.4.2.0/24');
+});
+
 test('keepPodCidrs: a block is recorded as that of its new owner before it is given', async (t) => {
   const scene = new CidrScene(ONE_BLOCK);
   const leader = scene.lead();
