@@ -86,7 +86,22 @@ test('reconcileNode: mends what somebody changed in the cloud, after it was seen
   // Until then the object said of an address that was taken away from outside that it serves.
   scene.violations.length = 0;
   t.true(await scene.until(() => auditNode(scene).length === 0 && supplyOf(scene) === 6, 300_000));
+  const counts = await countsOf(life);
+  t.like(counts, {
+    node_describes_total: '3',
+    'node_drift_total{kind="address-missing"}': '2',
+    'node_drift_total{kind="address-unknown"}': '2',
+  });
+  t.true(Number(counts['node_writes_total{result="written"}']) > 3);
 });
+
+/** Counters of a leader, by name and labels. */
+async function countsOf(life: { metricsText(): Promise<string> }): Promise<Readonly<Record<string, string>>> {
+  const found = (await life.metricsText()).matchAll(
+    /^tke_eni_ipamd_(node_(?:describes|drift|writes)_total\S*) (\d+)/gm,
+  );
+  return Object.fromEntries([...found].map(([, name, value]) => [name, value]));
+}
 
 test('reconcileNode: a repair of one ENI does not make the difference of another one young again', async (t) => {
   const scene = await openNodeScene();

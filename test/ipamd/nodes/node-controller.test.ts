@@ -129,6 +129,8 @@ test('reconcile: takes the taint off when the agent serves, and leaves the other
     scene.host.faults.add({ fault: { kind: 'http', status: 503 } });
     await scene.patchNec('node-1', { spec: { readyResources: [ENI_IP] } });
     t.deepEqual(await scene.taintsOf(), [OTHER_TAINT]);
+    const text = await scene.metrics.registry.metrics();
+    t.regex(text, /^tke_eni_ipamd_node_taints_total\{kind="taken-off"\} 1$/m);
     await scene.patchNec('node-1', { spec: { readyResources: [] } });
     t.deepEqual(await scene.taintsOf(), [OTHER_TAINT]);
   });

@@ -76,6 +76,7 @@ export class NodesScene {
   readonly necs: Informer<NecEntry>;
   readonly pods: Informer<PodFacts>;
   readonly configMaps: Informer<ConfigMapEntry>;
+  readonly metrics = createIpamdMetrics(this.clock, { release: 'test' });
   readonly instances;
   readonly subnets;
   readonly facts;
@@ -104,7 +105,7 @@ export class NodesScene {
     this.configMaps = this.#inform<ConfigMapEntry>(CONFIG_MAPS, { decode: decodeConfigMap });
     const { namespace, name: configMap } = CONFIG_MAP;
     const config = { ...FLAGS, ...flags, namespace, configMap, stoppedInstanceGraceMs: STOPPED_GRACE_MS };
-    const metrics = createIpamdMetrics(clock, { release: 'test' });
+    const { metrics } = this;
     this.instances = openInstanceCache({ cloud, clock, log, metrics, config });
     const vpcIds = () => [];
     const { configMaps, nodes, necs, pods, instances } = this;

@@ -119,6 +119,11 @@ export abstract class PodCluster {
     old.close().then(heal, heal);
   }
 
+  /** Metrics of the ipamd that runs, as they are scraped. */
+  async metricsText(): Promise<string> {
+    return (await this.#ipamd?.metrics.registry.metrics()) ?? '';
+  }
+
   async stopIpamd(): Promise<void> {
     if (this.#ipamd !== undefined) await this.run(this.#ipamd.close());
     this.#ipamd = undefined;

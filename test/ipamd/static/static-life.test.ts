@@ -26,6 +26,10 @@ test('startIpamd: gives a static Pod an address, keeps it, moves it, and gives i
     () => (cluster.statusOf('b').eniInfos ?? []).every(({ addresses = [] }) => addresses.every((one) => one.ip !== ip)),
     'still on its ENI',
   );
+  const text = await cluster.metricsText();
+  for (const kind of ['create-claim', 'update-claim', 'delete-claim', 'put-vip', 'end-vip'])
+    t.regex(text, new RegExp(`^tke_eni_ipamd_claim_writes_total\\{kind="${kind}"\\} [1-9]`, 'm'));
+  t.regex(text, /^tke_eni_ipamd_instance_refreshes_total\{outcome="done"\} [1-9]/m);
   await cluster.stopIpamd();
 });
 

@@ -118,6 +118,7 @@ test('openSubnets: takes a new list when the cloud answers again', async (t) => 
     t.deepEqual(await configured(scene, 'subnet-other000'), ['subnet-large000', 'subnet-zone4000']);
     await scene.clock.advance(10 * ROUND_MS);
     t.deepEqual(idsOf(scene), ['subnet-large000']);
+    t.regex(await scene.metrics.registry.metrics(), /^tke_eni_ipamd_subnet_describe_failures_total [1-9]/m);
     back();
     await scene.clock.advance(5 * ROUND_MS);
     t.deepEqual(idsOf(scene), ['subnet-other000']);

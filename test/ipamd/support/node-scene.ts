@@ -3,6 +3,7 @@ import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-e
 import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
 import type { NodeMemories } from '../../../ipamd/calls/node-memory.ts';
 import type { NodeFactValues } from '../../../ipamd/decide/node-view.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
@@ -41,6 +42,8 @@ type Life = {
   /** Events of the Node. */
   readonly nodeEvents: string[];
   readonly isOver: boolean;
+  /** Its metrics, as they are scraped. */
+  metricsText(): Promise<string>;
   crash(): void;
 };
 
@@ -170,6 +173,7 @@ class World {
     const { signal } = controller;
     const events: string[] = [];
     const nodeEvents: string[] = [];
+    const metrics = createIpamdMetrics(this.#clock, { release: 'test' });
     const die = (): void => controller.abort(new Error('the leader is dead'));
     const { memory } = leadNodes({
       clock: this.#clock,
@@ -193,6 +197,7 @@ class World {
           },
         },
         nodes: { get: () => ({ uid: 'uid-of-node' }) },
+        metrics,
       },
     });
     return {
@@ -203,6 +208,7 @@ class World {
       get isOver() {
         return signal.aborted;
       },
+      metricsText: () => metrics.registry.metrics(),
       crash: die,
     };
   }
