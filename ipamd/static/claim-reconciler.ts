@@ -34,13 +34,15 @@ type ClaimReconcilerDeps = ClaimsTerm & {
 const CACHE_LAG_MS = 500;
 /** A claim that is left as it is is looked at again after this. */
 const OBJECTION_MS = 15_000;
+/** Far more than there are claims with something to report; claims that are gone are forgotten. */
+const MAX_REPORTS = 200_000;
 const DONE: ReconcileResult = { kind: 'done' };
 
 /** Reconciles claims, one at a time. Use it only when every cache is synced: it treats a missing object as deleted. */
 export class ClaimReconciler {
   readonly #deps: ClaimReconcilerDeps;
   /** Faults of claims, notices of claims, and annotations of Pods without a claim. */
-  readonly #last = new LastReports();
+  readonly #last = new LastReports(MAX_REPORTS);
 
   constructor(deps: ClaimReconcilerDeps) {
     this.#deps = deps;
@@ -78,7 +80,6 @@ export class ClaimReconciler {
     }
     this.#report(view, decision);
     if (isConflictOver(view, decision)) conflicts.remove(key);
-    if (decision.claim?.kind === 'finish') this.#last.forget(`notices/${key}`);
     for (const node of requests.set(key, decision.requests, selectReservedIps(view, decision)))
       this.#deps.enqueueNode(node);
     const reservedMs = await this.#keepReservation(view, decision, signal);
@@ -165,6 +166,7 @@ export class ClaimReconciler {
       this.#record(view.key, uid, 'ClaimEnded', `the address is released: ${claim.why}`);
     } else if (claim?.kind === 'finish' || view.claim === undefined) {
       metrics.claims.set(view.key, []);
+      this.#last.forget(`notices/${view.key}`);
     }
   }
 

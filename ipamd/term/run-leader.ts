@@ -2,6 +2,7 @@ import type { CloudError } from '../../cloud/cloud-error.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import type { Leadership } from '../../kube/election/term.ts';
+import type { Logger } from '../../runtime/log.ts';
 import type { ClaimRefusal } from '../calls/node-deps.ts';
 import { reconcileNode } from '../calls/reconcile-node.ts';
 import type { ClaimWait } from '../decide/decision.ts';
@@ -32,13 +33,7 @@ export async function runLeader(deps: LeaderDeps, leadership: Leadership, drain:
   };
   drain.addEventListener('abort', onDrain, { once: true });
   if (drain.aborted) onDrain();
-  const ignoreAbort = (error: unknown): void => {
-    const isAbort =
-      signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'));
-    if (isAbort) return;
-    if (!signal.aborted) throw error;
-    deps.log.error('a controller failed while it was ending', { error });
-  };
+  const ignoreAbort = (error: unknown): void => handleEnd(error, signal, deps.log);
   try {
     if (!(await areSynced(deps.informers, signal))) return;
     for (const { isWanted, run } of CONTROLLERS)
@@ -54,6 +49,17 @@ export async function runLeader(deps: LeaderDeps, leadership: Leadership, drain:
     deps.metrics.clearTerm();
     deps.onTerm(undefined);
   }
+}
+
+/**
+ * Handles what a controller rejected with. The abort itself is none of its faults; another error after the abort is logged,
+ * as it can end nothing any more.
+ * @throws the error, before the abort
+ */
+export function handleEnd(error: unknown, signal: AbortSignal, log: Pick<Logger, 'error'>): void {
+  if (!signal.aborted) throw error;
+  const isAbort = error === signal.reason || (error instanceof Error && error.name === 'AbortError');
+  if (!isAbort) log.error('a controller failed while it was ending', { error });
 }
 
 async function haltAfterGrace({ config, clock, log }: LeaderTerm, halt: AbortController): Promise<void> {

@@ -43,6 +43,18 @@ test('LastReports: remembers at most so many keys, those that were noted last', 
   );
 });
 
+test('LastReports: as many keys as the bound are reported once, however often all are noted', async (t) => {
+  await assertLaw(t, (inner) =>
+    fc.property(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 5 }), (count, passes) => {
+      const last = new LastReports(count);
+      let reports = 0;
+      for (let pass = 0; pass < passes; pass++)
+        for (let key = 0; key < count; key++) reports += last.note(`${key}`, ['full']) === undefined ? 0 : 1;
+      inner.is(reports, count);
+    }),
+  );
+});
+
 test('LastReports: another RequestId is no other text, whatever stands before it', (t) => {
   const last = new LastReports();
   t.deepEqual(last.note('a', ['refused, RequestId=one-1', 'RequestId=one-2']), [
