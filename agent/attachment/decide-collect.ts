@@ -1,6 +1,6 @@
 import type { CriSandbox } from '../cri/sandbox-view.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
-import type { KubePod } from '../pods/pod-record.ts';
+import type { KubePod } from '../pods/kube-pod.ts';
 
 /** Minimum age of a lease that is collected: the runtime lists a sandbox only some time after its ADD began. */
 export const COLLECT_GRACE_MS = 60_000;

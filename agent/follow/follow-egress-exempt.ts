@@ -1,6 +1,6 @@
 import type { Lease } from '../journal/lease.ts';
 import { findNodeRecord } from '../journal/node-file.ts';
-import type { KubePod } from '../pods/pod-record.ts';
+import type { KubePod } from '../pods/kube-pod.ts';
 import type { PodView } from '../pods/pod-view.ts';
 import type { RepairLoop } from '../repair/repair-loop.ts';
 import type { NodeState } from '../state/node-state.ts';

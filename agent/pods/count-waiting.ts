@@ -1,5 +1,5 @@
 import type { Lease } from '../journal/lease.ts';
-import type { KubePod } from './pod-record.ts';
+import type { KubePod } from './kube-pod.ts';
 
 /** An ADD that waits for an address. */
 export type WaitingAdd = {

@@ -3,7 +3,7 @@ import { PODS } from '../../kube/resource-types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import type { PodIdentity } from '../pool/lease-static.ts';
-import { type KubePod, podUidOf } from './pod-record.ts';
+import { type KubePod, podUidOf } from './kube-pod.ts';
 import type { PodView } from './pod-view.ts';
 
 /** A lookup that gave no answer, and why. `isAbsent`: the API server answered that it has no such Pod. */

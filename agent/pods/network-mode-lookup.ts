@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { RecordedPod } from '../journal/journal-content.ts';
 import type { PodIdentity } from '../pool/lease-static.ts';
 import { fetchPod, findCachedPod, type LookupFailure } from './fetch-pod.ts';
-import { podRecordOf } from './pod-record.ts';
+import { kubePodOf } from './kube-pod.ts';
 import type { PodView } from './pod-view.ts';
 import type { RecordedPods } from './recorded-pods.ts';
 
@@ -49,7 +49,7 @@ export function openNetworkModeLookup(
     },
     fetch: async (pod, signal) => {
       const answer = await fetchPod(kube, clock, pod, signal);
-      if ('pod' in answer) return networkModeOf(podRecordOf(answer.pod));
+      if ('pod' in answer) return networkModeOf(kubePodOf(answer.pod));
       const found = recorded.findUnanswered(pod, answer);
       return found === undefined ? answer : networkModeOf(found);
     },

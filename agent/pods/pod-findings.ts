@@ -5,7 +5,7 @@ import type { Lease } from '../journal/lease.ts';
 import type { PodFinding, ShownPods } from '../pool/brief.ts';
 import type { PodIdentity } from '../pool/lease-static.ts';
 import { fetchPod } from './fetch-pod.ts';
-import { type KubePod, podRecordOf } from './pod-record.ts';
+import { type KubePod, kubePodOf } from './kube-pod.ts';
 import type { PodView } from './pod-view.ts';
 
 /** Looks at the Pods of leases that end: whether their status has an address. */
@@ -44,7 +44,7 @@ export function openPodFindings({ kube, view, clock, proven }: PodFindingsDeps):
     for (const [uid, pod] of asked) {
       const answer = await fetchPod(kube, clock, pod, signal);
       if (signal.aborted) return;
-      if ('pod' in answer && hasNoAddress(podRecordOf(answer.pod), uid)) proven(uid);
+      if ('pod' in answer && hasNoAddress(kubePodOf(answer.pod), uid)) proven(uid);
       await clock.sleep(ASK_EVERY_MS, signal).catch(() => {});
       asked.delete(uid);
     }

@@ -4,7 +4,7 @@ import { PODS } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { type KubePod, podRecordOf } from './pod-record.ts';
+import { type KubePod, kubePodOf } from './kube-pod.ts';
 
 /** Dependencies of following the node's Pods. */
 type PodViewOptions = {
@@ -45,7 +45,7 @@ export function openPodView({ nodeName, ...options }: PodViewOptions): PodView {
     type: PODS,
     query: { fieldSelector: `spec.nodeName=${nodeName}` },
     pageSize: PAGE_SIZE,
-    decode: podRecordOf,
+    decode: kubePodOf,
   });
   const silenceMs = (): number => options.clock.monotonicMs() - informer.lastContactMs;
   runInBackground('following the Pods of the node', informer.start(closing.signal));

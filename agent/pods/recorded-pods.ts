@@ -6,7 +6,7 @@ import type { Journal, RecordedPod } from '../journal/journal-content.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { PodIdentity } from '../pool/lease-static.ts';
 import type { LookupFailure } from './fetch-pod.ts';
-import type { KubePod } from './pod-record.ts';
+import type { KubePod } from './kube-pod.ts';
 import type { PodView } from './pod-view.ts';
 
 /** The Pods of the node as the journal has them: an agent that starts while no API server answers goes by them. */

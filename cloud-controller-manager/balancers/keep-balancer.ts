@@ -13,7 +13,7 @@ import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { desiredListenersOf } from './desired-places.ts';
 import { withSourceGroup } from './diff-security-groups.ts';
 import { type Baseline, baselineOf } from './find-drift.ts';
-import { type DriftDecision, DriftMemory } from './keep-drift.ts';
+import { type DriftDecision, DriftFinder } from './keep-drift.ts';
 import { existingIdOf, OwnerMarkWriter } from './keep-record.ts';
 import type { ListenerMemory } from './listener-memory.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
@@ -69,7 +69,7 @@ export class BalancerKeeper {
   readonly #comparer: BalancerComparer;
   readonly #refusedSteps: RefusedSteps;
   readonly #groups: SourceGroupCreator;
-  readonly #drift: DriftMemory;
+  readonly #drift: DriftFinder;
   readonly #published: OwnerAddresses;
   readonly #memory: ListenerMemory;
   readonly #kind: OwnerKind;
@@ -95,7 +95,7 @@ export class BalancerKeeper {
     this.#comparer = new BalancerComparer(deps, published);
     this.#refusedSteps = new RefusedSteps(deps.clock);
     this.#groups = new SourceGroupCreator(deps, this.#records);
-    this.#drift = new DriftMemory(deps, writer.kind, reports);
+    this.#drift = new DriftFinder(deps, writer.kind, reports);
   }
 
   /**

@@ -29,7 +29,7 @@ type Repair = {
 const SHOWN = 10;
 
 /** Finds what another client changed of load balancers; reports it, and by --load-balancer-drift leaves it. */
-export class DriftMemory {
+export class DriftFinder {
   readonly #deps: Pick<ControllerDeps, 'config' | 'metrics'>;
   readonly #kind: OwnerKind;
   readonly #reports: Pick<OwnerReports, 'drift'>;

@@ -22,7 +22,7 @@ import { GroupClaims } from './group-claims.ts';
 import { GroupReservations } from './group-reservations.ts';
 import { INGRESSES_BY } from './ingress-indexes.ts';
 import type { IngressPlanner } from './ingress-planner.ts';
-import type { UploadedCertificates } from './keep-certificates.ts';
+import type { CertificateUploads } from './keep-certificates.ts';
 import { namedIdsOf, noticesOfRefused, placeCertificates, withRetry } from './place-certificates.ts';
 import { hasOtherRules, keysOf, planGroup, planOf } from './plan-group.ts';
 import { isStarting, type PlannedMember, planMember } from './plan-member.ts';
@@ -39,7 +39,7 @@ type GroupParts = {
   readonly published: OwnerAddresses;
   readonly quota: TargetQuota;
   readonly planner: IngressPlanner;
-  readonly certificates: Pick<UploadedCertificates, 'ensure' | 'forget'>;
+  readonly certificates: Pick<CertificateUploads, 'ensure' | 'forget'>;
   readonly objects: OwnerObjects<IngressHead>;
   readonly reports: OwnerEvents;
   readonly status: StatusPublisher<IngressHead>;

@@ -23,7 +23,7 @@ import { INGRESS_INDEXES, INGRESSES_BY } from './ingress-indexes.ts';
 import { hasBalancer, isDirect, isSkipped } from './ingress-needs.ts';
 import { IngressPlanner } from './ingress-planner.ts';
 import { IngressSync } from './ingress-sync.ts';
-import { UploadedCertificates } from './keep-certificates.ts';
+import { CertificateUploads } from './keep-certificates.ts';
 import { ALL_INGRESSES, LeftTargets } from './left-targets.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readIngressHead } from './read-ingress.ts';
@@ -41,7 +41,7 @@ export class IngressController {
   readonly #classes: Informer<KubeObject>;
   readonly #queue: WorkQueue;
   readonly #secrets: SecretReader;
-  readonly #certificates: UploadedCertificates;
+  readonly #certificates: CertificateUploads;
   readonly #sync: IngressSync;
   readonly #left: LeftTargets;
   /** Units that were brought in line since the start, or reported. */
@@ -57,7 +57,7 @@ export class IngressController {
     this.#classes = openInformer({ ...common, type: INGRESS_CLASSES });
     this.#queue = new WorkQueue({ clock, random, backoff: OWNER_BACKOFF, laneOf: (key) => this.#namespaceOf(key) });
     this.#secrets = new SecretReader(deps, (ingress) => this.#queueIngress(this.ingresses.get(ingress), 0));
-    this.#certificates = new UploadedCertificates(deps);
+    this.#certificates = new CertificateUploads(deps);
     const followed = parts.pods.open((service, isUrgent) => this.#onEndpoints(service, isUrgent));
     const planner = new IngressPlanner(deps, {
       ...{ ...parts, followed, secrets: this.#secrets },

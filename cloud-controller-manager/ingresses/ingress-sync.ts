@@ -25,7 +25,7 @@ import { groupOf, isJoined } from './decide-membership.ts';
 import { GroupSync } from './group-sync.ts';
 import { hasBalancer } from './ingress-needs.ts';
 import type { IngressPlanner } from './ingress-planner.ts';
-import type { UploadedCertificates } from './keep-certificates.ts';
+import type { CertificateUploads } from './keep-certificates.ts';
 import { namedIdsOf, noticesOfRefused, withRetry } from './place-certificates.ts';
 import type { IngressPlan } from './plan-ingress.ts';
 import { planAddresses, planUnit } from './plan-unit.ts';
@@ -55,7 +55,7 @@ type IngressParts = {
   readonly quota: TargetQuota;
   readonly order: Pick<StartOrder, 'isStarting'>;
   readonly planner: IngressPlanner;
-  readonly certificates: Pick<UploadedCertificates, 'ensure' | 'forget'>;
+  readonly certificates: Pick<CertificateUploads, 'ensure' | 'forget'>;
 };
 
 /** Brings load balancers in line with Ingresses: one unit at a time, an Ingress or a group of them. */

@@ -72,7 +72,7 @@ const MAX_ANSWERS = 10_000;
  * Keeps the certificates of Secrets in the cloud: one for each chain, whoever uses it. The tag of the owner has the cluster and
  * the hash of the chain, so a certificate is found again by every process.
  */
-export class UploadedCertificates {
+export class CertificateUploads {
   readonly #deps: CertificateDeps;
   /** By hash: an upload and a deletion of one certificate exclude each other. */
   readonly #locks = new KeyedMutex();

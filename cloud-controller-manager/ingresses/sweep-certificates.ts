@@ -4,7 +4,7 @@ import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { type OrphanKind, OrphanSweep } from '../../cloud/orphan-sweep.ts';
 import { CLUSTER_TAG } from '../../crd/cloud-tags.ts';
-import type { CertificateDeps, UploadedCertificates } from './keep-certificates.ts';
+import type { CertificateDeps, CertificateUploads } from './keep-certificates.ts';
 import { hashOf } from './owned-certificate.ts';
 
 /** How often unused certificates are looked for; one found unused in two sweeps this far apart is deleted. */
@@ -14,7 +14,7 @@ const REFUSED_MS = 3_600_000;
 /** Most deletions of one sweep while an Ingress uses any, beside as many as were uploaded: deletions keep pace with renewals. */
 const MAX_DELETIONS = 20;
 
-type Keeper = Pick<UploadedCertificates, 'learn' | 'isUsed' | 'delete' | 'takeUploads'>;
+type Uploads = Pick<CertificateUploads, 'learn' | 'isUsed' | 'delete' | 'takeUploads'>;
 
 /**
  * Deletes certificates of this cluster that no Ingress and no load balancer uses any more, as after a renewal, until aborted;
@@ -23,7 +23,7 @@ type Keeper = Pick<UploadedCertificates, 'learn' | 'isUsed' | 'delete' | 'takeUp
  */
 export async function sweepCertificates(
   deps: CertificateDeps,
-  keeper: Keeper,
+  keeper: Uploads,
   mayAct: () => boolean,
   signal: AbortSignal,
 ): Promise<void> {
@@ -56,7 +56,7 @@ export async function sweepCertificates(
 
 function sweptCertificates(
   { cloud, clock, config, log, metrics }: CertificateDeps,
-  keeper: Keeper,
+  keeper: Uploads,
   limitOf: (own: readonly Certificate[]) => number,
 ): OrphanKind<Certificate> {
   /** By id: until when it is not tried again; monotonic milliseconds. */

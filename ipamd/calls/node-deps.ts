@@ -8,7 +8,7 @@ import type { StaticEni } from '../decide/static-eni.ts';
 import type { NodeMemories } from './node-memory.ts';
 import type { Term } from './term.ts';
 
-/** Answer of {@link NodeJoin.viewOf}. `unknown`: nothing can be decided yet; checked again after `afterMs`. */
+/** Answer of {@link NodeFactsSource.viewOf}. `unknown`: nothing can be decided yet; checked again after `afterMs`. */
 export type NodeFactsAnswer =
   | { readonly kind: 'known'; readonly values: NodeFactValues }
   | {
@@ -20,7 +20,7 @@ export type NodeFactsAnswer =
     };
 
 /** Source of nodes, instances, subnets and the configuration. Answers at once, from its caches. */
-export type NodeJoin = {
+export type NodeFactsSource = {
   viewOf(name: string, entry: NecEntry): NodeFactsAnswer;
   /** Counts addresses that are requested of a subnet now; negative when they were refused or released. */
   subnetUsed(subnetId: string, count: number): void;
@@ -50,7 +50,7 @@ export type NodeDeps = Pick<
   readonly necs: NecStore;
   /** How often the NodeENIConfigs were listed. */
   readonly listings: () => number;
-  readonly facts: NodeJoin;
+  readonly facts: NodeFactsSource;
   readonly memory: NodeMemories;
   /** Finds the static ENI of an id; undefined for other ENIs. Default: none is static. */
   readonly staticEnis?: { find(eniId: string): StaticEni | undefined };

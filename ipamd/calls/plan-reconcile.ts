@@ -1,5 +1,6 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { requestedIpCount } from '../decide/address-counts.ts';
 import { type Allocatable, decideAllocatable } from '../decide/decide-allocatable.ts';
 import { claimWaitsOf } from '../decide/decide-claims.ts';
 import { exclusiveWaitsOf } from '../decide/decide-exclusive-growth.ts';
@@ -11,7 +12,6 @@ import { finishIntent, resendIntent } from '../decide/finish-intent.ts';
 import { withCondition } from '../decide/node-conditions.ts';
 import type { NodeFactValues, NodeProblem, NodeView } from '../decide/node-view.ts';
 import { podIpsRemovedBy, revertForeignMarks } from '../decide/revert-foreign-marks.ts';
-import { requestedIpCount } from '../decide/slots.ts';
 import { buildView, forbiddenCalls } from './build-view.ts';
 import { callKeysOf } from './call-keys.ts';
 import type { NodeDeps, NodeFactsAnswer } from './node-deps.ts';

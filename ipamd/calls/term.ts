@@ -68,7 +68,7 @@ export type NodeEvents = {
   }): void;
 };
 
-/** The time during which this process leads; a part of `Term` of leader election. */
+/** The time during which this process leads; a part of `Leadership`. */
 type NodeTerm = {
   /** Monotonic milliseconds at which it began. */
   readonly startedMs: number;

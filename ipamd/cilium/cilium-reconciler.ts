@@ -13,7 +13,7 @@ import type { Term } from '../calls/term.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import type { NodeFactValues, NodeProblem } from '../decide/node-view.ts';
 import { planAddresses } from '../decide/plan-addresses.ts';
-import type { KnownNodeJoin } from '../nodes/node-facts.ts';
+import type { KnownNodeFacts } from '../nodes/node-facts.ts';
 import { BY_POOL_IP, type CiliumNodeEntry, decodeCiliumNode } from './cilium-node-entry.ts';
 import { isSamePool, writePool, writeReleases } from './cilium-node-writer.ts';
 import { ciliumProblems, releaseProblems } from './cilium-problems.ts';
@@ -38,7 +38,7 @@ type CiliumDeps = Pick<Term, 'kube' | 'nodes' | 'necs' | 'pods' | 'clock' | 'log
   readonly config: Pick<IpamdConfig, 'ipMinWarmTarget' | 'ipMaxWarmTarget'>;
   /** `none`: the cluster has no CiliumNodes. `unknown`: that is not known yet. */
   readonly ciliumNodes: { readonly state: CiliumNodes | 'none' | 'unknown' };
-  readonly facts: Pick<KnownNodeJoin, 'viewOf' | 'settingsOf'>;
+  readonly facts: Pick<KnownNodeFacts, 'viewOf' | 'settingsOf'>;
 };
 
 /** The cache of CiliumNodes, with {@link BY_POOL_IP} as an index. */

@@ -1,13 +1,13 @@
 import { isDirectCreation } from '../../crd/eni-places.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { pendingCreationsOf } from '../../crd/subnet-supply.ts';
+import { type AddressCounts, countAddresses, freeSlotsOf, isUsable, sumOf } from './address-counts.ts';
 import { MIN_FREE_IPS } from './choose-subnet.ts';
 import type { Intent } from './decision.ts';
 import { freeEniSlots } from './eni-slots.ts';
 import type { NodeView } from './node-view.ts';
 import { type ClaimPlacement, placeClaims } from './place-claims.ts';
 import { isReservedSubnet } from './reserved-subnets.ts';
-import { countSlots, freeSlotsOf, isUsable, type Slots, sumOf } from './slots.ts';
 import { assignedIpv4Of, isShared } from './with-enis.ts';
 
 /** How many Pod addresses a node can have if everything that it requests is granted. */
@@ -32,7 +32,7 @@ export type Allocatable = {
  */
 export function decideAllocatable(view: NodeView, status: NodeEniConfigStatus): Allocatable | undefined {
   if (view.instance === undefined) return undefined;
-  const supply = countSlots(view, status);
+  const supply = countAddresses(view, status);
   const claims = placeClaims(view, status, supply.perEni);
   const unplaced = claims.open.length - claims.eniOf.size;
   // A static address counts too: its Pod can use it. A claim without a place counts only as far as new ENIs will do.
@@ -76,7 +76,7 @@ export function withAllocatable(status: NodeEniConfigStatus, { max, limit }: All
 type Capacity = {
   readonly view: NodeView;
   readonly status: NodeEniConfigStatus;
-  readonly supply: Slots;
+  readonly supply: AddressCounts;
   readonly claims: ClaimPlacement;
   readonly refusedKeys: ReadonlySet<string>;
   readonly free: Map<string, number>;

@@ -1,5 +1,6 @@
 import { isInCidr } from '../../crd/ip-text.ts';
 import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { isUsable } from './address-counts.ts';
 import { claimKeyOf } from './claim-marks.ts';
 import type { ClaimRequest } from './claim-request.ts';
 import { blockedByCloudLimit, blockedByInstance, blockedByQuota } from './decide-growth.ts';
@@ -17,7 +18,6 @@ import type { NodeView, SubnetChoice } from './node-view.ts';
 import { usedIps } from './observed-eni.ts';
 import { offersOf } from './offers.ts';
 import { acceptableIpsOf, fitsSubnet } from './place-claims.ts';
-import { isUsable } from './slots.ts';
 
 /** The next call for static addresses, and why the others wait: by key of the claim. */
 type ClaimSteps = { readonly step: Step; readonly waits: ReadonlyMap<string, ClaimWait> };

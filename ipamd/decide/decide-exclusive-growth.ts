@@ -16,12 +16,12 @@ import {
   type Step,
 } from './decision-context.ts';
 import {
-  countExclusiveSlots,
-  type ExclusiveSlots,
+  countExclusiveEnis,
+  type ExclusiveEniCounts,
   exclusiveEnisOf,
   matchesEni,
   openEniRequests,
-} from './exclusive-slots.ts';
+} from './exclusive-eni-counts.ts';
 import { EXTENSION_ENIS, type NodeView, type SubnetChoice } from './node-view.ts';
 import { isSameData } from './same-data.ts';
 import { withEni, withPlace } from './with-enis.ts';
@@ -55,7 +55,7 @@ export function decideExclusiveGrowth(context: DecisionContext): Step {
  * that are on no instance; new ENIs for static Pods; new ENIs for the pool.
  */
 export function planExclusiveGrowth(context: DecisionContext): ExclusivePlan {
-  const supply = countExclusiveSlots(context.view, context.status);
+  const supply = countExclusiveEnis(context.view, context.status);
   const blockers: ExclusiveBlocked[] = [];
   const planners = [planGroups, planAttach, planForClaims, planForPool];
   for (const planner of planners) {
@@ -117,7 +117,7 @@ function planGroups(context: DecisionContext): readonly Planned[] {
 }
 
 /** Plans the attachment of ENIs that Pods wait for, then of pool ENIs that are still needed. */
-function planAttach(context: DecisionContext, supply: ExclusiveSlots): readonly Planned[] {
+function planAttach(context: DecisionContext, supply: ExclusiveEniCounts): readonly Planned[] {
   const { view, busy } = context;
   if (view.leaving !== 'no') return [];
   const isDue = (eni: NodeEniInfo) =>
@@ -128,7 +128,7 @@ function planAttach(context: DecisionContext, supply: ExclusiveSlots): readonly 
   return [...ofClaims, ...ofPool].map((eni) => attach(context, supply, eni));
 }
 
-function attach(context: DecisionContext, supply: ExclusiveSlots, eni: NodeEniInfo): Planned {
+function attach(context: DecisionContext, supply: ExclusiveEniCounts, eni: NodeEniInfo): Planned {
   const { eniID, claim } = eni;
   const { instance } = context.view;
   const key = claim === undefined ? {} : { claim: `${claim.namespace}/${claim.name}` };
@@ -153,7 +153,7 @@ function blockedByPlaces(context: DecisionContext): Blocked | undefined {
 }
 
 /** Plans new ENIs for static Pods, only where the claim has none yet. */
-function planForClaims(context: DecisionContext, supply: ExclusiveSlots): readonly Planned[] {
+function planForClaims(context: DecisionContext, supply: ExclusiveEniCounts): readonly Planned[] {
   if (context.view.leaving !== 'no') return [];
   return openEniRequests(context.view, context.status).map((request) => {
     const one =
@@ -183,7 +183,7 @@ function blockedByLocation(context: DecisionContext, request: ClaimRequest): Blo
     return { kind: 'blocked', reason: 'DirectENIElsewhere', message, afterMs: RECHECK_MS };
   }
   if (staticEni?.isAttachable === true)
-    return blockedBySlots(context, countExclusiveSlots(view, context.status), request) ?? CALL_IN_FLIGHT;
+    return blockedBySlots(context, countExclusiveEnis(view, context.status), request) ?? CALL_IN_FLIGHT;
   if (eniId === '') {
     const message = `no exclusive ENI of this cluster has the address ${request.ip}, which ${request.key} must have`;
     return { kind: 'blocked', reason: 'DirectENIElsewhere', message, afterMs: RECHECK_MS };
@@ -196,7 +196,7 @@ function blockedByLocation(context: DecisionContext, request: ClaimRequest): Blo
 /** The reconcile of another node, or of the VpcENI, ends within seconds. */
 const SOON_MS = 2_000;
 
-function planForPool(context: DecisionContext, supply: ExclusiveSlots): readonly Planned[] {
+function planForPool(context: DecisionContext, supply: ExclusiveEniCounts): readonly Planned[] {
   const { view } = context;
   const need = supply.want - supply.have - supply.coming;
   if (need > 0) return [planCreation(context, supply, undefined)];
@@ -210,7 +210,7 @@ const WARM_TARGET = 1;
 
 function planCreation(
   context: DecisionContext,
-  supply: ExclusiveSlots,
+  supply: ExclusiveEniCounts,
   request: ClaimRequest | undefined,
 ): ExclusiveCall | Blocked {
   const { view } = context;
@@ -262,7 +262,7 @@ function blockedBySubnetIds({ view }: DecisionContext, subnetIds: readonly strin
 /** Blocks when the node has as many ENIs as it may have; returns undefined when an ENI slot is free. */
 function blockedBySlots(
   { view }: DecisionContext,
-  supply: ExclusiveSlots,
+  supply: ExclusiveEniCounts,
   request: ClaimRequest | undefined,
 ): Blocked | undefined {
   if (supply.freeSlots > 0) return undefined;
@@ -272,13 +272,13 @@ function blockedBySlots(
   return { kind: 'blocked', reason: 'InstanceENILimit', message, afterMs: RECHECK_MS };
 }
 
-function blockedByExclusiveLimit({ demand, staticEnis, awaited, limit, have, coming }: ExclusiveSlots): Blocked {
+function blockedByExclusiveLimit({ demand, staticEnis, awaited, limit, have, coming }: ExclusiveEniCounts): Blocked {
   const demandText = `${demand + staticEnis + awaited} exclusive ENIs are requested, ${staticEnis + awaited} of them for claims`;
   const message = `${demandText}; the node may have ${limit} beside its shared ones, and has ${have + coming + staticEnis}`;
   return { kind: 'blocked', reason: 'DirectENILimit', message, afterMs: RECHECK_MS };
 }
 
-function priorityOf({ view }: DecisionContext, { have, want }: ExclusiveSlots, isForClaim: boolean): CallPriority {
+function priorityOf({ view }: DecisionContext, { have, want }: ExclusiveEniCounts, isForClaim: boolean): CallPriority {
   const warm = view.spec.directENIMinWarmTarget ?? WARM_TARGET;
   return isForClaim || have < want - warm ? 'pod' : 'warm';
 }

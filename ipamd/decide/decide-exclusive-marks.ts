@@ -2,7 +2,7 @@ import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config
 import { claimMarkOf } from './claim-marks.ts';
 import type { ClaimRequest } from './claim-request.ts';
 import { eniClaimOf } from './exclusive-creation.ts';
-import { countExclusiveSlots, matchesEni, openEniRequests } from './exclusive-slots.ts';
+import { countExclusiveEnis, matchesEni, openEniRequests } from './exclusive-eni-counts.ts';
 import type { NodeView } from './node-view.ts';
 import { offersOf } from './offers.ts';
 import { isSameData } from './same-data.ts';
@@ -29,7 +29,7 @@ export function decideExclusiveMarks(view: NodeView, status: NodeEniConfigStatus
  * Writes the numbers that the agent's pool has to leave for claims. A number is present only when it limits something.
  */
 function withStaticEniCount(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
-  const { staticEnis, awaited, limit } = countExclusiveSlots(view, status);
+  const { staticEnis, awaited, limit } = countExclusiveEnis(view, status);
   const { staticDirectENIs: heldKept, allocatableDirectENIs: heldMost, ...rest } = status;
   const count = Math.min(staticEnis + awaited, MAX_ENIS);
   // Otherwise the pool would use an ENI slot for a spare ENI although a Pod waits for the slot.
@@ -139,7 +139,7 @@ function withReattached(view: NodeView, status: NodeEniConfigStatus, busy: Reado
   const isRequestedAgain = (eni: NodeEniInfo) =>
     eni.state === 'Detaching' && eni.deviceIndex === undefined && !busy.has(eni.eniID) && isRequestedHere(view, eni);
   return (status.eniInfos ?? []).filter(isRequestedAgain).reduce((current, { eniID }) => {
-    if (countExclusiveSlots(view, current).freeSlots === 0) return current;
+    if (countExclusiveEnis(view, current).freeSlots === 0) return current;
     const reattach = (eni: NodeEniInfo) => (eni.eniID === eniID ? reattached(eni) : eni);
     return withEnis(current, (current.eniInfos ?? []).map(reattach));
   }, status);
@@ -172,7 +172,7 @@ function withAssignedEni(
   const staticEni = staticEniOf(view, request);
   if (staticEni !== undefined) {
     const isAttachable =
-      staticEni.isAttachable && !isOtherZone(view, staticEni) && countExclusiveSlots(view, status).freeSlots > 0;
+      staticEni.isAttachable && !isOtherZone(view, staticEni) && countExclusiveEnis(view, status).freeSlots > 0;
     const isNew = !enis.some((eni) => eni.eniID === staticEni.eniId);
     return isAttachable && isNew ? withEnis(status, [...enis, entryOf(staticEni, claim)]) : status;
   }

@@ -3,7 +3,7 @@ import { isHandedOver, requestOf } from './decide-exclusive-marks.ts';
 import { removeEni } from './decide-removal.ts';
 import type { Blocked } from './decision.ts';
 import type { DecisionContext, Step } from './decision-context.ts';
-import { countExclusiveSlots, type ExclusiveSlots, exclusiveEnisOf, matchesEni } from './exclusive-slots.ts';
+import { countExclusiveEnis, type ExclusiveEniCounts, exclusiveEnisOf, matchesEni } from './exclusive-eni-counts.ts';
 import { type Offers, offersOf } from './offers.ts';
 
 /**
@@ -14,7 +14,7 @@ import { type Offers, offersOf } from './offers.ts';
 export function decideExclusiveRelease(context: DecisionContext): Step {
   const { view, status, busy } = context;
   const offers = offersOf(view);
-  const supply = countExclusiveSlots(view, status);
+  const supply = countExclusiveEnis(view, status);
   const free = exclusiveEnisOf(status).filter((eni) => !busy.has(eni.eniID));
   const detaching = free.filter((eni) => eni.state === 'Detaching');
   const ready = free.filter((eni) => eni.state !== 'Detaching' && mayRelease(context, supply, offers, eni));
@@ -35,7 +35,7 @@ function blockedByHandover({ eniID }: NodeEniInfo): Blocked {
   return { kind: 'blocked', reason: 'CallUnderWay', message, afterMs: HANDOVER_RECHECK_MS };
 }
 
-function mayRelease(context: DecisionContext, supply: ExclusiveSlots, offers: Offers, eni: NodeEniInfo): boolean {
+function mayRelease(context: DecisionContext, supply: ExclusiveEniCounts, offers: Offers, eni: NodeEniInfo): boolean {
   const { view } = context;
   if (offers.isHeld({ ip: eni.primaryIP ?? '', claim: eni.claim })) return false;
   if (view.leaving === 'force') return true;

@@ -1,6 +1,7 @@
 import { IPS_PER_CALL } from '../../cloud/batches.ts';
 import type { NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { renderScaleError } from '../../crd/scale-error.ts';
+import { freeSlotsOf, isCappedForPods, isUsable } from './address-counts.ts';
 import { chooseSubnet, MIN_FREE_IPS } from './choose-subnet.ts';
 import type { Blocked } from './decision.ts';
 import {
@@ -15,7 +16,6 @@ import {
 import { eniPlacesOf, freeEniSlots } from './eni-slots.ts';
 import type { SubnetChoice } from './node-view.ts';
 import { isReservedSubnet } from './reserved-subnets.ts';
-import { freeSlotsOf, isCappedForPods, isUsable } from './slots.ts';
 import { ipv4CountOf } from './with-enis.ts';
 
 /**

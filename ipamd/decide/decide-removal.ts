@@ -1,9 +1,9 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { pendingCreationsOf } from '../../crd/subnet-supply.ts';
+import { countAddresses } from './address-counts.ts';
 import { beginCall, CALL_IN_FLIGHT, checkBreakers, type DecisionContext, type Step } from './decision-context.ts';
 import type { NodeView } from './node-view.ts';
 import { offersOf } from './offers.ts';
-import { countSlots } from './slots.ts';
 import { detachingEni, ipv4CountOf, isShared, pooledIpv4Of, withEni, withEnis } from './with-enis.ts';
 
 /**
@@ -92,7 +92,7 @@ export function removeEni(context: DecisionContext, eni: NodeEniInfo): Step {
 export function decideDraining(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
   const staying = enis.filter((eni) => isShared(eni) && eni.state !== 'Detaching');
-  const surplus = view.leaving === 'no' ? staying.length - countSlots(view, status).maxEnis : staying.length;
+  const surplus = view.leaving === 'no' ? staying.length - countAddresses(view, status).maxEnis : staying.length;
   const toDrain = new Set([...staying].sort(compareRemovalOrder).slice(0, Math.max(0, surplus)));
   const shouldDrain = (eni: NodeEniInfo) =>
     isShared(eni) ? toDrain.has(eni) || hasTakenStaticIp(view, eni) : view.leaving !== 'no';

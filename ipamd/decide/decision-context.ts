@@ -2,16 +2,16 @@ import type { CallPriority } from '../../cloud/cloud.ts';
 import { CLUSTER_TAG, ENI_TAG } from '../../crd/cloud-tags.ts';
 import { MUTATIONS, type Mutation } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { type AddressCounts, countAddresses, isShortForPods } from './address-counts.ts';
 import type { Begin, Blocked, BlockedReason, Ids, Intent, Leader } from './decision.ts';
 import type { NodeView, Refusal } from './node-view.ts';
 import { type ClaimPlacement, placeClaims } from './place-claims.ts';
-import { countSlots, isShortForPods, type Slots } from './slots.ts';
 
 /** What the parts of a decision read: the view, and the status with the claim marks that this decision sets. */
 export type DecisionContext = {
   readonly view: NodeView;
   readonly status: NodeEniConfigStatus;
-  readonly supply: Slots;
+  readonly supply: AddressCounts;
   readonly claims: ClaimPlacement;
   readonly leader: Leader;
   readonly ids: Ids;
@@ -40,7 +40,7 @@ export function buildDecisionContext(
 ): DecisionContext {
   const intents = status.intents ?? [];
   const isStuck = (intent: Intent) => view.stuck.has(intent.id) || view.stuck.has(intent.eniID ?? '');
-  const supply = countSlots(view, status);
+  const supply = countAddresses(view, status);
   return {
     view,
     status,

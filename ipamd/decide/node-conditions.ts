@@ -1,11 +1,11 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { joinLimited, MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
+import type { AddressCounts } from './address-counts.ts';
 import type { ExclusiveBlocked } from './decide-exclusive-growth.ts';
 import type { Blocked, Ids } from './decision.ts';
-import { countExclusiveSlots, eniRequestsHere, exclusiveEnisOf } from './exclusive-slots.ts';
+import { countExclusiveEnis, eniRequestsHere, exclusiveEnisOf } from './exclusive-eni-counts.ts';
 import { EXTENSION_ENIS, type NodeProblem, type NodeView } from './node-view.ts';
 import { offersOf } from './offers.ts';
-import type { Slots } from './slots.ts';
 import { isShared } from './with-enis.ts';
 
 type Condition = NonNullable<NodeEniConfigStatus['conditions']>[number];
@@ -15,7 +15,7 @@ type NewCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 export function withReady(
   status: NodeEniConfigStatus,
   view: NodeView,
-  supply: Slots,
+  supply: AddressCounts,
   blocked: Blocked | undefined,
   ids: Ids,
 ): NodeEniConfigStatus {
@@ -61,7 +61,7 @@ function whileRetried({ conditions = [] }: NodeEniConfigStatus, view: NodeView, 
 function evaluateReady(
   status: NodeEniConfigStatus,
   view: NodeView,
-  supply: Slots,
+  supply: AddressCounts,
   blocked: Blocked | undefined,
 ): NewCondition {
   const type = 'Ready';
@@ -160,7 +160,7 @@ function evaluateExclusiveReady(status: NodeEniConfigStatus, view: NodeView, blo
   }
   const blocked = blockers.find(({ reason }) => reason !== 'CallUnderWay');
   if (blocked !== undefined) return { status: 'False' as const, reason: blocked.reason, message: blocked.message };
-  const { have, want } = countExclusiveSlots(view, status);
+  const { have, want } = countExclusiveEnis(view, status);
   if (have < want || blockers.length > 0) {
     return { status: 'False' as const, reason: 'CallUnderWay', message: 'more exclusive ENIs are being requested' };
   }

@@ -1,9 +1,9 @@
 import { isInCidr } from '../../crd/ip-text.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { freeSlotsOf, isUsable } from './address-counts.ts';
 import type { ClaimRequest } from './claim-request.ts';
 import type { NodeView } from './node-view.ts';
 import { isReservedSubnet } from './reserved-subnets.ts';
-import { freeSlotsOf, isUsable } from './slots.ts';
 import { unmetIpRequests } from './unmet-ip-requests.ts';
 import { ipv4CountOf } from './with-enis.ts';
 

@@ -7,12 +7,12 @@ import type { NecEntry } from '../cache/decode-nec.ts';
 import type { Term } from '../calls/term.ts';
 import type { DepartureEvidence } from './decide-leaving.ts';
 import type { InstanceCache } from './instance-cache.ts';
-import type { KnownNodeJoin } from './node-facts.ts';
+import type { KnownNodeFacts } from './node-facts.ts';
 import { withAnnotation } from './render-config.ts';
 
 /** Dependencies of the check. */
 type DepartureDeps = Pick<Term, 'kube' | 'nodes' | 'necs' | 'brake' | 'clock' | 'log'> & {
-  readonly facts: Pick<KnownNodeJoin, 'departureOf' | 'isReadDue' | 'noteRead'>;
+  readonly facts: Pick<KnownNodeFacts, 'departureOf' | 'isReadDue' | 'noteRead'>;
   readonly instances: Pick<InstanceCache, 'describeAgain'>;
 };
 

@@ -7,7 +7,7 @@ import { isRecord } from '../../runtime/decode.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { decideGroupSync } from './decide-security-groups.ts';
-import type { KnownNodeJoin } from './node-facts.ts';
+import type { KnownNodeFacts } from './node-facts.ts';
 import { GROUP_SYNC_MARK, withAnnotation } from './render-config.ts';
 
 /** A node whose security groups may have to be set again. */
@@ -25,7 +25,7 @@ type SyncedNode = {
  * @throws whatever the client throws
  */
 export async function continueGroupSync(
-  { kube, facts }: { readonly kube: KubeClient; readonly facts: Pick<KnownNodeJoin, 'securityGroupsOf'> },
+  { kube, facts }: { readonly kube: KubeClient; readonly facts: Pick<KnownNodeFacts, 'securityGroupsOf'> },
   { name, node, entry, config }: SyncedNode,
   signal: AbortSignal,
 ): Promise<void> {

@@ -27,7 +27,7 @@ import { continueGroupSync } from './continue-group-sync.ts';
 import { type ConfigStep, decideConfig } from './decide-config.ts';
 import { type AppliedPolicy, decidePolicy, isStaticNode, type Policy, readDesiredPodNum } from './decide-policy.ts';
 import type { InstanceCache } from './instance-cache.ts';
-import { annotationNotes, type KnownNodeJoin } from './node-facts.ts';
+import { annotationNotes, type KnownNodeFacts } from './node-facts.ts';
 import type { NodeSettingsFlags } from './node-flags.ts';
 import { newConfig } from './render-config.ts';
 import type { Renewals } from './renewals.ts';
@@ -40,7 +40,7 @@ type NodeControllerDeps = NodeTermDeps & {
   readonly instances: InstanceCache;
   /** Finds another Node that has this instance. Default: there is never one. */
   readonly rivalOf?: (name: string, instanceId: string) => string | undefined;
-  readonly facts: KnownNodeJoin;
+  readonly facts: KnownNodeFacts;
   readonly lookup: Pick<AddressLookup, 'lookUp' | 'forget'>;
   /** Returns the VPC of the cluster; undefined while it is not known. */
   readonly vpcId: () => string | undefined;

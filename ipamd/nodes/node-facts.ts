@@ -13,7 +13,7 @@ import { findInstanceId, type MachineView } from '../cache/machine-entry.ts';
 import type { NodeEntry } from '../cache/node-entry.ts';
 import { PODS_BY_NODE, type PodFacts, podKeyOf } from '../cache/pod-facts.ts';
 import { findRegistrations, type NodeRegistrations, type RegisteredIps } from '../cache/registered-ips.ts';
-import type { NodeFactsAnswer, NodeJoin } from '../calls/node-deps.ts';
+import type { NodeFactsAnswer, NodeFactsSource } from '../calls/node-deps.ts';
 import type { Term } from '../calls/term.ts';
 import type { Leaving, NodeFactValues, NodeInstance, NodeProblem, NodeView } from '../decide/node-view.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
@@ -55,7 +55,7 @@ type NodeFactsDeps = Pick<Term, 'nodes' | 'pods' | 'clock'> & {
 };
 
 /** Facts for the node controller, beside those for every node's reconcile. */
-export type KnownNodeJoin = NodeJoin & {
+export type KnownNodeFacts = NodeFactsSource & {
   /** Returns the instance of a Node; undefined when unknown. */
   instanceIdOf(node: NodeEntry | undefined): string | undefined;
   /** Decides which instance the NodeENIConfig belongs to. */
@@ -88,11 +88,11 @@ const READ_AGAIN_MS = 10_000;
 const READ_COUNTS_MS = 150_000;
 
 /** Makes the facts about nodes from caches. It only remembers since when Nodes are missing. */
-export function createNodeFacts(deps: NodeFactsDeps): KnownNodeJoin {
-  return new CachedNodeJoin(deps);
+export function createNodeFacts(deps: NodeFactsDeps): KnownNodeFacts {
+  return new CachedNodeFacts(deps);
 }
 
-class CachedNodeJoin implements KnownNodeJoin {
+class CachedNodeFacts implements KnownNodeFacts {
   readonly #deps: NodeFactsDeps;
   readonly #absentSinceMs = new Map<string, number>();
   /** The last answers to reads of absent Nodes. */

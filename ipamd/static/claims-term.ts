@@ -4,7 +4,7 @@ import type { WorkQueue } from '../../kube/work-queue.ts';
 import type { ClaimFacts, StaticObject, VipFacts } from '../cache/record-facts.ts';
 import type { RegisteredIps } from '../cache/registered-ips.ts';
 import type { Term } from '../calls/term.ts';
-import type { KnownNodeJoin } from '../nodes/node-facts.ts';
+import type { KnownNodeFacts } from '../nodes/node-facts.ts';
 import type { Subnets } from '../subnets/open-subnets.ts';
 import type { AddressConflicts } from './address-conflicts.ts';
 import type { ClaimRequests } from './claim-requests.ts';
@@ -19,7 +19,7 @@ export type ClaimsTerm = Term & {
   /** Only with --enable-ownerref. */
   readonly deployments: Informer<DeploymentFacts> | undefined;
   readonly subnets: Subnets;
-  readonly facts: Pick<KnownNodeJoin, 'departureOf'>;
+  readonly facts: Pick<KnownNodeFacts, 'departureOf'>;
   readonly requests: ClaimRequests;
   readonly conflicts: AddressConflicts;
   readonly waits: ClaimWaits;

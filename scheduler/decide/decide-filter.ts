@@ -1,4 +1,4 @@
-import type { NodeLookup } from '../index/scheduler-index.ts';
+import type { NodeEntry } from '../index/scheduler-index.ts';
 import { decideFit } from './decide-fit.ts';
 import type { FitContext } from './fit-context.ts';
 import { splitByZone } from './zone-split.ts';
@@ -26,7 +26,7 @@ export type FilterOutcome = {
 export function decideFilter(
   context: FitContext,
   allNames: readonly string[],
-  allViews: readonly (NodeLookup | undefined)[],
+  allViews: readonly (NodeEntry | undefined)[],
 ): FilterOutcome {
   const { onlyZone } = context;
   const split = onlyZone === undefined ? undefined : splitByZone(allNames, allViews, onlyZone);

@@ -2,14 +2,14 @@ import type { Capacity, NodeCapacity } from '../index/node-capacity.ts';
 import type { AddressRequest, NodeSupply } from '../index/node-supply.ts';
 import type { PodRequest } from '../index/pod-request.ts';
 import type { Reservation } from '../index/reservation.ts';
-import type { NodeLookup } from '../index/scheduler-index.ts';
+import type { NodeEntry } from '../index/scheduler-index.ts';
 import type { SubnetAvailability } from '../index/subnet-availability.ts';
 import { type FitContext, hasStaticAddress, type NominatedSubnet, type Refusal } from './fit-context.ts';
 
 /**
  * Decides whether a node fits a Pod: undefined when it does, else the reason. The answer holds only for this moment.
  */
-export function decideFit(context: FitContext, view: NodeLookup | undefined): Refusal | undefined {
+export function decideFit(context: FitContext, view: NodeEntry | undefined): Refusal | undefined {
   const { demand } = context;
   const hasFreeCapacity = context.isPlain && view !== undefined && view.routeFree >= demand.routeIps;
   if (hasFreeCapacity && (context.availability === undefined || hasSpareIps(view, demand.routeIps))) return undefined;
@@ -24,7 +24,7 @@ export function decideFit(context: FitContext, view: NodeLookup | undefined): Re
   );
 }
 
-function hasSpareIps({ spare }: NodeLookup, need: number): boolean {
+function hasSpareIps({ spare }: NodeEntry, need: number): boolean {
   return spare >= need;
 }
 
@@ -35,7 +35,7 @@ const NO_NEC: Refusal = {
 };
 
 /** Checks the location of the node (zone, subnets), without regard to the Pods on it. */
-function locationRefusal(context: FitContext, view: NodeLookup): Refusal | undefined {
+function locationRefusal(context: FitContext, view: NodeEntry): Refusal | undefined {
   const { demand, staticAddress, nominated } = context;
   const { nec } = view;
   if (nec === undefined || !demand.isStatic) return nominatedRefusal(nominated, view);
@@ -63,7 +63,7 @@ function shortened(subnetIds: readonly string[]): string {
   return `${subnetIds.slice(0, SHOWN).join(', ')}${more}`;
 }
 
-function nominatedRefusal(nominated: readonly NominatedSubnet[] | undefined, view: NodeLookup): Refusal | undefined {
+function nominatedRefusal(nominated: readonly NominatedSubnet[] | undefined, view: NodeEntry): Refusal | undefined {
   const { nec } = view;
   if (nominated === undefined || nec === undefined) return undefined;
   const inZone = nominated.filter(({ zone }) => zone === undefined || nec.zone === '' || zone === nec.zone);
@@ -79,12 +79,12 @@ function nominatedRefusal(nominated: readonly NominatedSubnet[] | undefined, vie
 }
 
 /** Tells whether a node can have an ENI in one of the subnets: it has one there, or its new ENIs may be made there. */
-function isReachable({ nec }: NodeLookup, subnetIds: readonly string[]): boolean {
+function isReachable({ nec }: NodeEntry, subnetIds: readonly string[]): boolean {
   if (nec === undefined || nec.subnetIds.length === 0) return true;
   return subnetIds.some((id) => nec.subnetIds.includes(id) || nec.enis.some((eni) => eni.subnetId === id));
 }
 
-function routeRefusal(context: FitContext, view: NodeLookup, capacity: NodeCapacity): Refusal | undefined {
+function routeRefusal(context: FitContext, view: NodeEntry, capacity: NodeCapacity): Refusal | undefined {
   const { demand, subnetIds, reservation } = context;
   const need = demand.isStatic ? Math.min(1, demand.routeIps) : demand.routeIps;
   if (need === 0) return undefined;
@@ -105,7 +105,7 @@ function routeRefusal(context: FitContext, view: NodeLookup, capacity: NodeCapac
 function directRefusal(
   demand: PodRequest,
   reservation: Reservation | undefined,
-  view: NodeLookup,
+  view: NodeEntry,
   capacity: NodeCapacity,
 ): Refusal | undefined {
   if (demand.directEnis === 0) return undefined;
@@ -118,7 +118,7 @@ function directRefusal(
 function eipRefusal(
   demand: PodRequest,
   reservation: Reservation | undefined,
-  view: NodeLookup,
+  view: NodeEntry,
   capacity: NodeCapacity,
 ): Refusal | undefined {
   if (demand.eips === 0) return undefined;
@@ -134,7 +134,7 @@ function eipRefusal(
 function ownUsageOf(
   demand: PodRequest,
   reservation: Reservation | undefined,
-  view: NodeLookup,
+  view: NodeEntry,
   { keys }: Capacity,
   count: number,
 ): number {
@@ -163,7 +163,7 @@ function unresolvable(reason: string): Refusal {
  * left. A Pod with a static address needs a new address even if the node has free ones, unless its address exists
  * already. `isTransient` is true while cloud calls for the node are pending.
  */
-function subnetRefusal(context: FitContext, view: NodeLookup, isTransient: boolean): Refusal | undefined {
+function subnetRefusal(context: FitContext, view: NodeEntry, isTransient: boolean): Refusal | undefined {
   const { availability } = context;
   const { supply } = view;
   if (availability === undefined || supply === undefined) return undefined;
@@ -175,7 +175,7 @@ function subnetRefusal(context: FitContext, view: NodeLookup, isTransient: boole
   return { reason, isUnresolvable: false, isTransient };
 }
 
-function addressRequestOf(context: FitContext, view: NodeLookup, supply: NodeSupply): AddressRequest {
+function addressRequestOf(context: FitContext, view: NodeEntry, supply: NodeSupply): AddressRequest {
   const { demand, subnetIds, reservation, holders } = context;
   if (demand.routeIps === 0) return NOTHING;
   if (demand.isStatic) {

@@ -1,6 +1,6 @@
 import { eniCapacitiesOf } from '../index/node-capacity.ts';
 import type { PodRequest } from '../index/pod-request.ts';
-import type { NodeLookup } from '../index/scheduler-index.ts';
+import type { NodeEntry } from '../index/scheduler-index.ts';
 import { decideFit } from './decide-fit.ts';
 import type { FitContext } from './fit-context.ts';
 
@@ -12,7 +12,7 @@ type Lookups = {
   readonly pod: (uid: string) => PodRequest | undefined;
   /** The Pods on a node that request something of this system. */
   readonly podsOn: (nodeName: string) => readonly PodRequest[];
-  readonly node: (name: string) => NodeLookup | undefined;
+  readonly node: (name: string) => NodeEntry | undefined;
 };
 
 /**
@@ -78,7 +78,7 @@ function merged(proposed: readonly string[], added: readonly PodRequest[], podOf
   return uids;
 }
 
-function withoutPods(view: NodeLookup, evicted: readonly PodRequest[], there: readonly PodRequest[]): NodeLookup {
+function withoutPods(view: NodeEntry, evicted: readonly PodRequest[], there: readonly PodRequest[]): NodeEntry {
   const { capacity } = view;
   if (capacity === undefined) return view;
   const freed = { route: 0, direct: 0, eip: 0 };

@@ -1,4 +1,4 @@
-import type { NodeLookup } from '../index/scheduler-index.ts';
+import type { NodeEntry } from '../index/scheduler-index.ts';
 import { type FitContext, hasStaticAddress } from './fit-context.ts';
 
 /** The highest score that an extender may give. @see extender/v1 MaxExtenderPriority */
@@ -24,7 +24,7 @@ export type Score = { readonly Host: string; readonly Score: number };
 export function decideScores(
   context: FitContext,
   names: readonly string[],
-  views: readonly (NodeLookup | undefined)[],
+  views: readonly (NodeEntry | undefined)[],
 ): readonly Score[] {
   const frees = views.map((view) => freeCapacityOf(context, view));
   const maxFree = Math.max(1, ...frees);
@@ -34,7 +34,7 @@ export function decideScores(
   });
 }
 
-function scoreOf(context: FitContext, view: NodeLookup | undefined, share: number): number {
+function scoreOf(context: FitContext, view: NodeEntry | undefined, share: number): number {
   const { nodesInSubnets } = context;
   if (view === undefined) return 0;
   if (hasStaticAddress(context, view)) return MAX_SCORE;
@@ -43,7 +43,7 @@ function scoreOf(context: FitContext, view: NodeLookup | undefined, share: numbe
   return Math.round(isIn ? IN_SUBNET + SPREAD_IN_SUBNET * share : SPREAD_ELSEWHERE * share);
 }
 
-function freeCapacityOf({ demand, availability }: FitContext, view: NodeLookup | undefined): number {
+function freeCapacityOf({ demand, availability }: FitContext, view: NodeEntry | undefined): number {
   if (view === undefined) return 0;
   if (demand.directEnis === 0) return Math.max(0, Math.min(view.routeFree, availableAddresses(availability, view)));
   const { limit = 0, used = 0 } = view.capacity?.direct ?? {};
@@ -54,7 +54,7 @@ function freeCapacityOf({ demand, availability }: FitContext, view: NodeLookup |
  * Counts the addresses that the node has free plus those that the fullest of its subnets could still give it. So nodes
  * whose subnets run out of addresses score lowest.
  */
-function availableAddresses(availability: FitContext['availability'], view: NodeLookup): number {
+function availableAddresses(availability: FitContext['availability'], view: NodeEntry): number {
   const { routeFree, spare } = view;
   if (availability === undefined || spare >= routeFree) return routeFree;
   return Math.max(0, spare) + availability.maxAvailableAt(view.sourcesNumber, view);

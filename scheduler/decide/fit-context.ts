@@ -1,6 +1,6 @@
 import type { PodRequest } from '../index/pod-request.ts';
 import type { Reservation } from '../index/reservation.ts';
-import type { NodeLookup, SchedulerIndex, StaticAddress } from '../index/scheduler-index.ts';
+import type { NodeEntry, SchedulerIndex, StaticAddress } from '../index/scheduler-index.ts';
 import type { SubnetAvailability } from '../index/subnet-availability.ts';
 import type { NameLookup } from '../index/subnet-index.ts';
 
@@ -61,7 +61,7 @@ function subnetsOf(
 }
 
 /** Tells whether the static address, or the static exclusive ENI, of the Pod is already on a node. */
-export function hasStaticAddress({ demand, holders }: FitContext, { name }: NodeLookup): boolean {
+export function hasStaticAddress({ demand, holders }: FitContext, { name }: NodeEntry): boolean {
   return demand.isStatic && holders.size > 0 && holders.has(name);
 }
 

@@ -1,7 +1,7 @@
-import type { NodeLookup } from '../index/scheduler-index.ts';
+import type { NodeEntry } from '../index/scheduler-index.ts';
 
 /** The index entries of nodes, in the order of their names. */
-type Views = readonly (NodeLookup | undefined)[];
+type Views = readonly (NodeEntry | undefined)[];
 
 /** A list of nodes, split by what a static address of one zone means for them. */
 type ZoneSplit = {
@@ -11,7 +11,7 @@ type ZoneSplit = {
   /** The nodes that cannot take the address, all for the same reason. */
   readonly otherZone: readonly string[];
   /** One of these nodes. */
-  readonly sample: NodeLookup | undefined;
+  readonly sample: NodeEntry | undefined;
 };
 
 /**

@@ -10,7 +10,7 @@ import { SubnetAvailability } from './subnet-availability.ts';
 import { type NameLookup, SubnetIndex } from './subnet-index.ts';
 
 /** The index entry of one node. */
-export type NodeLookup = {
+export type NodeEntry = {
   readonly name: string;
   readonly node: NodeTraits | undefined;
   readonly nec: NecFacts | undefined;
@@ -111,7 +111,7 @@ export class SchedulerIndex {
   }
 
   /** Returns the index entry of a node; undefined when the node is unknown. */
-  node(name: string): NodeLookup | undefined {
+  node(name: string): NodeEntry | undefined {
     return this.#nodes.get(name);
   }
 
@@ -119,7 +119,7 @@ export class SchedulerIndex {
    * Returns the index entries of many nodes, in the order of their names. For the same array of names it is the same array, as
    * long as no node comes, goes or gets another `staticZone`.
    */
-  nodesOf(names: readonly string[]): readonly (NodeLookup | undefined)[] {
+  nodesOf(names: readonly string[]): readonly (NodeEntry | undefined)[] {
     return this.#lookup.resolve(names);
   }
 
@@ -401,7 +401,7 @@ type Lookups = {
  * One node. Its capacity is computed on demand, at most once for each change. What most nodes do not have is not made: an
  * empty Map takes 200 bytes.
  */
-class IndexedNode implements NodeLookup {
+class IndexedNode implements NodeEntry {
   readonly name: string;
   node: NodeTraits | undefined;
   readonly #pods: PodRequest[] = [];

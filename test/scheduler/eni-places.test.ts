@@ -1,9 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { countAddresses } from '../../ipamd/decide/address-counts.ts';
 import { freeEniSlots } from '../../ipamd/decide/eni-slots.ts';
 import type { NodeView } from '../../ipamd/decide/node-view.ts';
-import { countSlots } from '../../ipamd/decide/slots.ts';
 import { decideFit } from '../../scheduler/decide/decide-fit.ts';
 import { buildFitContext } from '../../scheduler/decide/fit-context.ts';
 import { readPodRequest } from '../../scheduler/index/pod-request.ts';
@@ -83,7 +83,7 @@ test('SchedulerIndex: counts the ENIs that a node can still have as ipamd does',
       fc.property(NODE, (node) => {
         const status = statusOf(node);
         const view = viewOf(node, status);
-        const supply = countSlots(view, status);
+        const supply = countAddresses(view, status);
         const nec = necOf({ name: 'n1', maxRouteENI: node.maxRouteENI, maxIPPerENI: IPS_PER_ENI, status });
         const known = rebuilt({ necs: [nec] }).node('n1');
         t.is(known?.supply?.moreEnis, freeEniSlots(view, status));

@@ -2,9 +2,9 @@ import test, { type ExecutionContext } from 'ava';
 import { CniFailureError } from '../../../agent/api/cni-failure.ts';
 import { chooseNetwork, OtherNetworkError } from '../../../agent/attachment/choose-network.ts';
 import type { Lease } from '../../../agent/journal/lease.ts';
+import { kubePodOf } from '../../../agent/pods/kube-pod.ts';
 import type { NetworkMode, NetworkModeLookup } from '../../../agent/pods/network-mode-lookup.ts';
 import { openNetworkModeLookup } from '../../../agent/pods/network-mode-lookup.ts';
-import { podRecordOf } from '../../../agent/pods/pod-record.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
 import { addOf, createTestNode } from '../use-cases/fixtures.ts';
@@ -185,7 +185,7 @@ test('openNetworkModeLookup: reads a Pod from the API server, and believes no ot
   const word = (found: KubeObject | undefined, inView?: KubeObject) =>
     openNetworkModeLookup(
       { get: async () => found } as unknown as Pick<KubeClient, 'get'>,
-      { find: () => (inView === undefined ? undefined : podRecordOf(inView)) },
+      { find: () => (inView === undefined ? undefined : kubePodOf(inView)) },
       { findUnanswered: () => undefined },
       clock,
     );

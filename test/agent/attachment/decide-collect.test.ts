@@ -6,7 +6,7 @@ import {
   UNLISTED_GRACE_MS,
 } from '../../../agent/attachment/decide-collect.ts';
 import type { CriSandbox } from '../../../agent/cri/sandbox-view.ts';
-import type { KubePod } from '../../../agent/pods/pod-record.ts';
+import type { KubePod } from '../../../agent/pods/kube-pod.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
 
 const NOW = 10_000_000;

@@ -9,7 +9,7 @@ import {
 } from '../../../agent/follow/follow-egress-exempt.ts';
 import type { Lease } from '../../../agent/journal/lease.ts';
 import { writeNodeRecord } from '../../../agent/journal/node-file.ts';
-import { type KubePod, podRecordOf } from '../../../agent/pods/pod-record.ts';
+import { type KubePod, kubePodOf } from '../../../agent/pods/kube-pod.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -35,7 +35,7 @@ function lease(name: string, ip: string, change: Partial<Lease> = {}): Lease {
 
 function pod(name: string, annotations: Readonly<Record<string, string>>): KubePod | undefined {
   const metadata = { name, namespace: 'default', uid: `uid-${name}`, annotations };
-  return podRecordOf({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName: 'n1' }, status: {} });
+  return kubePodOf({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName: 'n1' }, status: {} });
 }
 
 const WISH = { 'tke.cloud.tencent.com/eip-attributes': '' };

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Lease } from '../../../agent/journal/lease.ts';
 import { countWaiting, type WaitingAdd } from '../../../agent/pods/count-waiting.ts';
-import type { KubePod } from '../../../agent/pods/pod-record.ts';
+import type { KubePod } from '../../../agent/pods/kube-pod.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
 
 const pod = (name: string, change: Partial<KubePod> = {}): KubePod => ({

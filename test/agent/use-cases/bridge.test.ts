@@ -6,8 +6,8 @@ import { detach, recover } from '../../../agent/attachment/detach.ts';
 import { noteOccupied, usePodCidrs } from '../../../agent/bridge/accept-pod-cidr.ts';
 import type { CriSandbox, SandboxView } from '../../../agent/cri/sandbox-view.ts';
 import type { Lease } from '../../../agent/journal/lease.ts';
+import { kubePodOf } from '../../../agent/pods/kube-pod.ts';
 import { NO_NETWORK_MODE_LOOKUP, openNetworkModeLookup } from '../../../agent/pods/network-mode-lookup.ts';
-import { podRecordOf } from '../../../agent/pods/pod-record.ts';
 import { attachmentOf } from '../../../agent/server/attachment.ts';
 import { WireError } from '../../../dataplane/wire-error.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
@@ -179,7 +179,7 @@ test('attach: a burst of 30 Pods that the watch delivered makes no call to the A
     },
   };
   const view = {
-    find: (_namespace: string, name: string) => podRecordOf(podOf(name, name === 'p30' ? 'tke-route-eni' : undefined)),
+    find: (_namespace: string, name: string) => kubePodOf(podOf(name, name === 'p30' ? 'tke-route-eni' : undefined)),
   };
   state.networkModeLookup = openNetworkModeLookup(kube, view, { findUnanswered: () => undefined }, deps.clock);
   const outcomes = await Promise.all(Array.from({ length: 30 }, (_, index) => attach(deps, addOf(index + 1), PATIENT)));

@@ -1,7 +1,7 @@
 import type { Certificate } from '../../../cloud/certificates.ts';
 import type { CallContext } from '../../../cloud/cloud.ts';
 import { createTencentCloud, type TencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
-import { UploadedCertificates } from '../../../cloud-controller-manager/ingresses/keep-certificates.ts';
+import { CertificateUploads } from '../../../cloud-controller-manager/ingresses/keep-certificates.ts';
 import {
   type OwnCertificate,
   parseOwnCertificate,
@@ -52,7 +52,7 @@ export function uploadsOf(...certificates: readonly OwnCertificate[]): ReadonlyM
 type KeeperLife = {
   /** The cloud, as this process uses it. */
   readonly cloud: TencentCloud;
-  readonly keeper: UploadedCertificates;
+  readonly keeper: CertificateUploads;
   readonly metrics: () => Promise<string>;
   /** Ends its sweep. */
   readonly stop: () => void;
@@ -82,7 +82,7 @@ export class CertificateWorld {
     const metrics = createCcmMetrics(clock, { release: 'test' });
     const config = { clusterId, cloudTimeoutMs: 60_000 };
     const deps = { cloud, clock, log: keepingLog(this.lines), metrics, config };
-    const keeper = new UploadedCertificates(deps);
+    const keeper = new CertificateUploads(deps);
     const ended = new AbortController();
     const sweeping = sweepCertificates(deps, keeper, () => true, ended.signal);
     const stop = (): void => {

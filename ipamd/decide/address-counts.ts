@@ -7,7 +7,7 @@ import { countStaticIps } from './unmet-ip-requests.ts';
 import { ipv4CountOf, isShared, pooledIpv4Of } from './with-enis.ts';
 
 /** Existing, pending and requested IPv4 Pod addresses of a node. Static addresses are not counted unless noted. */
-export type Slots = {
+export type AddressCounts = {
   /** Addresses on ENIs that serve new Pods. */
   readonly have: number;
   /** Addresses on ENIs that are being attached, and requested ones; stuck ones are not counted. */
@@ -26,8 +26,8 @@ export type Slots = {
 /** Spare addresses of a node when its spec contains no number. */
 const WARM_TARGET = 5;
 
-/** Counts a node's supply and demand. */
-export function countSlots(view: NodeView, status: NodeEniConfigStatus): Slots {
+/** Counts the addresses that a node has, gets and needs. */
+export function countAddresses(view: NodeView, status: NodeEniConfigStatus): AddressCounts {
   const perEni = maxIpsPerEni(view);
   const maxEnis = maxSharedEnis(eniPlacesOf(view, status));
   const enis = status.eniInfos ?? [];
@@ -47,13 +47,13 @@ export function countSlots(view: NodeView, status: NodeEniConfigStatus): Slots {
 }
 
 /** Tells whether Pods wait for addresses, and not only the pool is below its warm target. */
-export function isShortForPods(view: NodeView, supply: Slots): boolean {
+export function isShortForPods(view: NodeView, supply: AddressCounts): boolean {
   const warm = view.warmTarget ?? view.spec.routeENIIPMinWarmTarget ?? WARM_TARGET;
   return supply.have < supply.want - warm;
 }
 
 /** Tells whether the limits deny addresses to Pods, and not only to the pool. */
-export function isCappedForPods(view: NodeView, supply: Slots): boolean {
+export function isCappedForPods(view: NodeView, supply: AddressCounts): boolean {
   const warm = view.warmTarget ?? view.spec.routeENIIPMinWarmTarget ?? WARM_TARGET;
   return view.leaving === 'no' && supply.want < supply.demand - warm;
 }

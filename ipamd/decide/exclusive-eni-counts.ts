@@ -9,7 +9,7 @@ import type { NodeView } from './node-view.ts';
 import { isShared } from './with-enis.ts';
 
 /** Exclusive ENIs of a node: existing, pending and requested. Pool ENIs and static ones are counted apart. */
-export type ExclusiveSlots = {
+export type ExclusiveEniCounts = {
   /** Pool ENIs, attached and not draining. */
   readonly have: number;
   /** Pool ENIs that are being attached or created; stuck ones are not counted. */
@@ -29,7 +29,7 @@ export type ExclusiveSlots = {
 };
 
 /** Counts a node's exclusive ENIs. */
-export function countExclusiveSlots(view: NodeView, status: NodeEniConfigStatus): ExclusiveSlots {
+export function countExclusiveEnis(view: NodeView, status: NodeEniConfigStatus): ExclusiveEniCounts {
   const enis = exclusiveEnisOf(status);
   const occupying = enis.filter(usesSlot);
   const creations = exclusiveCreationsOf(status);

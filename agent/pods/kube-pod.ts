@@ -48,7 +48,7 @@ export function podUidOf({ annotations, uid }: KubeObject['metadata']): string {
  * Extracts what the agent caches of a Pod; undefined for one that has no address of ours: in the host's network, or
  * ended.
  */
-export function podRecordOf({ metadata, ...pod }: KubeObject): KubePod | undefined {
+export function kubePodOf({ metadata, ...pod }: KubeObject): KubePod | undefined {
   const [spec, status] = [recordOf(pod['spec']), recordOf(pod['status'])];
   if (spec['hostNetwork'] === true || hasPodEnded(status)) return undefined;
   const networks = readPodNetworks(metadata.annotations?.[POD_ANNOTATION.networks]);
