@@ -212,7 +212,7 @@ test('labels: no selector finds a Pod that has the labels of the product alone',
 });
 
 test('labels: the Pods of 0.1.0 have what the selectors ask for', (t) => {
-  const file = join(KUBERNETES_FOLDER, '../frozen/0.1.0/manifests/objects.json');
+  const file = join(KUBERNETES_FOLDER, '../../test/frozen/0.1.0/manifests/objects.json');
   const recorded = JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<string, unknown>>;
   const pods = Object.entries(recorded).flatMap(([key, row]) => {
     const labels = at(row, 'pod', 'labels');
