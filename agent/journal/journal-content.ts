@@ -51,6 +51,7 @@ export type EniRecord = {
 export type RecordedPod = {
   readonly namespace: string;
   readonly name: string;
+  /** As kubelet and the runtime know it: the uid of a static Pod differs from that of its mirror Pod in the API. */
   readonly uid: string;
   /** It gets its static IP, and no other address. */
   readonly isStatic?: true;
@@ -60,9 +61,9 @@ export type RecordedPod = {
   readonly network?: 'route-eni' | 'bridge';
   /** Why no network can be chosen by its annotation; its ADD fails with this text. */
   readonly networkFault?: string;
-  /** The network of its annotation that another plugin may make. */
+  /** The name in its annotation that is none of our networks; there is a fault too, for where no other plugin is called. */
   readonly otherNetwork?: string;
-  /** It requests security groups. */
+  /** It requests security groups. An ENI that is shared, or that was not prepared for it, does not have them. */
   readonly requestsGroups?: true;
 };
 

@@ -8,30 +8,15 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import { Faults } from '../../runtime/decode.ts';
 import { recordOf } from '../../runtime/json.ts';
 import { limitText } from '../../runtime/limit-text.ts';
+import type { RecordedPod } from '../journal/journal-content.ts';
 
-/** What the agent caches of a Pod of its node that may have an address of ours. */
-export type KubePod = {
-  readonly namespace: string;
-  readonly name: string;
-  /** As kubelet and the runtime know it: the uid of a static Pod differs from that of its mirror Pod in the API. */
-  readonly uid: string;
+/** What the agent caches of a Pod of its node that may have an address of ours: what it records, and what changes while it lives. */
+export type KubePod = RecordedPod & {
   /** It is not being deleted, so it needs an address. */
   readonly isAlive: boolean;
   readonly isRunning: boolean;
-  /** It gets its static IP, and no other address. */
-  readonly isStatic?: true;
   /** It requests a public address of its own. */
   readonly requestsEip?: true;
-  /** It gets a whole ENI: any of the pool, or one with its own claim. Absent: it shares an ENI. */
-  readonly direct?: 'pool' | 'own';
-  /** The network that its annotation names, a shared ENI or the bridge; absent: `direct`, or as the node's default. */
-  readonly network?: 'route-eni' | 'bridge';
-  /** Why no network can be chosen by its annotation; its ADD fails with this text. */
-  readonly networkFault?: string;
-  /** The name in its annotation that is none of our networks; there is a fault too, for where no other plugin is called. */
-  readonly otherNetwork?: string;
-  /** It requests security groups. An ENI that is shared, or that was not prepared for it, does not have them. */
-  readonly requestsGroups?: true;
   /** The addresses in its status. */
   readonly ips: readonly string[];
 };
