@@ -1,5 +1,5 @@
 import type { NodeEntry } from '../index/scheduler-index.ts';
-import { decideFit } from './decide-fit.ts';
+import { decideFit, otherZoneReason } from './decide-fit.ts';
 import type { FitContext } from './fit-context.ts';
 import { splitByZone } from './zone-split.ts';
 
@@ -32,9 +32,8 @@ export function decideFilter(
   const split = onlyZone === undefined ? undefined : splitByZone(allNames, allViews, onlyZone);
   const { names, views } = split ?? { names: allNames, views: allViews };
   // An address that a node has needs no other one of a subnet; its zone is that of these nodes.
-  const { demand, holders } = context;
+  const { demand, holders, staticAddress } = context;
   const isKept = split !== undefined && holders.size > 0 && demand.directEnis === 0 && demand.eips === 0;
-  const excluded = split?.sample && decideFit(context, split.sample);
   const fitting: string[] = [];
   const failed: RefusedNode[] = [];
   const unresolvable: RefusedNode[] = [];
@@ -49,6 +48,7 @@ export function decideFilter(
   }
   // The same array where all fit: what was made of it is used again.
   const all = fitting.length === names.length ? names : fitting;
-  const otherZone = split && excluded && { names: split.otherZone, reason: excluded.reason };
+  const isSplit = split !== undefined && split.otherZone.length > 0 && staticAddress !== undefined;
+  const otherZone = isSplit ? { names: split.otherZone, reason: otherZoneReason(staticAddress) } : undefined;
   return { fitting: all, failed, unresolvable, otherZone, isWorthWaiting: fitting.length === 0 && isTransient };
 }

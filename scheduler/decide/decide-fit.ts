@@ -2,7 +2,7 @@ import type { Capacity, NodeCapacity } from '../index/node-capacity.ts';
 import type { AddressRequest, NodeSupply } from '../index/node-supply.ts';
 import type { PodRequest } from '../index/pod-request.ts';
 import type { Reservation } from '../index/reservation.ts';
-import type { NodeEntry } from '../index/scheduler-index.ts';
+import type { NodeEntry, StaticAddress } from '../index/scheduler-index.ts';
 import type { SubnetAvailability } from '../index/subnet-availability.ts';
 import { type FitContext, hasStaticAddress, type NominatedSubnet, type Refusal } from './fit-context.ts';
 
@@ -34,6 +34,11 @@ const NO_NEC: Refusal = {
   isTransient: false,
 };
 
+/** Renders why no node of another zone can take a static address. */
+export function otherZoneReason({ ip, zone }: StaticAddress): string {
+  return `OtherZone (kept address ${ip} is in ${zone})`;
+}
+
 /** Checks the location of the node (zone, subnets), without regard to the Pods on it. */
 function locationRefusal(context: FitContext, view: NodeEntry): Refusal | undefined {
   const { demand, staticAddress, nominated } = context;
@@ -44,7 +49,7 @@ function locationRefusal(context: FitContext, view: NodeEntry): Refusal | undefi
   if (staticAddress?.ip === undefined) return nominatedRefusal(nominated, view);
   const { ip, subnetId, zone } = staticAddress;
   if (zone !== undefined && nec.zone !== '' && zone !== nec.zone) {
-    return unresolvable(`OtherZone (kept address ${ip} is in ${zone})`);
+    return unresolvable(otherZoneReason(staticAddress));
   }
   if (nec.subnetIds.length > 0 && subnetId !== undefined && !isReachable(view, [subnetId])) {
     return unresolvable(`kept address ${ip} is of ${subnetId}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);

@@ -10,8 +10,6 @@ type ZoneSplit = {
   readonly views: Views;
   /** The nodes that cannot take the address, all for the same reason. */
   readonly otherZone: readonly string[];
-  /** One of these nodes. */
-  readonly sample: NodeEntry | undefined;
 };
 
 /**
@@ -30,12 +28,10 @@ const splits = new WeakMap<Views, Map<string, ZoneSplit>>();
 
 function makeSplit(names: readonly string[], views: Views, zone: string): ZoneSplit {
   const isOther = views.map((view) => view !== undefined && view.staticZone !== '' && view.staticZone !== zone);
-  const first = isOther.indexOf(true);
-  if (first < 0) return { names, views, otherZone: [], sample: undefined };
+  if (!isOther.includes(true)) return { names, views, otherZone: [] };
   return {
     names: names.filter((_, index) => isOther[index] === false),
     views: views.filter((_, index) => isOther[index] === false),
     otherZone: names.filter((_, index) => isOther[index] === true),
-    sample: views[first],
   };
 }

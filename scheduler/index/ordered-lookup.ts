@@ -22,7 +22,7 @@ export class OrderedLookup<T> {
     this.#get = get;
   }
 
-  /** Forgets the recorded order. Required whenever a name gets another value. */
+  /** Forgets the order and the lists. Required whenever a name gets another value, or what was made of a list no longer holds. */
   reset(): void {
     this.#names = [];
     this.#values = [];

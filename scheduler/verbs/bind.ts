@@ -190,6 +190,5 @@ function withReservation(current: KubeObject, nodeName: string | undefined, at: 
 }
 
 function specOf(object: KubeObject): Readonly<Record<string, unknown>> {
-  const spec = object['spec'];
-  return recordOf(spec);
+  return recordOf(object['spec']);
 }
