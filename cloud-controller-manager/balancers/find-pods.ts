@@ -3,7 +3,7 @@ import type { EndpointSlice } from '../backends/endpoint-slice.ts';
 import type { PodFollower } from '../backends/follow-pods.ts';
 import type { CcmConfig } from '../config/options.ts';
 import { blocking, type Notice } from './notice.ts';
-import type { TargetPod } from './plan-pod-targets.ts';
+import type { PodBackends } from './plan-pod-targets.ts';
 
 /** Finds what one plan depends on of Pods, and when that changes though no object does. */
 export class PodFinder {
@@ -24,7 +24,7 @@ export class PodFinder {
   }
 
   /** The facts of the Pods behind slices. */
-  of(slices: readonly EndpointSlice[]): TargetPod {
+  of(slices: readonly EndpointSlice[]): PodBackends {
     return {
       slices,
       podOf: (key) => this.#pods.podOf(key),

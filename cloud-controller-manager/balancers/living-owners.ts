@@ -12,7 +12,7 @@ import { type OwnerKind, uidOf } from './balancer-owner.ts';
 export type Owners = Pick<Informer<KubeObject>, 'isSynced' | 'values'>;
 
 const PROBLEM = 'orphans of ingresses';
-const LIST_INGRESSES = { verb: 'list', group: INGRESSES.group, resource: 'ingresses' };
+const LIST_INGRESSES = { verb: 'list', group: INGRESSES.group, resource: INGRESSES.plural };
 const RESOURCES = { service: SERVICES, ingress: INGRESSES } as const;
 
 /**
@@ -47,7 +47,7 @@ export class LivingOwners {
   async read(signal: AbortSignal): Promise<void> {
     const { log, metrics } = this.#deps;
     const { service, ingress } = this.#caches;
-    const uids = new Map([['service', await this.#uidsOf('service', service, signal)]]) as Map<OwnerKind, Set<string>>;
+    const uids = new Map<OwnerKind, ReadonlySet<string>>([['service', await this.#uidsOf('service', service, signal)]]);
     if (ingress?.isSynced === true)
       try {
         uids.set('ingress', await this.#uidsOf('ingress', ingress, signal));

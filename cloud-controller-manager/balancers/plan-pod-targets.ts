@@ -10,7 +10,7 @@ import { type Notice, remark } from './notice.ts';
 import { TARGET_WEIGHT, type TargetPlan } from './plan-targets.ts';
 
 /** What the targets of a Service are made of whose backends are Pods. */
-export type TargetPod = {
+export type PodBackends = {
   /** All slices of the Service. */
   readonly slices: readonly EndpointSlice[];
   /** By `namespace/name`; undefined: it is not in the cache. */
@@ -58,7 +58,7 @@ const SHOWN = 3;
 
 /** Plans the targets of a Service: its Pods, by the ports of its slices. It depends on its arguments alone. */
 export function planPodTargets(
-  facts: TargetPod,
+  facts: PodBackends,
   settings: BackendSettings,
   ports: readonly BackendPort[],
   maxTargets = Number.POSITIVE_INFINITY,

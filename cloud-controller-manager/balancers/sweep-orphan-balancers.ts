@@ -62,7 +62,6 @@ export async function sweepOrphanBalancers(
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    metrics.orphanLoadBalancers.set(0);
     owners.close();
   }
 }

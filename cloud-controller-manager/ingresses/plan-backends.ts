@@ -3,7 +3,7 @@ import type { BackendPort } from '../backends/backend-port.ts';
 import type { BackendNode } from '../backends/decide-backend-node.ts';
 import type { DesiredTarget } from '../balancers/desired-targets.ts';
 import type { Notice } from '../balancers/notice.ts';
-import { planPodTargets, type TargetPod, type UnboundPods } from '../balancers/plan-pod-targets.ts';
+import { type PodBackends, planPodTargets, type UnboundPods } from '../balancers/plan-pod-targets.ts';
 import { planTargets } from '../balancers/plan-targets.ts';
 import type { planRules } from './plan-rules.ts';
 import type { RuleBackend } from './read-ingress.ts';
@@ -16,7 +16,7 @@ type BackendFacts = {
   readonly settings: Pick<IngressSettings, 'drainsLeaving' | 'drainsUnready'>;
   readonly maxTargets?: number;
   /** The Pods of a Service; absent: Nodes are the backends. */
-  readonly podsOf?: (service: string) => TargetPod;
+  readonly podsOf?: (service: string) => PodBackends;
   /** Every Node that may be a backend; absent: Pods are the backends. */
   readonly nodes?: readonly BackendNode[];
 };

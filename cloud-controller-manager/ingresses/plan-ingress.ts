@@ -4,7 +4,7 @@ import type { BalancerSource } from '../balancers/desired-load-balancer.ts';
 import type { DesiredRuleListener } from '../balancers/desired-rules.ts';
 import { type Notice, remark } from '../balancers/notice.ts';
 import { assumeTargets, MAX_RULES_OF_PLAN, MAX_TARGETS_OF_PLAN, refuseProducts } from '../balancers/plan-bound.ts';
-import type { TargetPod, UnboundPods } from '../balancers/plan-pod-targets.ts';
+import type { PodBackends, UnboundPods } from '../balancers/plan-pod-targets.ts';
 import { planSource } from '../balancers/plan-source.ts';
 import type { ConfigOfOwner } from '../service-configs/choose-config.ts';
 import { configureRules } from '../service-configs/l7-settings.ts';
@@ -44,7 +44,7 @@ type IngressFacts = {
   readonly secretOf: (name: string) => SecretFacts;
   readonly portsOf: (service: string) => readonly BackendPort[] | 'missing' | 'external';
   /** The Pods of a Service, with direct access. */
-  readonly podsOf: (service: string) => TargetPod;
+  readonly podsOf: (service: string) => PodBackends;
   /** Every Node that may be a backend. */
   readonly nodes: readonly BackendNode[];
   readonly maxTargets?: number;
@@ -113,7 +113,7 @@ const DIVIDE = 'divide them between several Ingresses';
 function boundIngress(
   spec: IngressSpec,
   settings: IngressSettings,
-  podsOf?: (service: string) => Pick<TargetPod, 'slices'>,
+  podsOf?: (service: string) => Pick<PodBackends, 'slices'>,
 ): readonly Notice[] {
   const { weights } = settings;
   const rules = countRules(spec, settings);

@@ -18,12 +18,12 @@ type Uploads = Pick<CertificateUploads, 'learn' | 'isUsed' | 'delete' | 'takeUpl
 
 /**
  * Deletes certificates of this cluster that no Ingress and no load balancer uses any more, as after a renewal, until aborted;
- * ends then. It also gives the keeper what the cloud has now, so that one which a person has deleted is uploaded again.
+ * ends then. It also gives `CertificateUploads` what the cloud has now, so that one which a person has deleted is uploaded again.
  * @param mayAct whether all Ingresses are known and planned, and no other controller keeps load balancers
  */
 export async function sweepCertificates(
   deps: CertificateDeps,
-  keeper: Uploads,
+  uploads: Uploads,
   mayAct: () => boolean,
   signal: AbortSignal,
 ): Promise<void> {
@@ -31,10 +31,10 @@ export async function sweepCertificates(
   const context: CallContext = { priority: 'gc', owner: 'certificates', signal, timeoutMs: config.cloudTimeoutMs };
   /** Uploads for which no certificate was deleted yet. */
   let uploaded = 0;
-  const kind = sweptCertificates(deps, keeper, (own) => {
-    uploaded += keeper.takeUploads();
+  const kind = sweptCertificates(deps, uploads, (own) => {
+    uploaded += uploads.takeUploads();
     // Once no Ingress uses any, an uninstallation may wait for all of them.
-    return own.some((one) => keeper.isUsed(one)) ? MAX_DELETIONS + uploaded : Number.POSITIVE_INFINITY;
+    return own.some((one) => uploads.isUsed(one)) ? MAX_DELETIONS + uploaded : Number.POSITIVE_INFINITY;
   });
   const sweep = new OrphanSweep(kind, deps, PERIOD_MS);
   try {
@@ -56,13 +56,13 @@ export async function sweepCertificates(
 
 function sweptCertificates(
   { cloud, clock, config, log, metrics }: CertificateDeps,
-  keeper: Uploads,
+  uploads: Uploads,
   limitOf: (own: readonly Certificate[]) => number,
 ): OrphanKind<Certificate> {
   /** By id: until when it is not tried again; monotonic milliseconds. */
   const refusedUntilMs = new Map<string, number>();
   /** Those that no load balancer uses, as the cloud answered in this sweep. */
-  let unused: ReadonlySet<string> = new Set();
+  let unused = new Set<string>();
   let limit = 0;
   const isOurs = (one: Certificate): boolean => hashOf(config.clusterId, one) !== undefined;
   return {
@@ -73,26 +73,26 @@ function sweptCertificates(
       const query = { tag: { key: CLUSTER_TAG, value: config.clusterId } };
       const { certificates, isConsistent } = await cloud.certificates.find(query, context);
       if (!isConsistent) return 'SweepInconsistent';
-      keeper.learn(certificates);
+      uploads.learn(certificates);
       const own = certificates.filter(isOurs);
-      const unplanned = own.filter((one) => !keeper.isUsed(one)).map(({ certId }) => certId);
+      const unplanned = own.filter((one) => !uploads.isUsed(one)).map(({ certId }) => certId);
       // The cloud may delete what is in use: its load balancers are asked.
-      const users = new Map<string, readonly string[]>();
+      unused = new Set();
       for (const certIds of batchesOf(unplanned, CERTIFICATES_PER_QUESTION))
-        for (const [certId, its] of await cloud.certificates.usersOf(certIds, context)) users.set(certId, its);
-      unused = new Set(unplanned.filter((certId) => users.get(certId)?.length === 0));
+        for (const [certId, its] of await cloud.certificates.usersOf(certIds, context))
+          if (its.length === 0) unused.add(certId);
       limit = limitOf(own);
       const nowMs = clock.monotonicMs();
       for (const [certId, untilMs] of refusedUntilMs) if (untilMs <= nowMs) refusedUntilMs.delete(certId);
       return certificates;
     },
     isOurs,
-    ownerCheck: () => (one) => keeper.isUsed(one) || !unused.has(one.certId),
+    ownerCheck: () => (one) => uploads.isUsed(one) || !unused.has(one.certId),
     limit: () => limit,
     whyKept: ({ certId }) => (refusedUntilMs.has(certId) ? 'the cloud refused its deletion' : undefined),
     lookAgain: async (one) => one,
-    // The keeper looks whether it is used by now, and uploads the same one only afterwards.
-    remove: async (one, context) => ({ kind: (await keeper.delete(one, context)) ? 'removed' : 'spared' }),
+    // `delete` looks whether it is used by now; the same one is uploaded only afterwards.
+    remove: async (one, context) => ({ kind: (await uploads.delete(one, context)) ? 'removed' : 'spared' }),
     report: ({ certId }, outcome) => {
       if (outcome.kind === 'removed') {
         log.info('a certificate that no Ingress uses any more is deleted', { certId });

@@ -10,6 +10,7 @@ import {
   openMetrics,
   samplesBy,
   subjects,
+  termGauge,
 } from '../../runtime/metrics/metric-table.ts';
 import type { AboutProcess } from '../../runtime/metrics/process-rows.ts';
 import type { ControllerName } from '../config/controllers-value.ts';
@@ -40,7 +41,7 @@ const ROWS = {
     ['controller', 'state'],
     ({ controllers }) => [...(controllers?.() ?? [])].map(([controller, state]) => [{ controller, state }, 1]),
   ),
-  orphanLoadBalancers: gauge(
+  orphanLoadBalancers: termGauge(
     'orphan_load_balancers',
     'Load balancers that the last sweep found with the tags of this cluster, and without their Service.',
   ),
@@ -59,7 +60,7 @@ const ROWS = {
     'Services whose load balancer somebody else changed, with --load-balancer-drift=report, by field.',
     'field',
   ),
-  gatesPending: gauge(
+  gatesPending: termGauge(
     'readiness_gates_pending',
     'Pods with ready containers whose readiness gate of load balancers is not True, by reason.',
     'reason',

@@ -97,7 +97,7 @@ export class GateKeeper {
    * @param mayAct whether this program keeps load balancers now: another one may
    */
   async run(mayAct: () => boolean, signal: AbortSignal): Promise<void> {
-    const { clock, log, metrics } = this.#deps;
+    const { clock, log } = this.#deps;
     let waitMs = IDLE_MS;
     while (!signal.aborted) {
       if (!this.#isDirty) await this.#changed.wait(waitMs, signal);
@@ -114,7 +114,6 @@ export class GateKeeper {
       }
       await clock.sleep(APART_MS, signal).catch(() => {});
     }
-    metrics.gatesPending.replace([]);
   }
 
   /** Decides and writes all pending gates; returns when to look again. */

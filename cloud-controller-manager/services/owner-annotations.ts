@@ -190,18 +190,19 @@ export function refused({
 
 /** Returns the annotations that the controller writes. */
 export function writtenAnnotations(kind: OwnerKind, idAnnotation: string): readonly WrittenRow[] {
-  const isService = kind === 'service';
+  const of = wordsOf(kind);
   return [
     { name: idAnnotation, means: 'the id of the load balancer' },
     {
       name: SERVICE_ANNOTATION.address,
-      means: `the address or the domain of the load balancer, where the status of ${isService ? 'Services' : 'Ingresses'} may not be written, too`,
+      means: `the address or the domain of the load balancer, where the status of ${of('Services', 'Ingresses')} may not be written, too`,
     },
     {
       name: SERVICE_ANNOTATION.record,
-      means: isService
-        ? 'how the load balancer was made, whether a security group for source ranges was begun, and while nothing changes a hash of what is in force; without it, they are found by their tags'
-        : 'how the load balancer was made, and while nothing changes a hash of what is in force; without it, the load balancer is found by its tags',
+      means: of(
+        'how the load balancer was made, whether a security group for source ranges was begun, and while nothing changes a hash of what is in force; without it, they are found by their tags',
+        'how the load balancer was made, and while nothing changes a hash of what is in force; without it, the load balancer is found by its tags',
+      ),
     },
   ];
 }

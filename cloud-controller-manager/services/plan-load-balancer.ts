@@ -9,7 +9,7 @@ import type { BalancerSource, DesiredListener, DesiredLoadBalancer } from '../ba
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
 import { listenerPortOf, type PoolPorts } from '../balancers/place-on-pool.ts';
 import { assumeTargets, MAX_TARGETS_OF_PLAN as most, refuseProducts } from '../balancers/plan-bound.ts';
-import { planPodTargets, type TargetPod, type UnboundPods } from '../balancers/plan-pod-targets.ts';
+import { type PodBackends, planPodTargets, type UnboundPods } from '../balancers/plan-pod-targets.ts';
 import { planSource, remarkUnused } from '../balancers/plan-source.ts';
 import { planTargets, type TargetPlan } from '../balancers/plan-targets.ts';
 import { configureListener, type LoadBalancerConfig } from '../service-configs/l4-settings.ts';
@@ -26,7 +26,7 @@ type PlanFacts = {
   /** Every Node that may be a backend. */
   readonly nodes: readonly BackendNode[];
   /** Present: Pods are the backends, and not Nodes. */
-  readonly pods?: TargetPod;
+  readonly pods?: PodBackends;
   /** What its TkeServiceConfig says. `unknown`: it has one that cannot be read; absent: it has none. */
   readonly config?: LoadBalancerConfig | 'unknown';
   readonly clusterId: string;
@@ -251,7 +251,7 @@ type SizeFacts = {
   readonly spec: Pick<ServiceSpec, 'ports' | 'sourceRanges'>;
   readonly settings: { readonly sourceRanges?: readonly string[] };
   readonly nodes: readonly BackendNode[];
-  readonly pods?: Pick<TargetPod, 'slices'>;
+  readonly pods?: Pick<PodBackends, 'slices'>;
   readonly maxTargets?: number;
 };
 
