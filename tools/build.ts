@@ -129,7 +129,7 @@ const ROOT = join(import.meta.dirname, '..');
 const BIN_DIR = join(ROOT, 'dist', 'bin');
 /** Folder with the CNI executables and their launcher, laid out as on a node; absent without a C compiler. */
 export const CNI_DIR = join(ROOT, 'dist', 'cni');
-/** Below the folder of executables; the agent installs it under the same name (`agent/install/executables.ts`). */
+/** Below the folder of executables; the agent installs it under the same name (`agent/install/install-executables.ts`). */
 const LIBRARY_FOLDER = 'tke-eni-lib';
 const CACHE_DIR = join(ROOT, 'dist', '.cache');
 

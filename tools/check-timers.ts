@@ -10,7 +10,7 @@ import { type SyntaxNode, syntaxNodes } from './parse-source.ts';
 const HOME = 'runtime/clock.ts';
 const TIMERS: readonly string[] = ['setTimeout', 'setInterval'];
 /** A source without any of these words needs no look at its tree. */
-const ANY = /\b(?:setTimeout|setInterval|timeout)\b/;
+const ANY = /\b(?:setTimeout|setInterval|timeout|timers)\b/;
 
 /** Lists the lines of a source that name a timer of Node, by number from 1. Pure. @throws SyntaxError */
 export function findTimers(text: string): readonly number[] {
@@ -23,12 +23,21 @@ export function findTimers(text: string): readonly number[] {
 
 /** Tells whether a node names a timer of Node, called or not. That of a socket has its own bound. */
 function isTimer(node: SyntaxNode): boolean {
-  // By another name it would not be found.
+  // By another name they would not be found.
+  if (node.type === 'ImportDeclaration') return isWholeModule(node);
   if (node.type === 'ImportSpecifier') return TIMERS.includes(nameOf(node['imported']));
   if (node.type === 'Identifier') return TIMERS.includes(nameOf(node));
   if (node.type !== 'MemberExpression') return false;
   const [object, property] = [nameOf(node['object']), nameOf(node['property'])];
   return object === 'globalThis' ? TIMERS.includes(property) : object === 'AbortSignal' && property === 'timeout';
+}
+
+/** Tells whether an import takes a module of timers as a whole: its members are named otherwise. */
+function isWholeModule(node: SyntaxNode): boolean {
+  const { value } = node['source'] as { readonly value: unknown };
+  const specifiers = node['specifiers'] as readonly SyntaxNode[];
+  const isOfTimers = /^(?:node:)?timers(?:\/promises)?$/.test(String(value));
+  return isOfTimers && specifiers.some(({ type }) => type !== 'ImportSpecifier');
 }
 
 function nameOf(node: unknown): string {

@@ -32,7 +32,7 @@ export function metricRows(): Readonly<Record<Program, readonly MetricDoc[]>> {
   };
 }
 
-/** Renders `docs/reference/metrics.md` of the registries themselves. */
+/** Renders `docs/reference/metrics.md` from the tables of metrics. */
 export function renderMetricDocs(): string {
   const rows = metricRows();
   return [

@@ -19,6 +19,12 @@ test(
   [1],
 );
 test(
+  'findTimers: all timers of a module',
+  finds,
+  "import * as timers from 'node:timers';\nimport others from 'timers/promises';\nimport { immediate } from './timers.ts';",
+  [1, 2],
+);
+test(
   'findTimers: not the timer of a socket, a property, a text or a comment',
   finds,
   "socket.setTimeout(ms, end);\nconst timeout = options.timeout;\nlog('setTimeout'); // setInterval",
