@@ -254,6 +254,7 @@ class Connection {
     };
     this.#socket = connect({ host, port, noDelay: true, onread: { buffer: this.#piece, callback } });
     this.#socket.once('error', (error) => this.#answer?.reject(error));
+    this.#socket.once('close', () => this.#answer?.reject(new Error('the connection ended within an answer')));
   }
 
   post(path: string, parts: readonly Buffer[], into: Buffer): Promise<Buffer> {
@@ -301,6 +302,7 @@ class Connection {
     const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1];
     if (length === undefined) throw new Error(`${answer.path}: an answer without a content-length`);
     answer.bodyBytes = Number(length);
+    if (answer.bodyBytes > answer.into.length) throw new Error(`${answer.path}: an answer of ${length} bytes`);
     return end + HEAD_END.length - before;
   }
 }
