@@ -1,7 +1,7 @@
 import { chooseBackends } from '../../../cloud-controller-manager/backends/choose-backends.ts';
 import type { BackendNode } from '../../../cloud-controller-manager/backends/decide-backend-node.ts';
 import { readPodNode } from '../../../cloud-controller-manager/backends/pod-node.ts';
-import type { TargetPod } from '../../../cloud-controller-manager/balancers/plan-pod-targets.ts';
+import type { PodBackends } from '../../../cloud-controller-manager/balancers/plan-pod-targets.ts';
 import { readCloudNode } from '../../../cloud-controller-manager/nodes/cloud-node.ts';
 import { readSeen } from '../../../cloud-controller-manager/nodes/seen-instance.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
@@ -22,7 +22,7 @@ export function findPods({ slices, pods, nodes }: Pick<LbFacts, 'slices' | 'pods
   const podByKey = new Map((ifKnown(pods) ?? []).map((pod) => [`${pod.namespace}/${pod.name}`, pod]));
   const nodeByName = new Map((ifKnown(nodes) ?? []).map((node) => [node.metadata.name, node]));
   const ofService = Map.groupBy(ifKnown(slices) ?? [], ({ service }) => service);
-  return (service: string): TargetPod => ({
+  return (service: string): PodBackends => ({
     slices: ofService.get(service) ?? [],
     podOf: (key) => podByKey.get(key),
     nodeOf: (name) => {

@@ -4,7 +4,7 @@ import type { BackendPort } from '../../../cloud-controller-manager/backends/bac
 import type { Endpoint, EndpointSlice } from '../../../cloud-controller-manager/backends/endpoint-slice.ts';
 import type { PodNode } from '../../../cloud-controller-manager/backends/pod-node.ts';
 import type { DesiredTarget } from '../../../cloud-controller-manager/balancers/desired-targets.ts';
-import { planPodTargets, type TargetPod } from '../../../cloud-controller-manager/balancers/plan-pod-targets.ts';
+import { type PodBackends, planPodTargets } from '../../../cloud-controller-manager/balancers/plan-pod-targets.ts';
 import type { ServiceSettings } from '../../../cloud-controller-manager/services/served-annotations.ts';
 
 const HTTP: BackendPort = { name: 'http', protocol: 'TCP', port: 80 };
@@ -57,7 +57,7 @@ function plan({ slices, pods = { 'shop/a': pod() }, nodes = { n1: NODE }, ...res
   readonly targets: readonly DesiredTarget[];
   readonly notices: readonly string[];
 } {
-  const facts: TargetPod = {
+  const facts: PodBackends = {
     slices,
     podOf: (key) => pods[key],
     hasEnded: (uid) => rest.ended?.includes(uid) ?? false,

@@ -1,7 +1,7 @@
 /** What TKE documents of load balancers of Services, against the tables here: each name is in one, and each that is served has an effect. */
 import test from 'ava';
 import type { BackendPod } from '../../../cloud-controller-manager/backends/backend-pod.ts';
-import type { TargetPod } from '../../../cloud-controller-manager/balancers/plan-pod-targets.ts';
+import type { PodBackends } from '../../../cloud-controller-manager/balancers/plan-pod-targets.ts';
 import { planAddresses, planLoadBalancer } from '../../../cloud-controller-manager/services/plan-load-balancer.ts';
 import { readAnnotations, WRITTEN_ANNOTATIONS } from '../../../cloud-controller-manager/services/read-annotations.ts';
 import { readServiceSpec } from '../../../cloud-controller-manager/services/read-service.ts';
@@ -114,7 +114,7 @@ const PODS: readonly BackendPod[] = ['serves', 'ends', 'fails'].map((name, at) =
   ...{ namespace: 'shop', name, uid: `u-${name}`, nodeName: 'edge', ips: [`10.0.1.${at + 1}`], network: 'eni' },
   ...{ isLeaving: name === 'ends', areContainersReady: name !== 'fails', areOtherGatesTrue: true },
 }));
-const FACTS: TargetPod = {
+const FACTS: PodBackends = {
   slices: [
     {
       service: 'shop/web',

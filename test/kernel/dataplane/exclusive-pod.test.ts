@@ -103,7 +103,7 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
   });
 }
 
-test('checkDirectPod: names every difference that somebody made', async (t) => {
+test('checkExclusivePod: names every difference that somebody made', async (t) => {
   await withTestNode(async (node) => {
     const network = networkOf(node, 'compact');
     const sandbox = node.createPodNetns();
@@ -187,7 +187,7 @@ test('checkDirectPod: names every difference that somebody made', async (t) => {
   });
 });
 
-test('updateDirectRoutes: a living Pod follows the ranges of Services and the addresses of the node, and nothing else', async (t) => {
+test('updateExclusiveRoutes: a living Pod follows the ranges of Services and the addresses of the node, and nothing else', async (t) => {
   await withTestNode(async (node) => {
     const network = networkOf(node, 'compact');
     const sandbox = node.createPodNetns();
@@ -286,7 +286,7 @@ test('unwireExclusivePod: without the namespace everything of the node goes, and
   });
 });
 
-test('checkDirectPod, updateDirectRoutes: leave alone what a sandbox took out, and not what a flush took', async (t) => {
+test('checkExclusivePod, updateExclusiveRoutes: leave alone what a sandbox took out, and not what a flush took', async (t) => {
   await withTestNode(async (node) => {
     const network = networkOf(node, 'compact');
     const sandbox = node.createPodNetns();
