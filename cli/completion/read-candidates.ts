@@ -16,17 +16,14 @@ export async function readCandidates(
 ): Promise<readonly string[]> {
   if (kind === 'netns') return safeCandidates(readdirSync(resolveHostPath(global.hostRoot, '/run/netns')));
   if (kind !== 'pod' && kind !== 'eni' && kind !== 'table') return [];
-  return buildCandidates(kind, await readNodeFacts({ global }, { insides: 'none', nft: false, sysctls: false }));
-}
-
-/**
- * Returns the words of a kind that a shell may offer, sorted, without duplicates and without words that need quoting.
- */
-function buildCandidates(kind: 'pod' | 'eni' | 'table', facts: NodeFacts): readonly string[] {
+  const facts = await readNodeFacts({ global }, { insides: 'none', nft: false, sysctls: false });
   return safeCandidates(candidates(kind, facts));
 }
 
-/** Returns only words that no shell expands, splits or quotes: names come from other sources and are not trusted. */
+/**
+ * Returns only words that no shell expands, splits or quotes, sorted and without duplicates: names come from other
+ * sources and are not trusted.
+ */
 export function safeCandidates(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)].filter((text) => SAFE.test(text)).sort();
 }

@@ -18,7 +18,7 @@ import { openKernelLookup } from './open-kernel-lookup.ts';
 const FEW_PODS = 16;
 
 /** Limits and helpers of a process that goes on after the explanation; none by default. */
-export type ExplainPorts = {
+type ExplainPorts = {
   /** Largest ruleset of nftables, bytes; a larger one is not known. */
   readonly maxNftBytes?: number;
   /** Remembers how nft lists the planned table. */

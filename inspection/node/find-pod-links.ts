@@ -1,6 +1,7 @@
 import { leaseKey } from '../../agent/journal/lease.ts';
 import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import { ifKnown, known, unknown } from './known.ts';
 import type { AgentFacts, Known, PodReading } from './node-facts.ts';
 
@@ -23,7 +24,7 @@ export function findPodLinks(agent: Known<AgentFacts>, links: readonly LinkMessa
           const key = keyOfLink(link);
           return key === undefined ? [] : [{ key, lease: whyNoLease(agent), hostIfindex: link.ifindex }];
         });
-  return [...found].sort((a, b) => (a.key < b.key ? -1 : 1));
+  return [...found].sort((a, b) => compareTexts(a.key, b.key));
 }
 
 /** Returns the lease key in the alias of a host veth; undefined for a link of another program. */

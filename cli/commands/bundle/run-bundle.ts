@@ -195,7 +195,7 @@ function refuseOnFault(work: () => void): void {
 }
 
 /** Returns the parts that the running agent answers from memory: pool, summary and flight recorder. */
-export function agentParts({ global }: Pick<CommandContext, 'global'>): readonly BundlePart[] {
+function agentParts({ global }: Pick<CommandContext, 'global'>): readonly BundlePart[] {
   const query = (path: string, call: 'pool' | 'summary' | 'recorder'): BundlePart => ({
     path,
     collect: async () => {

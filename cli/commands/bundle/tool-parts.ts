@@ -8,6 +8,7 @@ import { FLOWTABLE_TABLE } from '../../../dataplane/numbers.ts';
 import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
 import { netnsPathOf, withNodeNetns } from '../../../inspection/node/with-node-netns.ts';
 import { withNetns } from '../../../netlink/netns.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { resolveHostPath } from '../../../runtime/host-path.ts';
 import { readRegularText } from '../../../runtime/read-regular-file.ts';
 import { release } from '../../../runtime/release.ts';
@@ -74,7 +75,7 @@ function machine(hostRoot: string): Readonly<Record<string, unknown>> {
 
 async function sysctls(global: GlobalArgs): Promise<unknown> {
   const { host } = await readNodeFacts({ global }, { insides: 'none', nft: false });
-  return Object.fromEntries([...host.sysctls].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  return Object.fromEntries([...host.sysctls].toSorted(([a], [b]) => compareTexts(a, b)));
 }
 
 /** Largest file of the host that is read, bytes. */

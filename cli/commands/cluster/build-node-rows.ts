@@ -1,5 +1,6 @@
 import { bySeverity, SEVERITY_RANK } from '../../../inspection/catalogue/finding.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { necAddresses } from './build-address-index.ts';
 import type { ClusterFacts, ClusterNec, ClusterNode } from './cluster-facts.ts';
 import { findNetworkProblems } from './find-network-problems.ts';
@@ -65,7 +66,7 @@ export function buildNodeRows(facts: ClusterFacts, graceMs: number): readonly No
   const bare = (nodes ?? [])
     .filter(({ key, taints }) => !withNec.has(key) && (taints.length > 0 || (network.get(key) ?? []).length > 0))
     .map((node) => withProblems(bareRow(node, grace), network.get(node.key)));
-  return [...rows, ...bare].toSorted((a, b) => weightOf(a) - weightOf(b) || (a.node < b.node ? -1 : 1));
+  return [...rows, ...bare].toSorted((a, b) => weightOf(a) - weightOf(b) || compareTexts(a.node, b.node));
 }
 
 function withProblems(row: NodeRow, more: readonly NodeProblem[] = []): NodeRow {

@@ -1,6 +1,7 @@
 import type { SubnetSupply } from '../../../crd/subnet-supply.ts';
 import { prefixLength } from '../../../dataplane/ip-prefix.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { type NecAddress, necAddresses } from './build-address-index.ts';
 import { buildForecast, countCreations, type Forecast, type Growth } from './build-forecast.ts';
@@ -74,7 +75,7 @@ export function buildSubnetRows(
       forecast: buildForecast(free, growth),
     };
   });
-  return rows.toSorted((a, b) => fullness(b) - fullness(a) || (a.subnetId < b.subnetId ? -1 : 1));
+  return rows.toSorted((a, b) => fullness(b) - fullness(a) || compareTexts(a.subnetId, b.subnetId));
 }
 
 type SubnetUsage = {

@@ -4,6 +4,7 @@ import type { PodCidrRecord } from '../../../crd/pod-cidr-record.ts';
 import { renderScaleError, SCALE_ERROR_CODE } from '../../../crd/scale-error.ts';
 import type { SubnetSupply } from '../../../crd/subnet-supply.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import type { ClusterFacts, ClusterNec } from './cluster-facts.ts';
 import { findNodeType, findUsualNodeType, type NodeType, typesOf } from './find-node-type.ts';
@@ -166,7 +167,7 @@ function zoneCapacity(facts: ZoneFacts, zone: string, { nodes, type }: CapacityQ
       const nodesLeft = state === 'open' ? countNodesLeft([left], addresses) : 0;
       return { subnetId, cidr: supply.cidr, total: supply.total, free: left, state, nodesLeft };
     })
-    .sort((a, b) => b.free - a.free || (a.subnetId < b.subnetId ? -1 : 1));
+    .sort((a, b) => b.free - a.free || compareTexts(a.subnetId, b.subnetId));
   const open = subnets.filter(({ state }) => state === 'open').map((subnet) => subnet.free);
   const nodesLeft = countNodesLeft(open, addresses);
   const isEnough = nodesLeft >= nodes;

@@ -1,5 +1,6 @@
 import { eniLimitsByCores } from '../../../cloud/eni-limits.ts';
 import { DEFAULT_MIN_WARM_IPS, type NewNode } from '../../../crd/new-node.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import type { ClusterNec } from './cluster-facts.ts';
 
 /** A new node as its instance type makes it, and where the limits are from. */
@@ -47,7 +48,7 @@ export function typesOf(necs: readonly ClusterNec[]): readonly string[] {
   for (const { status } of necs) {
     if (status.instanceType !== undefined) counts.set(status.instanceType, (counts.get(status.instanceType) ?? 0) + 1);
   }
-  return [...counts].sort(([a, countA], [b, countB]) => countB - countA || (a < b ? -1 : 1)).map(([type]) => type);
+  return [...counts].sort(([a, countA], [b, countB]) => countB - countA || compareTexts(a, b)).map(([type]) => type);
 }
 
 function commonestType(necs: readonly ClusterNec[]): string | undefined {

@@ -97,7 +97,7 @@ const showNodes: View = async ({ output, grace }, context) => {
   const supplies = hasPodCidrs(facts) ? await context.findSupplies() : undefined;
   const shared = supplies?.kind === 'known' ? findSharedSubnets(facts, supplies.value) : [];
   const rows = buildNodeRows(facts, grace * 1_000);
-  warn(context, [facts.nodes, facts.pods, record, ...(supplies === undefined ? [] : [supplies])]);
+  warn(context, [facts.nodes, facts.pods, record, supplies]);
   for (const text of [...missing, ...shared]) context.stderr.write(renderWarning(text, context.stderr.isColored));
   const routes = buildRouteView(facts);
   const view = {
@@ -135,7 +135,7 @@ const showCapacity: View = async (args, context) => {
   const eniQuota = quota?.kind === 'known' ? quota.value : undefined;
   const known = { ...facts, supplies: supplies.value, podCidrs, eniQuota };
   const capacity = decideCapacity(known, { nodes, zone, type });
-  warn(context, [isCurrent, facts.pods, record, ...(quota === undefined ? [] : [quota])]);
+  warn(context, [isCurrent, facts.pods, record, quota]);
   for (const id of supplies.value?.malformed ?? [])
     context.stderr.write(renderWarning(`ConfigMap tke-eni-subnets: ${id} is malformed`, context.stderr.isColored));
   await printView(output, context, capacity, (layout) => renderCapacity(capacity, layout));

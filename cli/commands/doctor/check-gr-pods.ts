@@ -108,7 +108,7 @@ function otherNetworks({ node }: DoctorFacts): readonly OtherNetwork[] {
       subjects: [],
     })),
   );
-  const bridge = planned?.bridge?.name ?? 'cbr0';
+  const bridge = planned?.bridge?.name ?? BRIDGE_NAME;
   const connected = node.host.addresses
     .filter(({ family, prefixlen }) => family === AF_INET && prefixlen < 32)
     .flatMap(({ local, address, prefixlen, ifindex }) => {

@@ -1,4 +1,5 @@
 import type { HostTree } from '../../../inspection/node/host-tree.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 
 /** A configuration file with its text; '' for a file that a link to /dev/null masks. */
 export type ConfFile = { readonly path: string; readonly text: string };
@@ -16,7 +17,7 @@ export function readConfFiles(tree: HostTree, folders: readonly string[], suffix
     }
   }
   return [...folderOf]
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .toSorted(([a], [b]) => compareTexts(a, b))
     .map(([name, folder]) => ({ path: `${folder}/${name}`, text: tree.text(`${folder}/${name}`) ?? '' }));
 }
 

@@ -62,6 +62,7 @@ const DEVICES = '/run/NetworkManager/devices';
 /** Reads the configuration of NetworkManager and its state of each device. @throws Error when permission is missing */
 export function readNetworkManager(tree: HostTree): NetworkManagerFacts {
   const main = tree.text(MANAGER_CONF);
+  const files = readConfFiles(tree, CONF_FOLDERS, '.conf');
   const devices = tree
     .names(DEVICES)
     .filter((name) => /^\d+$/.test(name))
@@ -70,9 +71,9 @@ export function readNetworkManager(tree: HostTree): NetworkManagerFacts {
     hasSystemd: hasSystemd(tree),
     isActive: isUnitActive(tree, 'NetworkManager.service'),
     conf: [
-      ...readConfFiles(tree, CONF_FOLDERS, '.conf').filter(({ path }) => !path.startsWith('/etc')),
+      ...files.filter(({ path }) => !path.startsWith('/etc')),
       ...(main === undefined ? [] : [{ path: MANAGER_CONF, text: main }]),
-      ...readConfFiles(tree, CONF_FOLDERS, '.conf').filter(({ path }) => path.startsWith('/etc')),
+      ...files.filter(({ path }) => path.startsWith('/etc')),
     ],
     devices: new Map(devices),
   };

@@ -3,7 +3,7 @@ import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { AddressMessage } from '../../../netlink/address-message.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import type { TrafficFilterMessage } from '../../../netlink/traffic-filter-message.ts';
-import { AF_INET6 } from '../../../netlink/uapi/netlink.ts';
+import { AF_INET, AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import type { IpNames } from './ip-names.ts';
 import { renderAddressLine, renderNeighLine } from './render-address-line.ts';
 import { batchWord, isRepresentable, renderBatchLine } from './render-batch-line.ts';
@@ -63,8 +63,6 @@ export function renderIpScript(facts: ScriptInput, names: IpNames, options: Scri
 
 type Lines = { readonly links?: readonly string[]; readonly v4?: readonly string[]; readonly v6?: readonly string[] };
 type Renderer = (facts: ScriptFacts, names: IpNames, options: ScriptOptions) => Lines;
-
-const AF_INET = 2;
 
 const RENDERERS: Readonly<Record<Topic, Renderer>> = {
   links: (facts, names, { hasStandIns }) => ({ links: renderLinkLines(facts, names, hasStandIns) }),

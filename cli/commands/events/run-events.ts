@@ -83,7 +83,7 @@ async function followEvents(
 }
 
 /** Renders events, one line each; times are UTC. */
-export function renderEvents(rows: readonly EventRow[], options: RenderOptions): string {
+function renderEvents(rows: readonly EventRow[], options: RenderOptions): string {
   return renderTable(rows, COLUMNS, options);
 }
 

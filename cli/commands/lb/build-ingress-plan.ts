@@ -24,6 +24,7 @@ import {
 import type { RuleClaim } from '../../../cloud-controller-manager/ingresses/resolve-clashes.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
 import type { LbPlan } from './build-lb-plan.ts';
 import { comparePlan, type PlanTerms } from './compare-plan.ts';
@@ -70,7 +71,7 @@ export function buildIngressPlans(facts: LbFacts, terms: PlanTerms): readonly In
     const all = its.map(({ member }) => member);
     return group === undefined ? all.flatMap((one) => planSingle(one, context)) : planShared(all, group, context);
   });
-  return plans.toSorted((one, other) => ((one.ingresses[0] ?? '') < (other.ingresses[0] ?? '') ? -1 : 1));
+  return plans.toSorted((one, other) => compareTexts(one.ingresses[0] ?? '', other.ingresses[0] ?? ''));
 }
 
 function planSingle({ object, head }: Member, context: PlanContext): readonly IngressLbPlan[] {
@@ -243,6 +244,5 @@ function prefixed({ key }: IngressHead): (notice: Notice) => Notice {
 }
 
 function compareAges({ head: one }: Member, { head: other }: Member): number {
-  if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? -1 : 1;
-  return one.uid < other.uid ? -1 : 1;
+  return compareTexts(one.createdAt, other.createdAt) || compareTexts(one.uid, other.uid);
 }

@@ -7,6 +7,7 @@ import { readAnnotations } from '../../../cloud-controller-manager/services/read
 import { readServiceHead, readServiceSpec } from '../../../cloud-controller-manager/services/read-service.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
 import { comparePlan, type PlanTerms } from './compare-plan.ts';
 import { describeStep, type PlanStep } from './describe-step.ts';
@@ -27,7 +28,7 @@ export type LbPlan = {
 export function buildLbPlans(facts: LbFacts, terms: PlanTerms): readonly LbPlan[] {
   const podsOf = findPods(facts);
   const plans = facts.services.flatMap((object) => planOne(object, facts, podsOf, terms));
-  return plans.toSorted((one, other) => (one.service < other.service ? -1 : 1));
+  return plans.toSorted((one, other) => compareTexts(one.service, other.service));
 }
 
 type PodsOf = ReturnType<typeof findPods>;

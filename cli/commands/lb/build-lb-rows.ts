@@ -6,6 +6,7 @@ import { decideService } from '../../../cloud-controller-manager/services/decide
 import { readServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import type { LbPlan } from './build-lb-plan.ts';
 import { dropsProbes, findClosedGroups } from './find-closed-groups.ts';
 import { findObservedService, type ObservedBalancer } from './find-observed.ts';
@@ -70,7 +71,7 @@ export type LbRow = {
 export function buildLbRows(facts: LbFacts, client?: string): readonly LbRow[] {
   const owners = findOwners(facts);
   const rows = facts.services.map((object) => buildRow(object, facts, owners, client));
-  return rows.toSorted((one, other) => (one.service < other.service ? -1 : 1));
+  return rows.toSorted((one, other) => compareTexts(one.service, other.service));
 }
 
 /** Adds to each row what the controller would do and report. */
@@ -161,7 +162,7 @@ function buildListeners(
   const ofListener = Map.groupBy(targets, ({ listenerId }) => listenerId);
   return listeners
     .filter(({ name }) => name === listenerName)
-    .toSorted((one, other) => one.port - other.port || (one.protocol < other.protocol ? -1 : 1))
+    .toSorted((one, other) => one.port - other.port || compareTexts(one.protocol, other.protocol))
     .map((listener) => ({
       listenerId: listener.listenerId,
       protocol: listener.protocol,

@@ -168,8 +168,8 @@ function selectIngresses(
   ports: ReadonlyMap<string, readonly BackendPort[] | 'external'>,
   key: string | undefined,
 ): Known<IngressFacts> {
-  const facts = ifKnown(read);
-  if (facts === undefined || read.kind === 'unknown') return read as Known<never>;
+  if (read.kind === 'unknown') return read;
+  const facts = read.value;
   const { ingresses } = facts;
   if (key === undefined) return known({ ...facts, ports });
   const units = new Set(ingresses.filter((one) => keyOf(one) === key).flatMap(unitsOf));

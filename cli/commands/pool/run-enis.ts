@@ -27,7 +27,7 @@ export async function run({ output }: ViewArgs, context: CommandContext): Promis
 export type EniRow = PoolEniView & { readonly counts: UseCounts; readonly stays: readonly Stay[] };
 
 /** Joins ENIs with their addresses. */
-export function eniRows(reading: PoolReading): readonly EniRow[] {
+function eniRows(reading: PoolReading): readonly EniRow[] {
   const { enis, addresses } = reading.view;
   const stays = findPoolStays(reading);
   return enis.map((eni) => ({

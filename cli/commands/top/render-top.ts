@@ -1,5 +1,6 @@
 import { CNI_CODE } from '../../../agent/api/cni-code.ts';
 import type { ApiBudget } from '../../../agent/api/ops-messages.ts';
+import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { plainText } from '../../../runtime/plain-text.ts';
 import { ageText, latencyText, timeText } from '../../agent/duration-text.ts';
 import { cutText, padText } from '../../output/cell-text.ts';
@@ -141,7 +142,7 @@ function barRows(pool: PoolView, { sort }: FrameOptions): readonly BarRow[] {
     'least free': (a: UseCounts, b: UseCounts) => a.free - b.free,
   }[sort];
   const enis = rows
-    .toSorted((a, b) => order(a.counts, b.counts) || (a.eni.eniId < b.eni.eniId ? -1 : 1))
+    .toSorted((a, b) => order(a.counts, b.counts) || compareTexts(a.eni.eniId, b.eni.eniId))
     .map(({ eni, counts }) => {
       const state = eniState(eni);
       const note = state === 'ready' || state === 'attached' ? '' : state;
