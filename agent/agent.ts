@@ -24,7 +24,6 @@ import { notePreparedBlocks } from './bridge/prepare-bridge.ts';
 import type { ClusterConnection } from './cluster.ts';
 import { type AgentComponents, type AgentRuntime, createComponents, findChain, reportFight } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
-import { NO_EVENTS } from './events/node-events.ts';
 import { type FlowEpochs, openFlowEpochs } from './fast-path/flow-epochs.ts';
 import { openConnectionKeeper, openFastPath } from './fast-path/open-fast-path.ts';
 import { followEgressExempt, restoreEgressExempt } from './follow/follow-egress-exempt.ts';
@@ -37,7 +36,6 @@ import { acceptSupplyDepsOf, joinCluster, openDevicePlugin } from './join-cluste
 import { readBootId } from './journal/boot-id.ts';
 import { openJournal } from './journal/journal.ts';
 import type { JournalContent } from './journal/journal-content.ts';
-import { findNodeRecord } from './journal/node-file.ts';
 import { startMaintenance } from './maintenance.ts';
 import { probeNftables, readHostDump } from './node/node-probe.ts';
 import { refuseProduct } from './node/refuse-product.ts';
@@ -108,7 +106,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const devices = openDevicePlugin(components, cluster);
   await adoptAtStart(components, { supply, signal: shutdown.signal });
   const { noticeCilium } = chooseRuleMode(components);
-  restorePlan(config, state);
+  restorePlan(components);
   const epochs = followFlows(components);
   const loop = openRepairLoop(components, readiness, epochs);
   const acceptDeps = acceptSupplyDepsOf(components, cluster, () => loop.kick('supply'));
@@ -258,9 +256,9 @@ function restoreState({ podCidrs, supplySource }: AgentConfig, state: NodeState,
 }
 
 /** Restores what the last plan knew from the API server: it holds until the API server answers. */
-function restorePlan({ stateDir, egress }: AgentConfig, state: NodeState): void {
-  state.serviceCidrs = findNodeRecord(stateDir)?.node.serviceCidrs ?? [];
-  if (egress === 'node') restoreEgressExempt(state, stateDir, readBootId());
+function restorePlan({ config, state, lastPlan }: AgentComponents): void {
+  state.serviceCidrs = lastPlan?.node.serviceCidrs ?? [];
+  if (config.egress === 'node') restoreEgressExempt(state, lastPlan, readBootId());
 }
 
 type Followed = {
@@ -306,20 +304,15 @@ function reportReadiness({ state, operationLog }: AgentComponents, readiness: Re
   });
 }
 
-function reportHostProblem(
-  { state }: AgentComponents,
-  readiness: Readiness,
-  events = NO_EVENTS,
-  why: string | undefined,
-): void {
+function reportHostProblem({ state, events }: AgentComponents, readiness: Readiness, why: string | undefined): void {
   readiness.hostProblem = why;
   if (why !== undefined) events.report('Warning', 'ExecutablesDoNotRun', why);
   state.changed.notify();
 }
 
-function reportMissingPlugins({ cniBinDir }: AgentConfig, events = NO_EVENTS, missing: readonly string[]): void {
+function reportMissingPlugins({ config, events }: AgentComponents, missing: readonly string[]): void {
   if (missing.length === 0) return;
-  const why = `${missing.join(', ')} of --chained-plugins is not in ${cniBinDir}: no network configuration is written before it is`;
+  const why = `${missing.join(', ')} of --chained-plugins is not in ${config.cniBinDir}: no network configuration is written before it is`;
   events.report('Warning', 'ChainedPluginMissing', why);
 }
 
@@ -339,12 +332,12 @@ function tryReleaseMemory(log: AgentRuntime['log']): void {
 function install(components: AgentComponents, readiness: Readiness): Installation {
   const { config, state, metrics, log, events, release, clock } = components;
   const listener: InstallationListener = {
-    loaderProblemChanged: (why) => reportHostProblem(components, readiness, events, why),
+    loaderProblemChanged: (why) => reportHostProblem(components, readiness, why),
     filesProblemChanged: (why) => {
       readiness.filesProblem = why;
       state.changed.notify();
     },
-    missingPluginsChanged: (missing) => reportMissingPlugins(config, events, missing),
+    missingPluginsChanged: (missing) => reportMissingPlugins(components, missing),
     contested: (paths) => {
       readiness.contestedFiles = paths;
       metrics.fightsStarted.inc({ kind: 'file' });

@@ -37,6 +37,7 @@ import type { ObservedNec } from './supply/publication.ts';
 import { publishCiliumStatus } from './supply/publish-cilium-status.ts';
 import { POLL_MS, publishWhenChanged } from './supply/publish-when-changed.ts';
 import { type ExclusivePublishing, publishDemand } from './supply/publisher.ts';
+import { DEFAULT_WARM } from './supply/supply-of-config.ts';
 
 /** Dependencies of the cluster connection. */
 type ClusterDeps = AgentParts &
@@ -55,7 +56,7 @@ export type ClusterConnection = {
   /** Undefined where another program wires the Pods. */
   readonly pods: PodView | undefined;
   readonly events: NodeEvents;
-  /** Name of the journal, as in the annotation `agent-life`./cluster */
+  /** Name of the journal, as in the annotation `agent-life`. */
   readonly life: string;
   /** Warm targets of the newest object, else of the supply in force, else the default. */
   warm(): WarmTargets;
@@ -75,10 +76,10 @@ export type ClusterConnection = {
 };
 
 const LIFE_BYTES = 8;
-/** The product's default; in use until an object or a supply sets targets. */
-const DEFAULT_WARM: WarmTargets = { min: 5, max: 5 };
+/** In use until an object or a supply sets targets. */
+const DEFAULT_TARGETS: WarmTargets = { min: DEFAULT_WARM.addresses, max: DEFAULT_WARM.addresses };
 
-/** Follows the node's NodeENIConfig and Pods until `close`./cluster */
+/** Follows the node's NodeENIConfig and Pods until `close`. */
 export function openCluster(deps: ClusterDeps): ClusterConnection {
   const { config, clock, log, random, events, state, metrics } = deps;
   const { apiFailures = new CallFailures(clock) } = deps;
@@ -119,7 +120,7 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
     },
   });
   const life = lifeOf(deps);
-  const warm = (): WarmTargets => supply.latest()?.warm ?? state.supply?.warm ?? DEFAULT_WARM;
+  const warm = (): WarmTargets => supply.latest()?.warm ?? state.supply?.warm ?? DEFAULT_TARGETS;
   const outside = (): OutsideDemand => ({
     waiting: countWaiting(podsOfEnis(followed?.view, config), state.leases.values(), state.addsWaiting.values()),
     floor: warm().floor ?? 0,

@@ -30,6 +30,7 @@ import { readBootId } from './journal/boot-id.ts';
 import type { Journal } from './journal/journal-content.ts';
 import { leaseKey } from './journal/lease.ts';
 import { findNodeRecord } from './journal/node-file.ts';
+import type { NodeRecord } from './journal/node-record.ts';
 import { readBridgePorts } from './node/bridge-evidence.ts';
 import type { KnownPrimary } from './node/find-primary.ts';
 import { FOUND_STATE_FILE, openFoundState } from './node/found-state.ts';
@@ -95,14 +96,15 @@ export function createComponents(
   const metrics = createMetrics({ processMetrics: true });
   state.fastPath = { ...fastPath, sinceMs: clock.monotonicMs() };
   metrics.fastPath.set({ mode: fastPath.mode }, 1);
-  reportFastPath(fastPath, config.stateDir, events);
+  const lastPlan = findLastPlan(config.stateDir);
+  reportFastPath(fastPath, lastPlan, events);
   state.registeredWaitMs = config.registeredWaitMs;
   state.isBridgeDefault = config.defaultNetwork === 'tke-bridge';
   state.isBridgeUsed = state.isBridgeDefault;
   usePodCidrs(state, config.podCidrs.map(networkPrefix));
   const readView = (): HostView => readHostView(kernel.rtnetlink);
   const bootId = readBootId();
-  const recorded = recordedPrimary(config.stateDir, bootId);
+  const recorded = recordedPrimary(lastPlan, bootId);
   const finder = finderOf(config, { state, log, events, recorded, readHostView: readView, hasNftables, fastPath });
   const recorder = new FlightRecorder();
   const hub = new EventHub();
@@ -116,7 +118,7 @@ export function createComponents(
   };
   const reservations = openHostLocalFiles(config.hostRoot, config.grHostLocalDir, log);
   const view = config.criSockets.length === 0 ? undefined : openCriView(config.criSockets);
-  const takeOver = takeOverOf(config, { clock, log, state, journal, reservations, view, rtnetlink: kernel.rtnetlink });
+  const takeOver = takeOverOf(config, { clock, log, state, journal, reservations, view, sandboxes, kernel });
   const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), bootId, log, () => {
     const bridge = finder.current()?.bridge;
     return bridge?.ifindex === BRIDGE_IFINDEX ? bridge.name : undefined;
@@ -147,7 +149,7 @@ export function createComponents(
   };
   return {
     ...runtime,
-    ...{ config, events, random, kernel, ownWrites, hasNftables },
+    ...{ config, events, random, kernel, ownWrites, hasNftables, lastPlan },
     ...useCases,
     ...{ metrics, finder, masqueradeDeps, found, view, takeOver, newLinks, flowtable, recorder, hub },
     /** Reads links, addresses and routes of the host's namespace. */
@@ -223,12 +225,20 @@ function finderOf(
   });
 }
 
-/** Returns the primary interface of the last plan; undefined when none is recorded, or by a release that cannot be read. */
-function recordedPrimary(stateDir: string, bootId: string): KnownPrimary | undefined {
+/** What the agent before this one planned for the node, without the ENIs. */
+type LastPlan = Pick<NodeRecord, 'bootId' | 'node'>;
+
+/** Returns the last plan; undefined when none is recorded, or by a release that cannot be read. */
+function findLastPlan(stateDir: string): LastPlan | undefined {
   const record = findNodeRecord(stateDir);
-  if (record === undefined) return undefined;
-  const { ifindex, addresses } = record.node.primary;
-  return record.bootId === bootId ? { ifindex, addresses } : { addresses };
+  return record && { bootId: record.bootId, node: record.node };
+}
+
+/** Returns the primary interface of the last plan. */
+function recordedPrimary(lastPlan: LastPlan | undefined, bootId: string): KnownPrimary | undefined {
+  if (lastPlan === undefined) return undefined;
+  const { ifindex, addresses } = lastPlan.node.primary;
+  return lastPlan.bootId === bootId ? { ifindex, addresses } : { addresses };
 }
 
 function newLinksOf(
@@ -288,15 +298,17 @@ export function reportFight(events: NodeEvents, request: string): void {
 function takeOverOf(
   { hostRoot, grBridge }: AgentConfig,
   {
-    rtnetlink,
+    kernel: { rtnetlink },
+    sandboxes,
     ...deps
-  }: Pick<TakeOverDeps, 'clock' | 'log' | 'state' | 'journal' | 'reservations' | 'view'> & Pick<Kernel, 'rtnetlink'>,
+  }: Pick<TakeOverDeps, 'clock' | 'log' | 'state' | 'journal' | 'reservations' | 'view'> &
+    Pick<UseCaseDeps, 'sandboxes'> & { readonly kernel: Pick<Kernel, 'rtnetlink'> },
 ): TakeOver {
   return openTakeOver({
     ...deps,
     readPorts: () => readBridgePorts(rtnetlink, grBridge),
     readInterfaces: (named) => readPodInterfaces(hostRoot, named),
-    isNetnsAbsent: openSandboxes(hostRoot).isAbsent,
+    isNetnsAbsent: sandboxes.isAbsent,
     mark: (pod) => markTakenPod({ hostRoot, host: rtnetlink }, pod),
     changed: (cause) => deps.state.kickPass(cause),
   });

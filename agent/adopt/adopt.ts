@@ -100,7 +100,7 @@ async function adopt(deps: AdoptDeps, found: KernelEvidence, signal: AbortSignal
   const ids = new Set(found.veths.map(({ containerId }) => containerId).filter((id) => !isUnknownOwner(id)));
   const unanswered = 'adopting without the container runtime: Pod names and netns stay unknown';
   const { sandboxes = [], networks } = await askRuntime(
-    hasPods ? deps : { ...deps, view: undefined },
+    { ...deps, view: hasPods ? deps.view : undefined },
     { ids, patienceMs: RUNTIME_WAIT_MS, unanswered },
     signal,
   );

@@ -8,8 +8,8 @@ export type ReservationFacts = {
   readonly knownForMs: number;
 };
 
-/** What is known of the node. */
-export type LeaseFacts = {
+/** What the node and its runtime show of Pods on the bridge. */
+export type BridgeEvidence = {
   /** Addresses in network namespaces; undefined when some namespace, or the other end of some port, was not read. */
   readonly ips: ReadonlySet<string> | undefined;
   /** Undefined when no runtime answers, or none is configured. */
@@ -30,7 +30,7 @@ export const UNLISTED_RESERVATION_GRACE_MS = 600_000;
  */
 export function decideStaleReservations(
   all: readonly ReservationFacts[],
-  { ips, sandboxes, netnsById }: LeaseFacts,
+  { ips, sandboxes, netnsById }: BridgeEvidence,
 ): readonly Reservation[] {
   if (ips === undefined) return [];
   const byId = new Map((sandboxes ?? []).map((sandbox) => [sandbox.id, sandbox]));

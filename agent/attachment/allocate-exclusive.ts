@@ -1,8 +1,8 @@
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
 import type { ExclusiveEni, ExclusiveLeaseResult } from '../exclusive/exclusive-pool.ts';
-import type { HostLink } from '../exclusive/locate-enis.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
+import type { HostLink } from '../node/host-link.ts';
 import { describeRegistered } from '../pool/registered-addresses.ts';
 import type { UseCaseDeps } from '../state/ports.ts';
 import type { TimedAttachCommand } from './attach-command.ts';

@@ -1,3 +1,4 @@
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import type { Offer } from '../journal/journal-content.ts';
 import type { ExclusiveWarmTargets } from '../journal/supply.ts';
 import { coolingDemand } from '../pool/brief.ts';
@@ -18,20 +19,13 @@ export type ObservedExclusive = {
 };
 
 /** All inputs of the decision. */
-export type ExclusivePublicationInput = {
+export type ExclusivePublicationInput = ExclusiveOutsideDemand & {
   readonly pool: ExclusivePoolState;
   /** Recorded offers of whole ENIs. */
   readonly offers: readonly Offer[];
   readonly observed: ObservedExclusive;
   /** Undefined for a node that has none and may have none. */
   readonly warm: ExclusiveWarmTargets | undefined;
-  readonly waiting: number;
-  /** Allocatable Pods of the Node; absent while it was not read. */
-  readonly maxPods?: number | undefined;
-  /** Milliseconds since boot. */
-  readonly nowMs: number;
-  /** Addresses that load balancers may still have as targets; absent: no controller publishes for this node. */
-  readonly registered?: ReadonlySet<string> | undefined;
   /** The pool follows this object. */
   readonly isCurrent: boolean;
   /** False when offers cannot be recorded. */
@@ -151,7 +145,7 @@ function offersOf(enis: readonly ExclusiveEni[]): readonly Offer[] {
 
 function specOf(desired: number, offers: readonly Offer[]): ExclusiveSpec {
   const releasable = uniqueByEni(offers).map(({ eniId, assignmentId }) => ({ eniId, assignmentId }));
-  return { desired, releasable: releasable.sort((a, b) => (a.eniId < b.eniId ? -1 : 1)) };
+  return { desired, releasable: releasable.sort((a, b) => compareTexts(a.eniId, b.eniId)) };
 }
 
 function uniqueByEni(offers: readonly Offer[]): readonly Offer[] {
@@ -212,7 +206,7 @@ export function exclusiveDemand(
   const excess = Math.min(free.length, Math.max(0, bound - limit));
   // What cools beyond the demand is no reason to give a free one back.
   const beyondWarm = Math.min(free.length, Math.max(0, bound - used - waiting - warm.max));
-  const byAge = free.toSorted((a, b) => (a.freedAtMs ?? 0) - (b.freedAtMs ?? 0) || (a.eniId < b.eniId ? -1 : 1));
+  const byAge = free.toSorted((a, b) => (a.freedAtMs ?? 0) - (b.freedAtMs ?? 0) || compareTexts(a.eniId, b.eniId));
   return {
     desired: Math.min(needed + ready, limit),
     bound,

@@ -14,7 +14,7 @@ import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { sysctlName, tcpBeLiberal } from '../../sysctl/sysctl-key.ts';
 import type { NodeEvents } from '../events/node-events.ts';
-import { findNodeRecord } from '../journal/node-file.ts';
+import type { NodeRecord } from '../journal/node-record.ts';
 import {
   chooseFastPath,
   type FastPathChoice,
@@ -132,14 +132,17 @@ export async function tryFlowtable({ nft }: Pick<Kernel, 'nft'>): Promise<string
 }
 
 /**
- * Reports by event a fast path that cannot be had, and one that is another than the agent before this one had. Called before
- * the first plan of this agent is recorded. Never throws.
+ * Reports by event a fast path that cannot be had, and one that is another than the agent before this one had. Never throws.
+ * @param last the last plan of the agent before this one; undefined when none is recorded
  */
-export function reportFastPath({ wanted, mode, why }: FastPathChoice, stateDir: string, events: NodeEvents): void {
+export function reportFastPath(
+  { wanted, mode, why }: FastPathChoice,
+  last: Pick<NodeRecord, 'node'> | undefined,
+  events: NodeEvents,
+): void {
   if (why !== '') events.report('Warning', 'FastPathOff', `the fast path stays off: ${why}`);
-  const record = findNodeRecord(stateDir);
-  if (why !== '' || record === undefined) return;
-  const { fastPath: before = 'off' } = record.node;
+  if (why !== '' || last === undefined) return;
+  const { fastPath: before = 'off' } = last.node;
   if (before === mode) return;
   events.report('Normal', 'FastPathChanged', `the fast path is ${mode} (--fast-path=${wanted}), and was ${before}`);
 }

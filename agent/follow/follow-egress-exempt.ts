@@ -1,5 +1,5 @@
 import type { Lease } from '../journal/lease.ts';
-import { findNodeRecord } from '../journal/node-file.ts';
+import type { NodeRecord } from '../journal/node-record.ts';
 import type { KubePod } from '../pods/kube-pod.ts';
 import type { PodView } from '../pods/pod-view.ts';
 import type { RepairLoop } from '../repair/repair-loop.ts';
@@ -17,12 +17,15 @@ type EgressExemptDeps = Pick<AgentParts, 'state' | 'log'> & {
 const POLL_MS = 60_000;
 
 /**
- * Restores the exempt addresses of the last plan of this boot: they hold until the API server says otherwise. Never
- * throws.
+ * Restores the exempt addresses of the last plan, if it is of this boot: they hold until the API server says otherwise.
+ * Never throws.
  */
-export function restoreEgressExempt(state: NodeState, stateDir: string, bootId: string): void {
-  const record = findNodeRecord(stateDir);
-  if (record?.bootId === bootId) state.egressExempt = record.node.egressExempt ?? [];
+export function restoreEgressExempt(
+  state: NodeState,
+  last: Pick<NodeRecord, 'bootId' | 'node'> | undefined,
+  bootId: string,
+): void {
+  if (last?.bootId === bootId) state.egressExempt = last.node.egressExempt ?? [];
 }
 
 /**

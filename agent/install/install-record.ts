@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import { decodeOrThrow, integer, list, optional, record, required, text } from '../../runtime/decode.ts';
 import { readRegularText } from '../../runtime/read-regular-file.ts';
 
@@ -81,7 +82,7 @@ export function recordInstalled(binDir: string, names: readonly string[], releas
     files: [
       ...files.filter(({ name }) => !done.has(name)),
       ...names.flatMap((name) => identify(binDir, name)),
-    ].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    ].toSorted((a, b) => compareTexts(a.name, b.name)),
     intended: intended.filter((name) => !done.has(name)),
     ...(release === undefined ? {} : { release }),
   });

@@ -6,6 +6,7 @@ import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import { IFF_LOOPBACK } from '../../netlink/uapi/if-link.ts';
 import { RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import { isOverlap } from '../pod-cidr/refuse-pod-cidrs.ts';
 import type { HostView } from './node-network.ts';
 
@@ -37,7 +38,7 @@ export function connectedNetworks({ links, mainRoutes }: HostView, known: KnownN
     if (overlapsOne(known.taken, cidr)) continue;
     found.set(cidr, { cidr, ifindex: oif, ifname, ...(prefsrc === undefined ? {} : { prefsrc }) });
   }
-  return [...found.values()].sort((a, b) => (a.cidr < b.cidr ? -1 : 1));
+  return [...found.values()].sort((a, b) => compareTexts(a.cidr, b.cidr));
 }
 
 function isThird(

@@ -2,6 +2,7 @@ import { canonicalAddress, familyOf } from '../../dataplane/ip-prefix.ts';
 import type { AddressMessage } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_LOOPBACK } from '../../netlink/uapi/if-link.ts';
+import { AF_INET } from '../../netlink/uapi/netlink.ts';
 import type { HostView, PrimaryInterface } from './node-network.ts';
 
 /** A primary interface that was found before. */
@@ -79,8 +80,6 @@ function withAddress(
 function textOf({ local, address }: AddressMessage): string {
   return local ?? address;
 }
-
-const AF_INET = 2;
 
 function defaultOif({ mainRoutes }: HostView, allowed: ReadonlySet<number>): number | undefined {
   const defaults = mainRoutes

@@ -3,6 +3,7 @@ import type { GrWiring } from '../../dataplane/network.ts';
 import { describeCallFailure, nextStepOf } from '../../kube/call-failures.ts';
 import type { CniFailure } from '../api/cni-failure.ts';
 import type { SummaryReplyInit } from '../api/ops-messages.ts';
+import { AGENT_METRICS } from '../observability/metrics.ts';
 import type { NodeState } from '../state/node-state.ts';
 import { AGENT_ROLE, type AgentFailure } from '../supply/api-failures.ts';
 
@@ -55,7 +56,7 @@ export type SummaryView = {
 export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyInit {
   const { monotonicMs, metrics, lastPass } = view;
   const leases = Map.groupBy(state.leases.values(), (lease) => lease.state);
-  const total = (name: string): number => sumMetric(metrics, name);
+  const total = (row: MetricRow): number => sumMetric(metrics, nameOf(row));
   return {
     ...{ nodeName: view.nodeName, supplySource: view.supplySource, journalOrigin: view.journalOrigin },
     uptimeMs: Math.max(0, Math.round(monotonicMs - view.startedMs)),
@@ -66,26 +67,23 @@ export function summaryReply(state: NodeState, view: SummaryView): SummaryReplyI
     leasesActive: leases.get('active')?.length ?? 0,
     leasesReleasing: leases.get('releasing')?.length ?? 0,
     calls: computeCallStats(metrics),
-    drift: total('tke_eni_drift_total'),
-    repaired: total('tke_eni_repairs_total'),
-    passes: total('tke_eni_repair_passes_total'),
-    fights: total('tke_eni_fights_total'),
+    drift: total('drift'),
+    repaired: total('repairs'),
+    passes: total('passes'),
+    fights: total('fightsStarted'),
     held: view.paused,
     conflicts: state.reportedConflicts,
     api: view.kube === undefined ? undefined : apiMessage(view.kube),
     lastPassAgeMs: lastPass === undefined ? 0 : Math.max(0, Math.round(monotonicMs - lastPass.endedMs)),
     lastPassError: lastPass?.error ?? '',
     lastPassCause: lastPass?.cause ?? '',
-    overruns: total('tke_eni_notification_overruns_total'),
-    forcedReuse: total('tke_eni_forced_reuse_total'),
+    overruns: total('overruns'),
+    forcedReuse: total('forcedReuse'),
     apiFailures: view.apiFailures.map((failure) => failureMessage(failure, monotonicMs)),
     watchers: view.watchers,
     supplyEpoch: Math.max(0, state.supply?.epoch ?? 0),
     bridge: state.isBridgeUsed ? bridgeMessage(state, view.grWiring) : undefined,
-    fastPath:
-      state.fastPath.wanted === 'off'
-        ? undefined
-        : fastPathMessage(state, view, total('tke_eni_fast_path_forgotten_total')),
+    fastPath: state.fastPath.wanted === 'off' ? undefined : fastPathMessage(state, view, total('flowsForgotten')),
   };
 }
 
@@ -151,7 +149,12 @@ type MetricSamples = {
 
 type CallStats = NonNullable<SummaryReplyInit['calls']>[number];
 
-const REQUESTS = 'tke_eni_request_seconds';
+/** The handle of a metric. */
+type MetricRow = keyof typeof AGENT_METRICS.rows;
+
+const nameOf = (row: MetricRow): string => `${AGENT_METRICS.prefix}${AGENT_METRICS.rows[row].name}`;
+
+const REQUESTS = nameOf('requests');
 const US_PER_S = 1_000_000;
 
 /** Sums a metric over all its labels; 0 when there is none. */

@@ -17,8 +17,8 @@ const FETCH_MS = 4_000;
 
 /** Finds a Pod in the cache; undefined when it is not known. Without a uid the name is enough. */
 export function findCachedPod(view: Pick<PodView, 'find'>, { namespace, name, uid }: PodIdentity): KubePod | undefined {
-  const record = view.find(namespace, name);
-  return record === undefined || (uid !== '' && record.uid !== uid) ? undefined : record;
+  const pod = view.find(namespace, name);
+  return pod === undefined || (uid !== '' && pod.uid !== uid) ? undefined : pod;
 }
 
 /**

@@ -44,8 +44,8 @@ export function openNetworkModeLookup(
 ): NetworkModeLookup {
   return {
     cached: (pod) => {
-      const record = findCachedPod(view, pod);
-      return record === undefined ? undefined : networkModeOf(record);
+      const found = findCachedPod(view, pod);
+      return found === undefined ? undefined : networkModeOf(found);
     },
     fetch: async (pod, signal) => {
       const answer = await fetchPod(kube, clock, pod, signal);
@@ -56,13 +56,13 @@ export function openNetworkModeLookup(
   };
 }
 
-function networkModeOf(record: RecordedPod | undefined): NetworkMode {
-  if (record === undefined) return AS_CONFIGURED;
+function networkModeOf(pod: RecordedPod | undefined): NetworkMode {
+  if (pod === undefined) return AS_CONFIGURED;
   return {
-    network: record.direct === undefined ? record.network : 'direct-eni',
+    network: pod.direct === undefined ? pod.network : 'direct-eni',
     // Where the configuration selects a whole ENI, one that was not prepared would have the node's security groups.
-    needsClaim: record.direct === 'own' || record.isStatic === true || record.requestsGroups === true,
-    ...(record.networkFault === undefined ? {} : { fault: record.networkFault }),
-    ...(record.otherNetwork === undefined ? {} : { otherNetwork: record.otherNetwork }),
+    needsClaim: pod.direct === 'own' || pod.isStatic === true || pod.requestsGroups === true,
+    ...(pod.networkFault === undefined ? {} : { fault: pod.networkFault }),
+    ...(pod.otherNetwork === undefined ? {} : { otherNetwork: pod.otherNetwork }),
   };
 }

@@ -51,10 +51,10 @@ export function openPodFindings({ kube, view, clock, proven }: PodFindingsDeps):
   };
   return {
     of: ({ podNamespace, podName, podUid, addresses }) => {
-      const record = view.isFresh() ? view.find(podNamespace, podName) : undefined;
-      if (record === undefined || !isLiving(record, podUid)) return 'unknown';
-      if (addresses.some(({ ip }) => record.ips.includes(ip))) return 'unknown';
-      if (!hasNoAddress(record, podUid)) return 'another';
+      const pod = view.isFresh() ? view.find(podNamespace, podName) : undefined;
+      if (pod === undefined || !isLiving(pod, podUid)) return 'unknown';
+      if (addresses.some(({ ip }) => pod.ips.includes(ip))) return 'unknown';
+      if (!hasNoAddress(pod, podUid)) return 'another';
       return view.silenceMs() < HEARD_MS ? 'none' : 'none-yet';
     },
     ask: ({ podNamespace: namespace, podName: name, podUid: uid }) => {
@@ -75,11 +75,11 @@ export function shownPodsOf(pods: Iterable<KubePod>): ShownPods {
   };
 }
 
-function isLiving(record: KubePod, uid: string): boolean {
-  return uid !== '' && record.uid === uid && record.isAlive;
+function isLiving(pod: KubePod, uid: string): boolean {
+  return uid !== '' && pod.uid === uid && pod.isAlive;
 }
 
 /** A Pod that runs had an address, whatever its status has now: kubelet takes it out when the sandbox dies. */
-function hasNoAddress(record: KubePod | undefined, uid: string): boolean {
-  return record !== undefined && isLiving(record, uid) && record.ips.length === 0 && !record.isRunning;
+function hasNoAddress(pod: KubePod | undefined, uid: string): boolean {
+  return pod !== undefined && isLiving(pod, uid) && pod.ips.length === 0 && !pod.isRunning;
 }

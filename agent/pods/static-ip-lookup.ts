@@ -26,8 +26,8 @@ export function openStaticIpLookup(
 ): StaticIpLookup {
   return {
     cached: (pod) => {
-      const record = findCachedPod(view, pod);
-      return record === undefined ? undefined : record.isStatic === true;
+      const found = findCachedPod(view, pod);
+      return found === undefined ? undefined : found.isStatic === true;
     },
     fetch: async (pod, signal) => {
       const answer = await fetchPod(kube, clock, pod, signal);

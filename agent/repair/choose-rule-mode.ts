@@ -2,7 +2,7 @@ import type { RuleMode } from '../../dataplane/network.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { hasCilium } from '../config/chained-plugins.ts';
 import type { AgentConfig } from '../config/options.ts';
-import { NO_EVENTS, type NodeEvents } from '../events/node-events.ts';
+import type { NodeEvents } from '../events/node-events.ts';
 import type { Journal } from '../journal/journal-content.ts';
 import { findCiliumConflists } from '../node/node-probe.ts';
 import type { NodeState } from '../state/node-state.ts';
@@ -13,8 +13,7 @@ type RuleModeDeps = {
   readonly hasNftables: boolean;
   readonly state: Pick<NodeState, 'ruleMode' | 'kickPass'>;
   readonly journal: Pick<Journal, 'load'>;
-  /** Absent without a cluster. */
-  readonly events: NodeEvents | undefined;
+  readonly events: NodeEvents;
   readonly log: Logger;
 };
 
@@ -50,7 +49,7 @@ export function chooseRuleMode(deps: RuleModeDeps): ChosenRuleMode {
 }
 
 function choose(
-  { config, hasNftables, state, journal, events = NO_EVENTS, log }: RuleModeDeps,
+  { config, hasNftables, state, journal, events, log }: RuleModeDeps,
   ciliumConflists: readonly string[],
 ): void {
   const before = journal.load().ruleMode;

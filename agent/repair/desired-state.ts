@@ -1,8 +1,8 @@
 import type { HostState } from '../../dataplane/desired.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
-import type { HostLink } from '../exclusive/locate-enis.ts';
 import { withoutTakenOver } from '../journal/taken-over.ts';
+import type { HostLink } from '../node/host-link.ts';
 import type { NodeState } from '../state/node-state.ts';
 import { assignedIps } from './assigned-ips.ts';
 

@@ -1,5 +1,5 @@
-import type { HostLink } from '../exclusive/locate-enis.ts';
 import type { Lease } from '../journal/lease.ts';
+import type { HostLink } from '../node/host-link.ts';
 
 /**
  * Finds the active leases whose host interface has another name now, and returns them with that name: another program

@@ -9,7 +9,8 @@ import { observeFlowtable, observeNetns, observeNft } from '../../dataplane/obse
 import type { Operation } from '../../dataplane/operation.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_UP } from '../../netlink/uapi/if-link.ts';
-import type { HostLink } from '../exclusive/locate-enis.ts';
+import { RT_SCOPE_LINK } from '../../netlink/uapi/rtnetlink.ts';
+import type { HostLink } from '../node/host-link.ts';
 import { reliesOn } from '../recorder/operation-scope.ts';
 import type { FailedOperation, HostKernel } from './reconcile.ts';
 
@@ -78,9 +79,6 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
     },
   };
 }
-
-/** Scope of the address that the kernel adds and removes with the link. @see uapi/linux/rtnetlink.h */
-const RT_SCOPE_LINK = 253;
 
 /** Remembers a table as it was observed for a wanted text. */
 type TableCache<W, O> = {

@@ -1,6 +1,6 @@
 import { findNic } from '../../dataplane/exclusive-nic.ts';
 import type { Operation } from '../../dataplane/operation.ts';
-import type { HostLink } from '../exclusive/locate-enis.ts';
+import type { HostLink } from '../node/host-link.ts';
 import type { NodeState } from '../state/node-state.ts';
 import { isReturned, planIdleNics } from './plan-idle-nics.ts';
 

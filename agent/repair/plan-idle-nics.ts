@@ -1,6 +1,6 @@
 import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import type { Operation } from '../../dataplane/operation.ts';
-import type { HostLink } from '../exclusive/locate-enis.ts';
+import type { HostLink } from '../node/host-link.ts';
 
 /** An interface of a whole ENI in the host's namespace, with the addresses that are on it. */
 type IdleNic = { readonly link: HostLink; readonly prefixes: readonly string[] };

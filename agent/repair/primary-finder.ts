@@ -3,6 +3,7 @@ import { locateBridge } from '../../dataplane/locate-bridge.ts';
 import { masqueradeExempt } from '../../dataplane/masquerade-exempt.ts';
 import type { BridgeNetwork, ConnectedNetwork, GrWiring, NodeNetwork, PodCidr } from '../../dataplane/network.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
+import { AF_INET } from '../../netlink/uapi/netlink.ts';
 import { RT_SCOPE_LINK } from '../../netlink/uapi/rtnetlink.ts';
 import { assumedVpc, connectedNetworks } from '../node/connected-networks.ts';
 import { findPrimary, type KnownPrimary, type PrimaryEvidence } from '../node/find-primary.ts';
@@ -148,8 +149,6 @@ function networksOf({ addresses }: HostView, ifindex: number): readonly string[]
   const ofPrimary = addresses.filter((one) => one.ifindex === ifindex && one.family === AF_INET);
   return [...new Set(ofPrimary.map(({ address, prefixlen }) => networkPrefix(`${address}/${prefixlen}`)))].sort();
 }
-
-const AF_INET = 2;
 
 /**
  * No larger than the links of the Pods on the bridge: it drops what does not fit through a port, where the node, that

@@ -4,9 +4,9 @@ import { diffHost } from '../../dataplane/diff.ts';
 import type { EniNetwork, NodeNetwork } from '../../dataplane/network.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderOperation, summarizeOperation } from '../../dataplane/operation.ts';
-import type { HostLink } from '../exclusive/locate-enis.ts';
 import { leaseKey } from '../journal/lease.ts';
 import type { FoundStateRecorder } from '../node/found-state.ts';
+import type { HostLink } from '../node/host-link.ts';
 import type { PlannedListener } from '../node/node-record-writer.ts';
 import { findOwner, type OperationOwner, reliesOn } from '../recorder/operation-scope.ts';
 import type { AgentParts } from '../state/ports.ts';
@@ -291,7 +291,7 @@ function updateReadiness(
     }
   }
   const counts = countEnis(state);
-  for (const [state, count] of Object.entries(counts ?? {})) deps.metrics.enis.set({ state }, count);
+  for (const [its, count] of Object.entries(counts ?? {})) deps.metrics.enis.set({ state: its }, count);
   state.changed.notify();
 }
 

@@ -20,7 +20,7 @@ import type { RouteMessage } from '../../netlink/route-message.ts';
 import { IFF_NOARP, IFF_PROMISC, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NETCONFA_IFINDEX_ALL } from '../../netlink/uapi/netconf.ts';
 import { AF_BRIDGE } from '../../netlink/uapi/netlink.ts';
-import { RTN_UNREACHABLE } from '../../netlink/uapi/rtnetlink.ts';
+import { RT_SCOPE_LINK, RTN_UNREACHABLE } from '../../netlink/uapi/rtnetlink.ts';
 import { type Lease, leaseKey } from '../journal/lease.ts';
 import { isConnected } from '../node/connected-networks.ts';
 import type { PrimaryInterface } from '../node/node-network.ts';
@@ -59,8 +59,6 @@ export type WatchedObjects = {
   /** Whether filters of the fast path are planned. Absent: no. */
   readonly hasFilters?: boolean;
 };
-
-const RT_SCOPE_LINK = 253;
 
 /**
  * Tells whether a change by others may mean that the kernel no longer holds what is planned. What the kernel does itself

@@ -1,8 +1,8 @@
 import type { HostState } from '../../dataplane/desired.ts';
 import type { Operation } from '../../dataplane/operation.ts';
-import type { HostLink } from '../exclusive/locate-enis.ts';
 import { isShared, linkRestoration, sysctlRestoration } from '../node/decide-restoration.ts';
 import type { AddedAddress, FoundEntry, FoundState, FoundSysctl } from '../node/found-state.ts';
+import type { HostLink } from '../node/host-link.ts';
 
 /** Reads what of the host's kernel decides. */
 export type LeftLinksView = {

@@ -1,9 +1,10 @@
 import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import type { EniNetwork } from '../../dataplane/network.ts';
-import { absentEni, type HostLink, locateEnis, withPodIps } from '../exclusive/locate-enis.ts';
 import { ON_LINK_ENI_ID, type SupplyEni } from '../journal/supply.ts';
+import type { HostLink } from '../node/host-link.ts';
 import type { NodeState } from '../state/node-state.ts';
 import type { AgentParts } from '../state/ports.ts';
+import { absentEni, locateEnis, withPodIps } from './locate-enis.ts';
 
 type SyncDeps = Pick<AgentParts, 'state' | 'journal' | 'log'>;
 

@@ -2,12 +2,12 @@ import type { EniNetwork, PodNetwork, RuleMode } from '../../dataplane/network.t
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { ExclusiveEniPool } from '../exclusive/exclusive-eni-pool.ts';
-import type { HostLink } from '../exclusive/locate-enis.ts';
 import type { FastPathChoice } from '../fast-path/choose-fast-path.ts';
 import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from '../journal/journal-content.ts';
 import { type Family, type Lease, type LeaseKey, type LeasePlugin, leaseKey } from '../journal/lease.ts';
 import { bridgePodNetworkOf, exclusivePodNetworkOf, podNetworkOf } from '../journal/pod-network.ts';
 import { ON_LINK_ENI_ID, type Supply, type SupplyRefusal } from '../journal/supply.ts';
+import type { HostLink } from '../node/host-link.ts';
 import type { MasqueradeChoice } from '../pod-cidr/masquerade.ts';
 import { formerBlocks, isPodCidrId, podCidrSupply, usableBlocks } from '../pod-cidr/pod-cidr-supply.ts';
 import type { OccupiedNetwork } from '../pod-cidr/refuse-pod-cidrs.ts';

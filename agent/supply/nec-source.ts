@@ -149,9 +149,7 @@ class KubeNecSource implements NecSource {
     const change = (current: KubeObject): KubeObject | undefined => {
       base = undefined;
       // After a conflict it is usually newer than the known object, and the plan must be made on what the pool follows.
-      if (current !== this.#object) {
-        this.#acceptAnswer(current);
-      }
+      if (current !== this.#object) this.#acceptAnswer(current);
       const read = readNodeEniConfig(current);
       const spec = read === undefined ? undefined : plan(observedNecOf(read.config, read.damaged));
       if (spec === undefined) return undefined;

@@ -1,4 +1,7 @@
 import { type CheckedEni, gatewaysOf, type NodeOwn, refusalsOfEni } from '../../crd/eni-refusals.ts';
+import { IFA_F_PERMANENT } from '../../netlink/uapi/if-addr.ts';
+import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
+import { RT_SCOPE_LINK } from '../../netlink/uapi/rtnetlink.ts';
 import type { EniPrimaryAddress, Supply, SupplyEni, SupplyRefusal } from '../journal/supply.ts';
 import { findPrimary, type PrimaryEvidence } from '../node/find-primary.ts';
 import type { HostView } from '../node/node-network.ts';
@@ -36,7 +39,7 @@ export function refuseSupply(
 ): { readonly supply: Supply; readonly refusals: readonly SupplyRefusal[] } {
   const refusals: SupplyRefusal[] = [];
   const ownOf = ownNetwork(supply, host, node);
-  const isRefused = (eni: CheckedHere, ips: readonly string[]): ReadonlyMap<string, string> | true => {
+  const refusedOf = (eni: CheckedHere, ips: readonly string[]): ReadonlyMap<string, string> | true => {
     const { eniId, mac } = eni;
     const { whole: fault, addresses } = refusalsOfEni({ mac, families: familiesOf(eni), addresses: ips }, ownOf(eni));
     const whole = whyContradicted(eni, node.inUse ?? [], host.links) ?? fault;
@@ -45,14 +48,14 @@ export function refuseSupply(
     return whole === undefined ? addresses : true;
   };
   const enis = supply.enis.flatMap((eni): readonly SupplyEni[] => {
-    const refused = isRefused(
+    const refused = refusedOf(
       eni,
       eni.addresses.map(({ ip }) => ip),
     );
     if (refused === true) return [];
     return refused.size === 0 ? [eni] : [{ ...eni, addresses: eni.addresses.filter(({ ip }) => !refused.has(ip)) }];
   });
-  const direct = supply.direct?.enis.filter((eni) => isRefused(eni, []) !== true);
+  const direct = supply.direct?.enis.filter((eni) => refusedOf(eni, []) !== true);
   if (refusals.length === 0) return { supply, refusals };
   const withDirect = supply.direct === undefined ? {} : { direct: { ...supply.direct, enis: direct ?? [] } };
   return { supply: { ...supply, enis, ...withDirect }, refusals };
@@ -160,9 +163,3 @@ function isHostPrefix({ family, prefixlen }: Address): boolean {
 function isFromNetwork({ family, flags }: Address): boolean {
   return family === AF_INET6 && ((flags ?? 0) & IFA_F_PERMANENT) === 0;
 }
-
-const AF_INET6 = 10;
-/** Scope of the address that the kernel adds with the link. @see uapi/linux/rtnetlink.h */
-const RT_SCOPE_LINK = 253;
-/** @see uapi/linux/if_addr.h */
-const IFA_F_PERMANENT = 0x80;

@@ -17,7 +17,7 @@ import type {
 } from '../journal/supply.ts';
 
 /** The product's defaults: warm addresses, and warm whole ENIs. */
-const DEFAULT_WARM = { addresses: 5, enis: 1 } as const;
+export const DEFAULT_WARM = { addresses: 5, enis: 1 } as const;
 
 /**
  * Converts a NodeENIConfig into what the pool and the data plane use. Without status there is no ENI yet. Whole ENIs

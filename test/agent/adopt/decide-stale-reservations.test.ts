@@ -1,7 +1,7 @@
 import test from 'ava';
 import {
+  type BridgeEvidence,
   decideStaleReservations,
-  type LeaseFacts,
   RESERVATION_GRACE_MS,
   UNLISTED_RESERVATION_GRACE_MS,
 } from '../../../agent/adopt/decide-stale-reservations.ts';
@@ -12,8 +12,8 @@ const sandbox = (state: CriSandbox['state']): CriSandbox => ({
   ...{ id: 'c1', state, podName: 'p', podNamespace: 'ns', podUid: 'u' },
 });
 
-const isFree = test.macro((t, node: Partial<LeaseFacts>, knownForMs: number, expected: boolean) => {
-  const facts: LeaseFacts = { ips: new Set(), sandboxes: [], netnsById: new Map(), ...node };
+const isFree = test.macro((t, node: Partial<BridgeEvidence>, knownForMs: number, expected: boolean) => {
+  const facts: BridgeEvidence = { ips: new Set(), sandboxes: [], netnsById: new Map(), ...node };
   t.is(decideStaleReservations([{ reservation, knownForMs }], facts).length === 1, expected);
 });
 

@@ -35,7 +35,7 @@ function decide(enis: readonly ExclusiveEni[], more: Partial<ExclusivePublicatio
   });
 }
 
-test('decideDirectPublication: wants what is in use, waits or cools, and the warm target, within the limit', (t) => {
+test('decideExclusivePublication: wants what is in use, waits or cools, and the warm target, within the limit', (t) => {
   const used = eniOf('1', { use: 'leased', leaseKey: 'k' });
   const cooling = eniOf('2', { use: 'cooling', coolUntilMs: 9 });
   t.is(decide([]).spec?.desired, 1);
@@ -47,12 +47,12 @@ test('decideDirectPublication: wants what is in use, waits or cools, and the war
   t.is(decide([used, cooling, marked], { waiting: 9 }).spec?.desired, 3, 'but takes its place of the limit');
 });
 
-test('decideDirectPublication: says nothing for a node that has none and may have none', (t) => {
+test('decideExclusivePublication: says nothing for a node that has none and may have none', (t) => {
   t.deepEqual(decide([], { warm: undefined }).spec, undefined);
   t.false(decide([], { warm: undefined }).isDue);
 });
 
-test('decideDirectPublication: offers surplus one at a time, at its pace', (t) => {
+test('decideExclusivePublication: offers surplus one at a time, at its pace', (t) => {
   const enis = [eniOf('1', { freedAtMs: 5 }), eniOf('2', { freedAtMs: 3 }), eniOf('3', { freedAtMs: 9 })];
   const first = decide(enis);
   t.deepEqual(
@@ -66,7 +66,7 @@ test('decideDirectPublication: offers surplus one at a time, at its pace', (t) =
   t.deepEqual(decide(enis, { mayOffer: false }).toOffer, []);
 });
 
-test('decideDirectPublication: offers at once what drains, is beyond the limit, or is marked for no Pod', (t) => {
+test('decideExclusivePublication: offers at once what drains, is beyond the limit, or is marked for no Pod', (t) => {
   const [draining, orphan] = [eniOf('1', { draining: true }), eniOf('2', { claim: { namespace: 'd', name: 'w' } })];
   const idsOf = (enis: readonly ExclusiveEni[], more: Partial<ExclusivePublicationInput> = {}) =>
     decide(enis, { isIntervalOver: false, ...more }).toOffer.map(({ eniId }) => eniId);
@@ -75,7 +75,7 @@ test('decideDirectPublication: offers at once what drains, is beyond the limit, 
   t.deepEqual(idsOf([{ ...draining, use: 'leased', leaseKey: 'k' }]), []);
 });
 
-test('decideDirectPublication: takes out an offer of an ENI that a Pod has', (t) => {
+test('decideExclusivePublication: takes out an offer of an ENI that a Pod has', (t) => {
   const enis = [eniOf('1', { use: 'leased', leaseKey: 'k' })];
   const observed = {
     desired: 2,
@@ -102,7 +102,7 @@ test('setOffered: holds of an ENI whose cooldown is on record still, and gives i
   t.is(pool.lease(request).kind, 'exhausted');
 });
 
-test('decideDirectPublication: takes offers back when more is wanted, or their mark names a Pod', (t) => {
+test('decideExclusivePublication: takes offers back when more is wanted, or their mark names a Pod', (t) => {
   const offered = eniOf('1', { offered: true });
   const observed = {
     desired: 0,
@@ -122,7 +122,7 @@ test('decideDirectPublication: takes offers back when more is wanted, or their m
   ]);
 });
 
-test('decideDirectPublication: writes an offer first that no write has told of yet, before it takes it back', (t) => {
+test('decideExclusivePublication: writes an offer first that no write has told of yet, before it takes it back', (t) => {
   const offered = eniOf('1', { offered: true });
   const observed = {
     desired: 2,
@@ -135,7 +135,7 @@ test('decideDirectPublication: writes an offer first that no write has told of y
   t.true(fence.isDue);
 });
 
-test('decideDirectPublication: an offer that stands in the object and not on record counts', (t) => {
+test('decideExclusivePublication: an offer that stands in the object and not on record counts', (t) => {
   const observed = {
     desired: 1,
     releasable: [{ eniId: '1', assignmentId: 'att-1' }],

@@ -55,11 +55,11 @@ for (const [what, more] of Object.entries({
   'is marked for another life of the Pod': { claim: { ...web, uid: 'old' } },
   'is marked and no Pod may have it': { claim: { namespace: 'default', name: 'web' } },
 } as const)) {
-  test(`leaseDirect: gives none that ${what}`, (t) =>
+  test(`leaseExclusive: gives none that ${what}`, (t) =>
     t.is(leasedBy(poolOf(eniOf('eni-1', more)), requestOf('web')), undefined));
 }
 
-test('leaseDirect: where a controller publishes, no cooldown is cut short within 15 s', (t) => {
+test('leaseExclusive: where a controller publishes, no cooldown is cut short within 15 s', (t) => {
   const leased = leaseExclusive(poolOf(eniOf('eni-1')), requestOf('old')).state;
   const { state } = releaseExclusive(leased, { key: 'old/eth0', nowMs: 2_000, cooldownMs: 120_000 });
   const by = (nowMs: number, more: Partial<ExclusiveRequest> = {}) =>
@@ -81,7 +81,7 @@ test('markRegistered: one that a load balancer has goes to the Pod of its claim 
   t.is(leasedBy(own, requestOf('web')), 'eni-1');
 });
 
-test('leaseDirect: gives a Pod the ENI that is marked for it, and no other while any mark names it', (t) => {
+test('leaseExclusive: gives a Pod the ENI that is marked for it, and no other while any mark names it', (t) => {
   const claim = { ...web };
   t.is(leasedBy(poolOf(eniOf('eni-1'), eniOf('eni-2', { claim })), requestOf('web')), 'eni-2');
   const stale = { ...web, uid: 'old' };
@@ -89,12 +89,12 @@ test('leaseDirect: gives a Pod the ENI that is marked for it, and no other while
   t.is(leasedBy(poolOf(eniOf('eni-1')), requestOf('web', { needsClaim: true })), undefined);
 });
 
-test('leaseDirect: gives none whose interface is not here, and says so', (t) => {
+test('leaseExclusive: gives none whose interface is not here, and says so', (t) => {
   const { result } = leaseExclusive(poolOf(eniOf('eni-1')), requestOf('web', { present: new Set() }));
   t.deepEqual(result, { kind: 'exhausted', awaitsClaim: false, missingNics: 1 });
 });
 
-test('releaseDirect: lets an ENI of the pool cool, and one that is marked not', (t) => {
+test('releaseExclusive: lets an ENI of the pool cool, and one that is marked not', (t) => {
   const leased = leaseExclusive(poolOf(eniOf('eni-1')), requestOf('web')).state;
   const { state, cooldowns } = releaseExclusive(leased, { key: 'web/eth0', nowMs: 9_000, cooldownMs: 5_000 });
   t.like(cooldowns?.[0], { ip: '10.0.0.1', eniId: 'eni-1', coolUntilMs: 14_000, isWholeEni: true });
@@ -166,14 +166,14 @@ test('exclusiveDemand: what cools counts as far as the node can run Pods', (t) =
   t.is(exclusiveDemand(pool, warm, { waiting: 5, maxPods: 2, nowMs: 9_000 }).desired, 9, 'Pods that are there count');
 });
 
-test('applyDirectSupply: keeps what a Pod has, named or not, and forgets it with the lease', (t) => {
+test('applyExclusiveSupply: keeps what a Pod has, named or not, and forgets it with the lease', (t) => {
   const leased = leaseExclusive(poolOf(eniOf('eni-1')), requestOf('web')).state;
   const gone = applyExclusiveSupply(leased, []);
   t.like(gone.get('eni-1'), { supplyState: 'missing', use: 'leased' });
   t.is(releaseExclusive(gone, { key: 'web/eth0', nowMs: 0, cooldownMs: 0 }).state.size, 0);
 });
 
-test('applyDirectSupply: an ENI that was detached and came back is no longer offered', (t) => {
+test('applyExclusiveSupply: an ENI that was detached and came back is no longer offered', (t) => {
   const offered = setOffered(poolOf(eniOf('eni-1')), [{ eniId: 'eni-1', assignmentId: 'att-eni-1' }], true);
   t.is(leasedBy(offered, requestOf('web')), undefined);
   t.is(leasedBy(applyExclusiveSupply(offered, [eniOf('eni-1')]), requestOf('web')), undefined);
@@ -226,7 +226,7 @@ test('law: whatever happens, no ENI has two owners, and none that is offered has
   );
 });
 
-test('adoptDirect: takes over leases of whole ENIs alone, known to the supply or not', (t) => {
+test('adoptExclusive: takes over leases of whole ENIs alone, known to the supply or not', (t) => {
   const base = {
     ...{ containerId: 'c', ifName: 'eth0', network: '', netns: '', podNamespace: '', podName: '', podUid: '' },
     ...{ state: 'active' as const, mtu: 1500, createdAtMs: 0, addresses: [] },

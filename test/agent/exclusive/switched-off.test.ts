@@ -25,7 +25,7 @@ for (const { title, spec, settings } of [
   { title: 'an annotation allows none', spec: { maxDirectENI: 4 }, settings: { directMaxAttach: 0 } },
   { title: 'a person writes 0', spec: { maxDirectENI: 0 }, settings: {} },
 ]) {
-  test(`decideDirectPublication: gives back all that no Pod uses, and the device of a Pod stays until it ends, when ${title}`, (t) => {
+  test(`decideExclusivePublication: gives back all that no Pod uses, and the device of a Pod stays until it ends, when ${title}`, (t) => {
     const state = stateOf({ ...SWITCHED_OFF, ...spec }, settings, ENIS);
     const used = decideExclusivePublication(inputOf(state));
     t.deepEqual(used.spec, { desired: 0, releasable: [{ eniId: 'eni-2', assignmentId: 'a-2' }] });
@@ -41,7 +41,7 @@ for (const { title, spec, settings } of [
   });
 }
 
-test('decideDirectPublication: withdraws its demand when the node serves no exclusive ENIs and has none', (t) => {
+test('decideExclusivePublication: withdraws its demand when the node serves no exclusive ENIs and has none', (t) => {
   const state = stateOf(SWITCHED_OFF, {}, []);
   state.leases.delete(KEY);
   t.is(state.supply?.direct, undefined);
@@ -51,7 +51,7 @@ test('decideDirectPublication: withdraws its demand when the node serves no excl
   t.deepEqual(spec, { desired: 0, releasable: [] });
 });
 
-test('readDirectEnis: a Pod keeps its device when the node has no exclusive ENI but its own, and the object lists none', (t) => {
+test('readExclusiveEnis: a Pod keeps its device when the node has no exclusive ENI but its own, and the object lists none', (t) => {
   const state = stateOf(SWITCHED_OFF, {}, []);
   t.deepEqual(devicesOf(state), { total: 1, unhealthy: 0 });
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { FastPathChoice } from '../../../agent/fast-path/choose-fast-path.ts';
 import { reportFastPath } from '../../../agent/fast-path/open-fast-path.ts';
-import { writeNodeRecord } from '../../../agent/journal/node-file.ts';
+import { findNodeRecord, writeNodeRecord } from '../../../agent/journal/node-file.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
 const OFF: FastPathChoice = { wanted: 'off', mode: 'off', why: '' };
@@ -32,7 +32,7 @@ for (const [name, before, now, events] of CASES) {
     const report = (type: string, reason: string, message: string): void => {
       reported.push(`${type} ${reason}: ${message}`);
     };
-    reportFastPath(now, dir.path, { report });
+    reportFastPath(now, findNodeRecord(dir.path), { report });
     t.deepEqual(reported, events);
   });
 }

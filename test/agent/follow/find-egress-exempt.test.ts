@@ -8,7 +8,7 @@ import {
   restoreEgressExempt,
 } from '../../../agent/follow/follow-egress-exempt.ts';
 import type { Lease } from '../../../agent/journal/lease.ts';
-import { writeNodeRecord } from '../../../agent/journal/node-file.ts';
+import { findNodeRecord, writeNodeRecord } from '../../../agent/journal/node-file.ts';
 import { type KubePod, kubePodOf } from '../../../agent/pods/kube-pod.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -148,9 +148,9 @@ test('restoreEgressExempt: takes up what held in this boot, and nothing of anoth
     } as const;
     writeNodeRecord(dir, { bootId: 'boot-1', agentRelease: 'test', nodeName: 'n1', node, enis: [] });
     const [same, other, none] = [new NodeState(), new NodeState(), new NodeState()];
-    restoreEgressExempt(same, dir, 'boot-1');
-    restoreEgressExempt(other, dir, 'boot-2');
-    restoreEgressExempt(none, join(dir, 'absent'), 'boot-1');
+    restoreEgressExempt(same, findNodeRecord(dir), 'boot-1');
+    restoreEgressExempt(other, findNodeRecord(dir), 'boot-2');
+    restoreEgressExempt(none, findNodeRecord(join(dir, 'absent')), 'boot-1');
     t.deepEqual(
       [same, other, none].map((state) => state.egressExempt),
       [['10.0.0.4'], [], []],

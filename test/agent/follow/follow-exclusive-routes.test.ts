@@ -20,7 +20,7 @@ const direct = (containerId: string, state: Lease['state']): Lease =>
     nic: { mac: '02:00:00:00:00:09', hostName: 'eth9', mtu: 1500, primary: [], sideMac: '02:00:00:00:00:0a' },
   });
 
-test('followDirectRoutes: each living Pod follows each change once, and one that fails is tried again', async (t) => {
+test('followExclusiveRoutes: each living Pod follows each change once, and one that fails is tried again', async (t) => {
   const clock = new VirtualClock();
   const state = new NodeState(clock);
   for (const lease of [direct('a', 'active'), direct('b', 'active'), direct('c', 'pending'), direct('d', 'releasing')])

@@ -1,6 +1,6 @@
 import test from 'ava';
-import type { HostLink } from '../../../agent/exclusive/locate-enis.ts';
 import type { FoundState } from '../../../agent/node/found-state.ts';
+import type { HostLink } from '../../../agent/node/host-link.ts';
 import { type LeftLinksView, restoreLeftLinks } from '../../../agent/repair/restore-left-links.ts';
 import { EMPTY_STATE, type HostState } from '../../../dataplane/desired.ts';
 import { renderOperation } from '../../../dataplane/operation.ts';

@@ -2,19 +2,7 @@ import type { EniNetwork } from '../../dataplane/network.ts';
 import { MAX_ENI_SLOT, TABLE_ENI_BASE } from '../../dataplane/numbers.ts';
 import type { EniRecord } from '../journal/journal-content.ts';
 import type { SupplyEni } from '../journal/supply.ts';
-
-/** A link as the kernel shows it. */
-export type HostLink = {
-  readonly ifindex: number;
-  readonly ifname: string;
-  readonly mac?: string;
-  readonly mtu: number;
-  readonly ifalias?: string;
-  /** Administrative state; absent when it was not read. */
-  readonly isUp?: boolean;
-  /** Kind of a software link ('bridge', 'vlan', 'veth', …); absent for hardware. */
-  readonly kind?: string;
-};
+import type { HostLink } from '../node/host-link.ts';
 
 /** Where the ENIs of a supply are on this node. */
 type EniLocations = {

@@ -1,6 +1,7 @@
 import test from 'ava';
-import { absentEni, type HostLink, locateEnis } from '../../../agent/exclusive/locate-enis.ts';
 import type { EniRecord } from '../../../agent/journal/journal-content.ts';
+import type { HostLink } from '../../../agent/node/host-link.ts';
+import { absentEni, locateEnis } from '../../../agent/repair/locate-enis.ts';
 import { retainEnisInUse } from '../../../agent/supply/retain-enis-in-use.ts';
 import { sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 
