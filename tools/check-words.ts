@@ -44,8 +44,11 @@ const PRODUCT = [
   ...['sysctl', 'webhook', 'observability', 'cloud-controller-manager', 'pod-routes', 'inspection'],
 ];
 const OTHERS = ['bench', 'sim', 'test', 'tools'];
-/** A relative path, or two full stops, right after a quotation mark: a rewrite of import specifiers took a full stop for one. */
-const PATH_FOR_STOP = /[`'"](\.\.(?:\/[\w.-]+)*)(?=\s|$)/g;
+/**
+ * A relative path, or two full stops, right after a quotation mark: a rewrite of import specifiers took a full stop for one.
+ * A path from here counts after a closing mark alone: commands begin with one too.
+ */
+const PATH_FOR_STOP = /[`'"](\.\.(?:\/[\w.-]+)*)(?=\s|$)|(?<=[\w)>\]][`'"])(\.\/[\w./-]+)(?=\s|$)/g;
 const COMMENT = /\/\*[\s\S]*?\*\/|(?<![:'"`\w])\/\/.*$/gm;
 const STRING = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g;
 
@@ -80,7 +83,8 @@ export function checkWords(path: string, text: string): readonly string[] {
 export function findPathsForStops(text: string): readonly string[] {
   return [...text.matchAll(COMMENT)].flatMap(({ 0: comment, index }) =>
     [...comment.matchAll(PATH_FOR_STOP)].map(
-      ({ 1: path, index: at }) => `${lineOf(text, index + at)}: ${path} after a quotation mark; write a full stop`,
+      ({ 1: path, 2: near, index: at }) =>
+        `${lineOf(text, index + at)}: ${path ?? near} after a quotation mark; write a full stop`,
     ),
   );
 }

@@ -29,15 +29,15 @@ test('checkWords: leaves texts alone, which may be public', finds, "say('told in
 test('checkWords: takes no word for a part of another', finds, 'bookmark; mushroom; recommend; // already', []);
 
 test('findPathsForStops: finds a path, or two full stops, where a comment has a full stop', (t) => {
-  const [path, stops, far] = ['../direct', '..', '../../sim/kube-api'];
-  const text = `x;\n/** Until \`waitMs\`${path} Then one more. */\n// as \`flush\`${stops}\n// \`root\`${far}\n`;
+  const [path, stops, far, near] = ['../direct', '..', '../../sim/kube-api', './cluster'];
+  const text = `x;\n/** Until \`waitMs\`${path} Then one more. */\n// as \`flush\`${stops}\n// \`root\`${far}\n/** Until \`close\`${near} */\n`;
   t.deepEqual(
     findPathsForStops(text).map((line) => line.slice(0, line.indexOf(' after'))),
-    ['2: ../direct', '3: ..', '4: ../../sim/kube-api'],
+    ['2: ../direct', '3: ..', '4: ../../sim/kube-api', '5: ./cluster'],
   );
 });
 test('findPathsForStops: leaves imports, ranges and ellipses alone', (t) => {
   const text =
-    "import x from '../direct/x.ts';\n// `1`..`3`, see '../direct/x.ts'; `explain [OPTION]...`\nnew URL('..', here);\n";
+    "import x from '../direct/x.ts';\n// `1`..`3`, see '../direct/x.ts'; `explain [OPTION]...`\nnew URL('..', here); // `./configure --all`, or './run x'\n";
   t.deepEqual(findPathsForStops(text), []);
 });
