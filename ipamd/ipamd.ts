@@ -288,7 +288,6 @@ class Ipamd implements RunningIpamd {
   #showState(): void {
     Object.assign(this.metrics.sources, {
       pacing: this.#runtime.cloud.pacing,
-      necs: () => this.#informers.necs.values(),
       informers: () => this.#informerSamples(),
       queues: () => (this.#term === undefined ? [] : sampleQueues(this.#term.queues)),
       isLeading: () => this.isLeading,

@@ -14,22 +14,21 @@ import {
   termGauge,
 } from '../../runtime/metrics/metric-table.ts';
 import type { AboutProcess } from '../../runtime/metrics/process-rows.ts';
-import { type CountedNec, countNecs, type NecCounts } from './count-necs.ts';
 import { countNodesByZone, type OpenSubnet } from './count-nodes-by-zone.ts';
+import { NecCounts } from './nec-counts.ts';
 import { type NecChange, ReadyTimer } from './ready-timer.ts';
 
 /** What is read at each scrape; each is absent until it exists. */
 type IpamdSources = ProgramSources & {
   readonly minWarmIps: number;
+  readonly necs: NecCounts;
   /** Of the CiliumNodes that a leader serves. */
   readonly ciliumNodes: Map<string, CiliumNodeState>;
   /** Subnets in which new ENIs of nodes that name no subnets may be; a leader sets them. */
   openSubnets?: readonly OpenSubnet[] | undefined;
-  necs?: () => Iterable<CountedNec>;
   queues?: () => Iterable<QueueSample>;
   /** Keys of breakers that are open: `subnet/subnet-a`, `vpc-enis`. */
   openBreakers?: () => Iterable<string>;
-  counted?: { readonly atMs: number; readonly counts: NecCounts };
 };
 
 /** State of a controller's queue. */
@@ -60,8 +59,8 @@ const ROWS = {
     'intent_oldest_seconds',
     'Age of the oldest call on record.',
     ['action'],
-    (sources: IpamdSources) =>
-      [...necCounts(sources).oldestIntentMs].map(([action, ageMs]) => [{ action }, ageMs / MS_PER_S]),
+    ({ necs, clock }: IpamdSources) =>
+      [...necs.intentAgesMs(clock.nowMs())].map(([action, ageMs]) => [{ action }, ageMs / MS_PER_S]),
   ),
   breakers: collected(
     'breakers_open',
@@ -115,7 +114,7 @@ const ROWS = {
     'New nodes that get an ENI with warm addresses (--ip-min-warm-target) of the subnets in their zone. 0: nodes are there, and no subnet.',
     ['zone'],
     ({ openSubnets, necs, minWarmIps }) =>
-      samplesBy('zone', openSubnets ? countNodesByZone(openSubnets, zonesOf(necs?.() ?? []), minWarmIps) : []),
+      samplesBy('zone', openSubnets ? countNodesByZone(openSubnets, necs.zones.keys(), minWarmIps) : []),
   ),
   instanceRefreshes: counter('instance_refreshes_total', 'Rounds in which all instances were described.', 'outcome'),
   audits: counter('audits_total', 'Comparisons of all nodes with the cloud, by how they ended.', 'outcome'),
@@ -185,7 +184,8 @@ export type IpamdMetrics = ReturnType<typeof createIpamdMetrics>;
  */
 export function createIpamdMetrics(clock: Clock, about: AboutProcess & { readonly minWarmIps?: number }) {
   const { minWarmIps = DEFAULT_MIN_WARM_IPS } = about;
-  const sources: IpamdSources = { ...openSources(clock, about), minWarmIps, ciliumNodes: new Map() };
+  const necs = new NecCounts();
+  const sources: IpamdSources = { ...openSources(clock, about), minWarmIps, necs, ciliumNodes: new Map() };
   const metrics = openMetrics(IPAMD_METRICS, sources);
   const readyTimer = new ReadyTimer();
   return {
@@ -194,6 +194,7 @@ export function createIpamdMetrics(clock: Clock, about: AboutProcess & { readonl
     sources,
     /** Counts a change of a cached NodeENIConfig. */
     necChanged: (change: NecChange): void => {
+      necs.change(change);
       const tookMs = readyTimer.record(change, clock.nowMs());
       if (tookMs !== undefined) metrics.secondsToWarm.observeMs(tookMs);
     },
@@ -211,27 +212,15 @@ function countedNecs(
   name: string,
   help: string,
   labels: readonly [string, string],
-  pick: (all: NecCounts) => ReadonlyMap<string, number>,
+  pick: (all: NecCounts) => NecCounts['addresses'],
 ) {
   const [first, second] = labels;
-  return collected(name, help, labels, (sources: IpamdSources) =>
-    [...pick(necCounts(sources))].map(([key, count]) => {
+  return collected(name, help, labels, ({ necs }: IpamdSources) =>
+    [...pick(necs).entries()].map(([key, count]) => {
       const [one = '', other = ''] = key.split('\t');
       return [{ [first]: one, [second]: other }, count] as const;
     }),
   );
-}
-
-const SHARED_FOR_MS = 100;
-
-/** All gauges of one scrape are set within one turn of the event loop, so they share one count. */
-function necCounts(sources: IpamdSources): NecCounts {
-  const { clock, counted, necs } = sources;
-  const atMs = clock.monotonicMs();
-  if (counted !== undefined && atMs - counted.atMs <= SHARED_FOR_MS) return counted.counts;
-  const counts = countNecs(necs?.() ?? [], clock.nowMs());
-  sources.counted = { atMs, counts };
-  return counts;
 }
 
 /**
@@ -240,16 +229,6 @@ function necCounts(sources: IpamdSources): NecCounts {
  */
 function kindOfBreaker(key: string): string {
   return key.split('/')[0] ?? key;
-}
-
-/** Lists the zones of nodes that name no subnets of their own. */
-function zonesOf(necs: Iterable<CountedNec>): ReadonlySet<string> {
-  const zones = new Set<string>();
-  for (const { decoded } of necs) {
-    const zone = decoded?.status?.zone ?? '';
-    if (zone !== '' && (decoded?.spec?.subnetIDs ?? []).length === 0) zones.add(zone);
-  }
-  return zones;
 }
 
 function oldestOf(

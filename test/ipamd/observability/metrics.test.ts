@@ -1,9 +1,11 @@
 import test from 'ava';
-import { decodeNec } from '../../../ipamd/cache/decode-nec.ts';
+import fc from 'fast-check';
+import { decodeNec, type NecEntry } from '../../../ipamd/cache/decode-nec.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { ProblemRegistry } from '../../../observability/problem-registry.ts';
 import { RateMeter } from '../../../observability/rate-meter.ts';
+import { assertLaw } from '../../support/law.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
@@ -49,8 +51,8 @@ function make() {
   return { clock, metrics, valuesOf };
 }
 
-test('createIpamdMetrics: counts addresses, ENIs, nodes and intents of all nodes when scraped', async (t) => {
-  const { clock, metrics, valuesOf } = make();
+test('createIpamdMetrics: counts addresses, ENIs, nodes and intents of all nodes', async (t) => {
+  const { metrics, valuesOf } = make();
   const intent = {
     id: 'i1',
     action: 'AttachNetworkInterface',
@@ -65,7 +67,7 @@ test('createIpamdMetrics: counts addresses, ENIs, nodes and intents of all nodes
     decodeNec(nec('n3', 'nonsense')),
     decodeNec(nec('n4', {})),
   ];
-  metrics.sources.necs = () => necs;
+  for (const after of necs) metrics.necChanged({ key: after.name, after });
   t.deepEqual(await valuesOf('addresses'), {
     '{subnet="subnet-a",state="Assigned"}': 4,
     '{subnet="subnet-a",state="Releasing"}': 2,
@@ -82,10 +84,80 @@ test('createIpamdMetrics: counts addresses, ENIs, nodes and intents of all nodes
   });
   t.deepEqual(await valuesOf('intents'), { '{action="AttachNetworkInterface",phase="Accepted"}': 1 });
   t.deepEqual(await valuesOf('intent_oldest_seconds'), { '{action="AttachNetworkInterface"}': 30 });
-  await clock.advance(1_000);
-  metrics.sources.necs = () => [];
-  t.deepEqual(await valuesOf('addresses'), {});
+  for (const before of necs) metrics.necChanged({ key: before.name, before });
+  for (const name of ['addresses', 'enis', 'nodes', 'intents', 'intent_oldest_seconds'])
+    t.deepEqual(await valuesOf(name), {}, name);
 });
+
+test('createIpamdMetrics: a scrape reads no NodeENIConfig', async (t) => {
+  const { metrics } = make();
+  const entry = decodeNec(nec('n1', { ...ready('True', 'Supplied'), eniInfos: [ENI] }));
+  let reads = 0;
+  const counting: NecEntry = {
+    ...entry,
+    get decoded() {
+      reads += 1;
+      return entry.decoded;
+    },
+  };
+  metrics.sources.openSubnets = [{ zone: '100003', freeIps: 12, isBlocked: false }];
+  metrics.necChanged({ key: 'n1', after: counting });
+  t.true(reads > 0);
+  reads = 0;
+  t.true((await metrics.registry.metrics()).includes('tke_eni_ipamd_addresses{subnet="subnet-a",state="Assigned"} 2'));
+  t.is(reads, 0);
+});
+
+const oneStatus = fc.record({
+  zone: fc.constantFrom('100001', '100002'),
+  conditions: fc.constantFrom(ready('True', 'Supplied').conditions, ready('False', 'ENILimit').conditions, []),
+  eniInfos: fc.constantFrom([], [ENI], [{ ...ENI, draining: true }], [{ ...ENI, addresses: ENI.addresses.slice(1) }]),
+  intents: fc.uniqueArray(
+    fc.record({
+      id: fc.constantFrom('i1', 'i2'),
+      action: fc.constantFrom('AttachNetworkInterface', 'CreateNetworkInterface'),
+      phase: fc.constantFrom('Recorded', 'Accepted'),
+      leaderEpoch: fc.constant(1),
+      requestTimeoutSeconds: fc.constant(60),
+      recordedAt: fc.constantFrom(0, 30_000).map((agoMs) => new Date(START_MS - agoMs).toISOString()),
+    }),
+    { selector: ({ id }) => id },
+  ),
+});
+const oneChange = fc.record({
+  name: fc.constantFrom('n1', 'n2', 'n3'),
+  /** Undefined: the object is deleted. */
+  status: fc.option(fc.oneof(oneStatus, fc.constant('nonsense')), { nil: undefined }),
+});
+
+test('createIpamdMetrics: after any changes the counts are those of the objects that are there', async (t) => {
+  await assertLaw(t, (t) =>
+    fc.asyncProperty(fc.array(oneChange, { maxLength: 12 }), async (changes) => {
+      const { metrics } = make();
+      const present = new Map<string, NecEntry>();
+      for (const { name, status } of changes) {
+        const before = present.get(name);
+        if (status === undefined) present.delete(name);
+        else present.set(name, decodeNec(nec(name, status)));
+        const after = present.get(name);
+        metrics.necChanged({ key: name, ...(before && { before }), ...(after && { after }) });
+      }
+      const fresh = make();
+      for (const [key, after] of present) fresh.metrics.necChanged({ key, after });
+      for (const each of [metrics, fresh.metrics])
+        each.sources.openSubnets = [{ zone: '100003', freeIps: 12, isBlocked: false }];
+      t.deepEqual(await linesOf(metrics), await linesOf(fresh.metrics));
+    }),
+  );
+});
+
+/** The lines of the metrics that are counted of NodeENIConfigs, in order. */
+async function linesOf({ registry }: ReturnType<typeof createIpamdMetrics>): Promise<readonly string[]> {
+  const lines = (await registry.metrics()).split('\n');
+  return lines
+    .filter((line) => /^tke_eni_ipamd_(addresses|enis|nodes|intents|intent_oldest|zone_nodes)/.test(line))
+    .sort();
+}
 
 test('createIpamdMetrics: counts attempts, repetitions and what is left of the allowed rate', async (t) => {
   const { clock, metrics, valuesOf } = make();
