@@ -5,9 +5,9 @@ import type { Caller } from './caller.ts';
 import { decodeVpcLimit } from './decode/others.ts';
 import {
   decodeClusterRoutes,
-  decodeCreatedRoutes,
+  decodeCreatedGlobalRoutes,
+  decodeGlobalRoutePage,
   decodeReplacedRoutes,
-  decodeRoutePage,
   decodeRouteTablePage,
   decodeRouteTables,
 } from './decode/routes.ts';
@@ -60,9 +60,8 @@ export function createTableRoutePort(call: Caller): RoutePort {
   };
 }
 
-function tableWire({ cidr, gatewayIp, description }: VpcRouteSpec) {
-  const route = { GatewayType: INSTANCE_GATEWAY, GatewayId: gatewayIp, DestinationCidrBlock: cidr };
-  return { ...route, ...(description === '' ? {} : { RouteDescription: description }) };
+function tableWire(spec: VpcRouteSpec) {
+  return { ...gatewayWire(spec), ...(spec.description === '' ? {} : { RouteDescription: spec.description }) };
 }
 
 /**
@@ -75,13 +74,13 @@ export function createGlobalRoutePort(call: Caller): RoutePort {
     list: async (vpcId, context) => {
       const Filters = [{ Name: 'vpc-id', Values: [vpcId] }];
       const readPage = async (Offset: number) =>
-        decodeRoutePage(await call('DescribeGlobalRoutes', { Filters, Offset, Limit: IDS_PER_CALL }, context));
+        decodeGlobalRoutePage(await call('DescribeGlobalRoutes', { Filters, Offset, Limit: IDS_PER_CALL }, context));
       const { objects, isConsistent } = await readPages(readPage, (route) => route.routeId);
       return { routes: objects, isConsistent };
     },
     create: async (VpcId, specs, context) => {
       const answer = await call('CreateGlobalRoutes', { VpcId, GlobalRoutes: specs.map(globalWire) }, context);
-      return matchRoutes(specs, decodeCreatedRoutes(answer), 'CreateGlobalRoutes');
+      return matchRoutes(specs, decodeCreatedGlobalRoutes(answer), 'CreateGlobalRoutes');
     },
     delete: async (VpcId, routes, context) => {
       await call('DeleteGlobalRoutes', { VpcId, GlobalRouteIds: routes.map(({ routeId }) => routeId) }, context);
@@ -89,9 +88,8 @@ export function createGlobalRoutePort(call: Caller): RoutePort {
   };
 }
 
-function globalWire({ cidr, gatewayIp, description }: VpcRouteSpec) {
-  const route = { GatewayType: INSTANCE_GATEWAY, GatewayId: gatewayIp, DestinationCidrBlock: cidr };
-  return { ...route, ...(description === '' ? {} : { Description: description }) };
+function globalWire(spec: VpcRouteSpec) {
+  return { ...gatewayWire(spec), ...(spec.description === '' ? {} : { Description: spec.description }) };
 }
 
 /** The API has no batches. */
@@ -102,7 +100,7 @@ const MAX_PER_CALL = 1;
  * is the id of the cluster for those that it made itself. The API has no ids and no descriptions.
  */
 export function createClusterRoutePort(call: Caller): RoutePort {
-  const keyOf = (RouteTableName: string, { cidr, gatewayIp }: Pick<VpcRoute, 'cidr' | 'gatewayIp'>) => ({
+  const clusterWire = (RouteTableName: string, { cidr, gatewayIp }: Pick<VpcRoute, 'cidr' | 'gatewayIp'>) => ({
     RouteTableName,
     DestinationCidrBlock: cidr,
     GatewayIp: gatewayIp,
@@ -120,17 +118,21 @@ export function createClusterRoutePort(call: Caller): RoutePort {
       return { routes: routes.map(routeOf), isConsistent: routes.length === total };
     },
     create: async (table, specs, context) => {
-      for (const spec of specs) await call('CreateClusterRoute', keyOf(table, spec), context);
+      for (const spec of specs) await call('CreateClusterRoute', clusterWire(table, spec), context);
       return specs.map(routeOf);
     },
     delete: async (table, routes, context) => {
-      for (const route of routes) await call('DeleteClusterRoute', keyOf(table, route), context);
+      for (const route of routes) await call('DeleteClusterRoute', clusterWire(table, route), context);
     },
   };
 }
 
 /** Kind of a next hop that is an instance, by its private address. */
 const INSTANCE_GATEWAY = 'NORMAL_CVM';
+
+function gatewayWire({ cidr, gatewayIp }: Pick<VpcRouteSpec, 'cidr' | 'gatewayIp'>) {
+  return { GatewayType: INSTANCE_GATEWAY, GatewayId: gatewayIp, DestinationCidrBlock: cidr };
+}
 
 /**
  * Finds the route of each wanted one in an answer; the result is in the order of `wanted`.

@@ -87,13 +87,16 @@ const GLOBAL_PAGE = record({ GlobalRouteSet: required(list(GLOBAL_ROUTE)), Total
 const GLOBAL_CREATED = record({ GlobalRouteSet: required(list(GLOBAL_ROUTE)) }, 'ignore');
 
 /** Decodes the answer of DescribeGlobalRoutes. @throws CloudError BAD_ANSWER */
-export function decodeRoutePage(value: unknown): { readonly objects: readonly VpcRoute[]; readonly total: number } {
+export function decodeGlobalRoutePage(value: unknown): {
+  readonly objects: readonly VpcRoute[];
+  readonly total: number;
+} {
   const page = decodeAnswer(GLOBAL_PAGE, withEmptyList(value, 'GlobalRouteSet'), 'DescribeGlobalRoutes');
   return { objects: page.GlobalRouteSet.map(globalRouteOf), total: page.TotalCount };
 }
 
 /** Decodes the answer of CreateGlobalRoutes; the routes are in the order of the request. @throws CloudError BAD_ANSWER */
-export function decodeCreatedRoutes(value: unknown): readonly VpcRoute[] {
+export function decodeCreatedGlobalRoutes(value: unknown): readonly VpcRoute[] {
   return decodeAnswer(GLOBAL_CREATED, value, 'CreateGlobalRoutes').GlobalRouteSet.map(globalRouteOf);
 }
 
