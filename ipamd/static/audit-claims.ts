@@ -7,6 +7,7 @@ import { networkRequestOf, podKeyOf } from '../cache/pod-facts.ts';
 import type { VipFacts } from '../cache/record-facts.ts';
 import type { ClaimsTerm } from './claims-term.ts';
 import { type ClaimDifference, compareClaims, listUnreadable } from './compare-claims.ts';
+import { noteConflict } from './note-conflict.ts';
 import { readClaimKeys } from './read-claim-locations.ts';
 import { involvedClaim } from './write-claim.ts';
 
@@ -92,10 +93,8 @@ function* entriesOf<T>(informer: Pick<Informer<T>, 'keys' | 'get'>): Iterable<re
 }
 
 /** Checks in the cloud every address that is on no ENI; returns whether the cloud answered. */
-async function checkCloud(
-  { cloud, necs, vips, claims, conflicts, queues }: ClaimsTerm,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function checkCloud(deps: ClaimsTerm, signal: AbortSignal): Promise<boolean> {
+  const { cloud, necs, vips, claims } = deps;
   const vpcId = [...necs.values()].map(({ decoded }) => decoded?.status?.vpcID).find((id) => id !== undefined);
   const unassigned = [...vips.values()].filter((vip) => isUnassigned(vip) && !isReserved(vip, claims));
   if (vpcId === undefined) return unassigned.length === 0;
@@ -109,8 +108,7 @@ async function checkCloud(
       const now = vips.get(vip.name);
       // The claim got its address while the cloud was asked: the address is the claim's own.
       if (user === undefined || now === undefined || now.resourceVersion !== vip.resourceVersion) continue;
-      conflicts.add(vip.podKey, [vip.ip], 'found by the audit', userText(user));
-      queues.claims.add(vip.podKey);
+      noteConflict(deps, vip.podKey, [vip.ip], 'found by the audit', userText(user));
     }
   }
   return true;

@@ -4,6 +4,7 @@ import type { ReservedIp } from '../../cloud/reserved-ips.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { ClaimsTerm } from './claims-term.ts';
 import type { ReservationOrder, ReservationStep } from './decide-reservation.ts';
+import { noteConflict } from './note-conflict.ts';
 import { isReservedFor, reservationName, reservationTags } from './reservation-identity.ts';
 import { changeReservation, type ReservationRecord } from './reservation-record.ts';
 import { ReservationSearch } from './reservation-search.ts';
@@ -206,12 +207,10 @@ export class ReservationRunner {
 
   /** Notes a refusal that the same request would meet again; the record is withdrawn, for nothing was reserved. */
   async #withdraw(key: string, recorded: ReservationRecord, error: CloudError, signal: AbortSignal): Promise<void> {
-    const { conflicts, queues } = this.#term;
     const { ip = '' } = recorded;
     if (error.code.startsWith(TAKEN)) {
       // Another resource has the address that was to be reserved.
-      conflicts.add(key, ip === '' ? [] : [ip], error.message);
-      queues.claims.add(key);
+      noteConflict(this.#term, key, ip === '' ? [] : [ip], error.message);
     } else this.#pausedUntilMs = this.#term.clock.monotonicMs() + PAUSE_MS;
     await this.#write(key, (before) => (isSame(before, recorded) ? undefined : before), signal);
   }

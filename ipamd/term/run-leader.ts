@@ -1,15 +1,12 @@
-import type { CloudError } from '../../cloud/cloud-error.ts';
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import type { Leadership } from '../../kube/election/term.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { ClaimRefusal } from '../calls/node-deps.ts';
 import { reconcileNode } from '../calls/reconcile-node.ts';
-import type { ClaimWait } from '../decide/decision.ts';
 import { type Claimant, findRival } from '../nodes/decide-instance.ts';
 import { createNodeController } from '../nodes/node-controller.ts';
-import { MIN_WAIT_MS } from '../static/claim-waits.ts';
-import type { ClaimsTerm } from '../static/claims-term.ts';
+import { noteRefusal } from '../static/note-conflict.ts';
+import { noteWaits } from '../static/note-waits.ts';
 import { CONTROLLERS } from './controllers.ts';
 import { enqueueNodes } from './enqueue-nodes.ts';
 import { BY_INSTANCE, type Informers } from './open-informers.ts';
@@ -97,22 +94,6 @@ async function runSupply(term: LeaderTerm, signal: AbortSignal): Promise<void> {
     (await postponeWithDefinition(term, name, by)) ??
     (await reconcileNode(node, name, by));
   await runController({ ...term, name: 'supply', queue: queues.supply, workers: config.workers, reconcile }, signal);
-}
-
-/** Error codes of the cloud for an address that another resource has. */
-const TAKEN_CODES: readonly CloudError['code'][] = ['ResourceInUse', 'InvalidParameterValue.Duplicate'];
-
-/** Notes that the cloud refused a claim's requested address because another resource has it. */
-function noteRefusal({ conflicts, queues }: ClaimsTerm, key: string, refusal: ClaimRefusal): void {
-  const { ips, code, message } = refusal;
-  if (ips.length === 0 || !TAKEN_CODES.some((one) => code.startsWith(one))) return;
-  conflicts.add(key, ips, `${code}: ${message}`);
-  queues.claims.add(key);
-}
-
-/** Notes why claims wait on a node; claims that wait for a while are enqueued. */
-function noteWaits({ waits, queues }: ClaimsTerm, node: string, reasons: ReadonlyMap<string, ClaimWait>): void {
-  for (const key of waits.note(node, reasons)) queues.claims.addAfter(key, MIN_WAIT_MS);
 }
 
 /** A cloud that does not describe its instances for this long is reported. */
