@@ -42,17 +42,17 @@ export function decideNode(view: NodeView, leader: Leader, ids: Ids): Decision {
   const growth = decideGrowth(context);
   const growthBlocked = growth?.kind === 'blocked' ? growth : undefined;
   const { step, blockers } = selectStep(growth, context);
-  const direct = planExclusiveGrowth(context);
+  const exclusive = planExclusiveGrowth(context);
   const refusal = blockers.find((blocked) => blocked !== growthBlocked && blocked.reason === 'CloudRefused');
   if (step !== undefined && intents.length < INTENTS.maxItems) {
     const shared = withReady(step.status, view, context.supply, growthBlocked, ids);
-    const started = withExclusiveReady(shared, view, direct.blockers, ids);
+    const started = withExclusiveReady(shared, view, exclusive.blockers, ids);
     return { ...step, status: withRefusal(started, refusal, false, ids) };
   }
   const ready = withExclusiveReady(
     withReady(marked, view, context.supply, growthBlocked, ids),
     view,
-    direct.blockers,
+    exclusive.blockers,
     ids,
   );
   const next = withRefusal(ready, refusal, intents.length === 0, ids);

@@ -8,7 +8,7 @@ import type { NodeEniEntry } from './decide-vpc-eni.ts';
 import { VpcEniReconciler } from './vpc-eni-reconciler.ts';
 
 /** Name of the index of NodeENIConfigs by their exclusive ENIs. */
-export const BY_DIRECT_ENI = 'directEni';
+export const BY_EXCLUSIVE_ENI = 'exclusiveEni';
 
 /** Lists the exclusive ENIs in an object; the informer of NodeENIConfigs indexes by them. */
 export function exclusiveEniIdsOf({ decoded }: Pick<NecEntry, 'decoded'>): readonly string[] {
@@ -37,7 +37,7 @@ export async function runVpcEnis(term: Term, signal: AbortSignal): Promise<void>
 }
 
 function entriesOf({ necs, pods }: Term, eniId: string): readonly NodeEniEntry[] {
-  return necs.byIndex(BY_DIRECT_ENI, eniId).flatMap(({ name, decoded }) => {
+  return necs.byIndex(BY_EXCLUSIVE_ENI, eniId).flatMap(({ name, decoded }) => {
     const { eniInfos = [], instanceID = '', zone = '' } = decoded?.status ?? {};
     const eni = eniInfos.find((one) => one.eniID === eniId);
     if (eni === undefined) return [];
@@ -62,7 +62,7 @@ function followChanges({ necs, vpcEnis, pods, enqueueNode }: Term, touch: (eniId
       if (nec !== undefined) for (const eniId of exclusiveEniIdsOf(nec)) touch(eniId);
       if (before?.phase === after?.phase && before?.claim === after?.claim) return;
       const { eniId = '', claim = '' } = after ?? before ?? {};
-      const names = [...necs.byIndex(BY_DIRECT_ENI, eniId).map(({ name }) => name), pods.get(claim)?.nodeName];
+      const names = [...necs.byIndex(BY_EXCLUSIVE_ENI, eniId).map(({ name }) => name), pods.get(claim)?.nodeName];
       for (const name of names) if (name !== undefined && name !== '') enqueueNode(name);
     }),
     pods.subscribe(({ before, after }) => {

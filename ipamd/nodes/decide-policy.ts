@@ -18,7 +18,7 @@ export type PolicyFacts = {
   /** Limits of the instance. */
   readonly limits: { readonly secondaryEnis: number; readonly secondaryIpsPerEni: number };
   /** Whether the node serves exclusive ENIs, and their limit on its instance. Default: it serves none. */
-  readonly direct?: { readonly isServed: boolean; readonly limit: number };
+  readonly exclusive?: { readonly isServed: boolean; readonly limit: number };
   /** Accepted annotations of the NodeENIConfig. */
   readonly settings: NodeSettings;
   /** From the Node's annotation; undefined when there is none. */
@@ -44,23 +44,23 @@ export function decidePolicy(facts: PolicyFacts): Policy {
   const { limits, settings, spec, applied } = facts;
   const enis = resolve(spec.maxRouteENI, applied.maxRouteENI, minOf(limits.secondaryEnis, settings.routeMaxAttach));
   const ips = resolve(spec.maxIPPerENI, applied.maxIPPerENI, minOf(limits.secondaryIpsPerEni, settings.maxIpPerEni));
-  const directLimit = facts.direct?.limit ?? limits.secondaryEnis;
-  const directMax = facts.direct?.isServed === true ? minOf(directLimit, settings.directMaxAttach) : undefined;
-  const direct = resolve(spec.maxDirectENI, applied.maxDirectENI, directMax);
+  const exclusiveLimit = facts.exclusive?.limit ?? limits.secondaryEnis;
+  const exclusiveMax = facts.exclusive?.isServed === true ? minOf(exclusiveLimit, settings.directMaxAttach) : undefined;
+  const exclusive = resolve(spec.maxDirectENI, applied.maxDirectENI, exclusiveMax);
   const pods = resolve(spec.desiredRouteENIPodNum, applied.desiredRouteENIPodNum, facts.desiredPodNum);
   // Absent means no: a cluster without static addresses costs no write.
   const staticIp = resolve(spec.enableStaticIP, applied.enableStaticIP, facts.isStatic === true ? true : undefined);
   const fields = {
     maxRouteENI: bounded(enis.value, limits.secondaryEnis),
     maxIPPerENI: bounded(ips.value, limits.secondaryIpsPerEni),
-    maxDirectENI: bounded(direct.value, directLimit),
+    maxDirectENI: bounded(exclusive.value, exclusiveLimit),
     desiredRouteENIPodNum: pods.value,
     enableStaticIP: staticIp.value,
   };
   const newApplied: AppliedPolicy = {
     ...present('maxRouteENI', enis.isOurs ? enis.value : undefined),
     ...present('maxIPPerENI', ips.isOurs ? ips.value : undefined),
-    ...present('maxDirectENI', direct.isOurs ? direct.value : undefined),
+    ...present('maxDirectENI', exclusive.isOurs ? exclusive.value : undefined),
     ...present('desiredRouteENIPodNum', pods.isOurs ? pods.value : undefined),
     ...present('enableStaticIP', staticIp.isOurs ? staticIp.value : undefined),
     ...present('routeWarm', renderWarm(settings)),

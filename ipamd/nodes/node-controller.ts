@@ -291,9 +291,9 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   if (!(await definitions.areSame(signal))) return;
   signal.throwIfAborted();
   const desiredPodNum = readDesiredPodNum(node.annotations).value;
-  const direct = exclusiveOf(context, node, instance, limits);
+  const exclusive = exclusiveOf(context, node, instance, limits);
   const isStatic = isStaticNode(node, config.enableStaticIp);
-  const policy = decidePolicy({ limits, direct, isStatic, settings: {}, desiredPodNum, spec: {}, applied: {} });
+  const policy = decidePolicy({ limits, exclusive, isStatic, settings: {}, desiredPodNum, spec: {}, applied: {} });
   const lastEpoch = renewals.epochOf(name) ?? (definitions.isRebuilding ? 0 : undefined);
   try {
     await kube.create(NODE_ENI_CONFIGS, newConfig(name, instance, limits, policy, config, lastEpoch), signal);
@@ -339,7 +339,7 @@ async function updateConfig(context: Context, subject: Subject, signal: AbortSig
     const policyOf = (current: NodeEniConfig, applied: AppliedPolicy): Policy =>
       decidePolicy({
         limits,
-        direct: exclusiveOf(context, node, instance, limits),
+        exclusive: exclusiveOf(context, node, instance, limits),
         isStatic: isStaticNode(node, context.config.enableStaticIp),
         settings: context.facts.settingsOf(name, current).settings,
         desiredPodNum: readDesiredPodNum(node.annotations).value,
@@ -396,11 +396,10 @@ async function markNode(
   const { config, clock, metrics, log, events } = context;
   const { readyResources = [], maxDirectENI = 0 } = entry?.decoded?.spec ?? {};
   const isServing = readyResources.includes(ENI_IP_RESOURCE);
-  const isDirectServed = maxDirectENI > 0;
-  const served = { readyResources, isDirectServed, isBridged: isBridged(context) };
+  const served = { readyResources, isExclusiveServed: maxDirectENI > 0, isBridged: isBridged(context) };
   const marks = {
     isServing,
-    direct: { isServed: isDirectServed, isServing: readyResources.includes(DIRECT_ENI_RESOURCE) },
+    exclusive: { isServed: served.isExclusiveServed, isServing: readyResources.includes(DIRECT_ENI_RESOURCE) },
     isBridged: served.isBridged,
     startupTaints: canServePods(node, served) ? context.startupTaints : [],
     putsTaintOn: config.enableNodeTaint,

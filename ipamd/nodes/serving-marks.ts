@@ -14,7 +14,7 @@ type RequiredMarks = {
   /** The agent serves addresses. */
   readonly isServing: boolean;
   /** Whether the node is to serve exclusive ENIs, and whether its agent serves them. Default: it is not to. */
-  readonly direct?: { readonly isServed: boolean; readonly isServing: boolean };
+  readonly exclusive?: { readonly isServed: boolean; readonly isServing: boolean };
   /**
    * Pods that name no network are on the node's bridge: no mark may keep them off, whoever made it. The extended
    * resource alone keeps off those that need an ENI. Default: false.
@@ -88,9 +88,14 @@ function markOfCondition({ type, status = '' }: ConditionPatch): MarkChange {
   return { what: `the condition ${type}`, value: status };
 }
 
+/** Returns the name of a mark in the contests of all nodes. */
+function fieldOf({ uid }: NodeEntry, what: string): string {
+  return `${uid} ${what}`;
+}
+
 /** Returns after how many milliseconds a mark may be written, as another client keeps changing it back; 0: now. */
 function waitOf({ clock, contests, onContest }: MarkWriter, node: NodeEntry, { what, value }: MarkChange): number {
-  const field = `${node.uid} ${what}`;
+  const field = fieldOf(node, what);
   // The same is to be done again.
   const isUndone = contests.valueOf(field) === value;
   const { waitMs, isNew } = contests.ask(field, isUndone, node, clock.monotonicMs());
@@ -104,31 +109,31 @@ function noteWritten(
   marks: readonly MarkChange[],
   version: ObjectVersion,
 ): void {
-  for (const { what, value } of marks) contests.note(`${node.uid} ${what}`, value, version, clock.monotonicMs());
+  for (const { what, value } of marks) contests.note(fieldOf(node, what), value, version, clock.monotonicMs());
 }
 
 function conditionPatches(node: NodeEntry, required: RequiredMarks): readonly ConditionPatch[] {
-  const { isBridged = false, direct, writesCondition, nowText } = required;
-  const isDirect = direct?.isServed === true && !isBridged;
-  const shared = isBridged ? undefined : required.isServing;
-  const exclusive = isDirect ? direct.isServing : undefined;
+  const { isBridged = false, exclusive, writesCondition, nowText } = required;
+  const hasExclusive = exclusive?.isServed === true && !isBridged;
+  const isSharedServing = isBridged ? undefined : required.isServing;
+  const isExclusiveServing = hasExclusive ? exclusive.isServing : undefined;
   return [
     ...(isBridged || writesCondition
-      ? [decideNodeCondition(ENI_IP_CONDITION, node.eniIpCondition, shared, nowText)]
+      ? [decideNodeCondition(ENI_IP_CONDITION, node.eniIpCondition, isSharedServing, nowText)]
       : []),
     // A node that is not to serve exclusive ENIs has no condition about them.
-    ...(!isDirect || writesCondition
-      ? [decideNodeCondition(DIRECT_ENI_CONDITION, node.directEniCondition, exclusive, nowText)]
+    ...(!hasExclusive || writesCondition
+      ? [decideNodeCondition(DIRECT_ENI_CONDITION, node.directEniCondition, isExclusiveServing, nowText)]
       : []),
   ].filter((patch) => patch !== undefined);
 }
 
 /** Returns the taints that the node is to have; the same list when they are up to date. */
 function requiredTaints(taints: readonly NodeTaint[], required: RequiredMarks): readonly NodeTaint[] {
-  const { direct, isBridged = false, putsTaintOn, startupTaints = [] } = required;
+  const { exclusive, isBridged = false, putsTaintOn, startupTaints = [] } = required;
   const shared = decideTaints(taints, isBridged || required.isServing, putsTaintOn, ENI_IP_TAINT) ?? taints;
   // On a node that serves no exclusive ENIs the taint would keep every Pod off for ever.
-  const isServing = isBridged || direct?.isServed !== true || direct.isServing;
+  const isServing = isBridged || exclusive?.isServed !== true || exclusive.isServing;
   const both = decideTaints(shared, isServing, putsTaintOn, DIRECT_ENI_TAINT) ?? shared;
   return withoutStartupTaints(both, startupTaints);
 }

@@ -13,7 +13,7 @@ export type ServedByAgent = {
   /** `spec.readyResources`; none without a NodeENIConfig. */
   readonly readyResources: readonly string[];
   /** The node is to serve exclusive ENIs. */
-  readonly isDirectServed: boolean;
+  readonly isExclusiveServed: boolean;
   /** Pods that name no network are on the node's bridge. */
   readonly isBridged: boolean;
 };
@@ -27,12 +27,15 @@ type ServingNode = Pick<NodeEntry, 'isReady' | 'offeredResources' | 'podCidrs' |
  * not fit. On the bridge no ENI is needed: the node has its podCIDR, and no route to it is missing. Where Cilium gives the
  * addresses kubelet offers nothing of them: what the agent says is all there is.
  */
-export function canServePods(node: ServingNode, { readyResources, isDirectServed, isBridged }: ServedByAgent): boolean {
+export function canServePods(
+  node: ServingNode,
+  { readyResources, isExclusiveServed, isBridged }: ServedByAgent,
+): boolean {
   if (!node.isReady) return false;
   if (isBridged) return node.podCidrs.length > 0 && node.networkCondition?.status !== 'True';
   if (node.isCiliumCrd === true) return readyResources.includes(ENI_IP_RESOURCE);
   const isServed = (name: string): boolean => readyResources.includes(name) && node.offeredResources.includes(name);
-  return isServed(ENI_IP_RESOURCE) && (!isDirectServed || isServed(DIRECT_ENI_RESOURCE));
+  return isServed(ENI_IP_RESOURCE) && (!isExclusiveServed || isServed(DIRECT_ENI_RESOURCE));
 }
 
 /** Returns the taints without the named ones, in their order; the same list when it has none of them. */

@@ -35,11 +35,12 @@ import {
 } from '../cache/record-facts.ts';
 import { NECS_BY_REGISTERED_IP, readRegisteredIps } from '../cache/registered-ips.ts';
 import { decodeVpcEni, VPC_ENI_INDEXES, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import type { Term } from '../calls/term.ts';
 import { CILIUM_NODE_INDEXES, type CiliumNodeEntry, decodeCiliumNode } from '../cilium/cilium-node-entry.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import { decodeEipClaim, type EipClaimEntry } from '../eip/eip-claim-cache.ts';
 import { MASQ_CONFIG_MAP } from '../eip/sync-masq-config.ts';
-import { BY_DIRECT_ENI, exclusiveEniIdsOf } from '../exclusive/run-vpc-enis.ts';
+import { BY_EXCLUSIVE_ENI, exclusiveEniIdsOf } from '../exclusive/run-vpc-enis.ts';
 import { CONFIGS_BY_NAMESPACE, NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
 import { type DeploymentFacts, decodeDeployment } from '../static/find-workload.ts';
 import { readClaimKeys, readMarkedIps } from '../static/read-claim-locations.ts';
@@ -57,15 +58,7 @@ export type InformerDeps = {
 export const BY_INSTANCE = 'instance';
 
 /** Informers of every replica, leader or not: so a new leader has filled caches. */
-export type Informers = {
-  readonly necs: Informer<NecEntry>;
-  readonly nodes: Informer<NodeEntry>;
-  readonly pods: Informer<PodFacts>;
-  /** Of exclusive ENIs; static ones may be on no node. */
-  readonly vpcEnis: Informer<VpcEniEntry>;
-  /** Of the one ConfigMap with the subnets. */
-  readonly configMaps: Informer<ConfigMapEntry>;
-};
+export type Informers = Pick<Term, 'necs' | 'nodes' | 'pods' | 'vpcEnis' | 'configMaps'>;
 
 /** Opens the informers of every replica; nothing is read before they are started. */
 export function openInformers(deps: InformerDeps, config: IpamdConfig): Informers {
@@ -75,7 +68,7 @@ export function openInformers(deps: InformerDeps, config: IpamdConfig): Informer
       decode: decodeNec,
       indexes: {
         [BY_INSTANCE]: ({ decoded }) => listOf(decoded?.status?.instanceID),
-        [BY_DIRECT_ENI]: exclusiveEniIdsOf,
+        [BY_EXCLUSIVE_ENI]: exclusiveEniIdsOf,
         [NECS_BY_CLAIM]: ({ decoded }) => readClaimKeys(decoded?.status),
         [NECS_BY_MARKED_IP]: ({ decoded }) => readMarkedIps(decoded?.status),
         [NECS_BY_REGISTERED_IP]: readRegisteredIps,

@@ -293,7 +293,7 @@ test('revertForeignMarks: puts an exclusive ENI back whose own address a live Po
   t.deepEqual(podIpsRemovedBy(call, { eniInfos: [eni()] }, { inUse, leaving: 'no' }), ['10.0.1.9']);
 });
 
-test('decideDirectMarks: tells of fewer places where shared ENIs have some, and of none where they do not', (t) => {
+test('decideExclusiveMarks: tells of fewer places where shared ENIs have some, and of none where they do not', (t) => {
   const shared = eni({ eniID: 'eni-9', mode: 'route-eni' });
   const told = (enis: readonly NodeEniInfo[], change: Partial<NodeView> = {}) => {
     const seen = view(enis, change);

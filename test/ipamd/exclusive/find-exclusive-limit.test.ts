@@ -17,12 +17,12 @@ for (const [instanceType, cores, secondaryEnis, most, extensionEnis = 0] of [
   ['S5.2XLARGE16', 8, 5, 5],
   ['C4.LARGE8', 4, 3, 20, 20],
 ] as readonly (readonly [string, number, number, number, number?])[]) {
-  test(`findDirectLimit: ${most} for ${instanceType || 'a type that nobody tells'} with ${secondaryEnis} ENIs, ${extensionEnis} more of the extension type`, (t) => {
+  test(`findExclusiveLimit: ${most} for ${instanceType || 'a type that nobody tells'} with ${secondaryEnis} ENIs, ${extensionEnis} more of the extension type`, (t) => {
     t.is(findExclusiveLimit({ instanceType, cores, secondaryEnis, extensionEnis }), most);
   });
 }
 
-test('isDirectServed: goes by the label, and by the flag where there is none', (t) => {
+test('isExclusiveServed: goes by the label, and by the flag where there is none', (t) => {
   const table = [undefined, 'true', 'false', 'yes'].map((label) => [
     isExclusiveServed(label, false),
     isExclusiveServed(label, true),

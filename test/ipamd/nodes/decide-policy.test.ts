@@ -142,30 +142,30 @@ test('readDesiredPodNum: refuses words', podNum, 'many', undefined, false);
 test('readDesiredPodNum: refuses more than any node holds', podNum, '999999', undefined, false);
 test('readDesiredPodNum: needs none', (t) => t.deepEqual(readDesiredPodNum({}), { value: undefined, isValid: true }));
 
-for (const { title, direct, settings = {}, spec = {}, applied = {}, wanted } of [
-  { title: 'leaves it absent where the node serves none', direct: { isServed: false, limit: 3 }, wanted: undefined },
-  { title: 'takes what the instance may have', direct: { isServed: true, limit: 3 }, wanted: 3 },
+for (const { title, exclusive, settings = {}, spec = {}, applied = {}, wanted } of [
+  { title: 'leaves it absent where the node serves none', exclusive: { isServed: false, limit: 3 }, wanted: undefined },
+  { title: 'takes what the instance may have', exclusive: { isServed: true, limit: 3 }, wanted: 3 },
   {
     title: 'takes less by annotation',
-    direct: { isServed: true, limit: 3 },
+    exclusive: { isServed: true, limit: 3 },
     settings: { directMaxAttach: 1 },
     wanted: 1,
   },
   {
     title: "leaves a person's, where the node serves none too",
-    direct: { isServed: false, limit: 3 },
+    exclusive: { isServed: false, limit: 3 },
     spec: { maxDirectENI: 2 },
     wanted: 2,
   },
   {
     title: "bounds a person's by the instance",
-    direct: { isServed: true, limit: 3 },
+    exclusive: { isServed: true, limit: 3 },
     spec: { maxDirectENI: 9 },
     wanted: 3,
   },
   {
     title: 'takes back what it wrote when the node serves none any more',
-    direct: { isServed: false, limit: 3 },
+    exclusive: { isServed: false, limit: 3 },
     spec: { maxDirectENI: 3 },
     applied: { maxDirectENI: 3 },
     wanted: undefined,
@@ -173,7 +173,7 @@ for (const { title, direct, settings = {}, spec = {}, applied = {}, wanted } of 
 ]) {
   test(`decidePolicy: of exclusive ENIs ${title}`, (t) => {
     const limits = { secondaryEnis: 3, secondaryIpsPerEni: 9 };
-    const policy = decidePolicy({ limits, direct, settings, desiredPodNum: undefined, spec, applied });
+    const policy = decidePolicy({ limits, exclusive, settings, desiredPodNum: undefined, spec, applied });
     t.is(policy.fields.maxDirectENI, wanted);
     t.deepEqual(readApplied({ 'tke.cloud.tencent.com/applied-policy': renderApplied(policy.applied) }), policy.applied);
   });

@@ -4,7 +4,7 @@ import { canServePods, type ServedByAgent, withoutStartupTaints } from '../../..
 const ENI_IP = 'tke.cloud.tencent.com/eni-ip';
 const DIRECT = 'tke.cloud.tencent.com/direct-eni';
 const NODE = { isReady: true, offeredResources: [ENI_IP], podCidrs: [] };
-const SERVED: ServedByAgent = { readyResources: [ENI_IP], isDirectServed: false, isBridged: false };
+const SERVED: ServedByAgent = { readyResources: [ENI_IP], isExclusiveServed: false, isBridged: false };
 
 const serves = test.macro((t, node: object, served: Partial<ServedByAgent>, expected: boolean) =>
   t.is(canServePods({ ...NODE, ...node }, { ...SERVED, ...served }), expected),
@@ -27,12 +27,12 @@ test(
 );
 test('canServePods: not while the agent does not serve', serves, {}, { readyResources: [] }, false);
 test('canServePods: not on a node that is not Ready', serves, { isReady: false }, {}, false);
-test('canServePods: exclusive ENIs are waited for', serves, {}, { isDirectServed: true }, false);
+test('canServePods: exclusive ENIs are waited for', serves, {}, { isExclusiveServed: true }, false);
 test(
   'canServePods: both are there',
   serves,
   { offeredResources: [ENI_IP, DIRECT] },
-  { isDirectServed: true, readyResources: [ENI_IP, DIRECT] },
+  { isExclusiveServed: true, readyResources: [ENI_IP, DIRECT] },
   true,
 );
 const BRIDGED = { isBridged: true, readyResources: [] };
