@@ -5,7 +5,7 @@ import { RENEW_DEADLINE_SHARE } from './election/election-settings.ts';
 import { type Lock, openLock } from './election/lock.ts';
 import { LOCK_TYPES, type LockRef } from './election/lock-record.ts';
 import { type Leadership, runTerm, type WonLock } from './election/term.ts';
-import type { EventInput } from './events/event-object.ts';
+import type { EventSink } from './events/event-object.ts';
 import { involvedObject } from './involved-object.ts';
 import type { KubeClient } from './kube-client.ts';
 import { isKubeError } from './kube-error.ts';
@@ -28,12 +28,7 @@ export type LeaderElectionOptions = {
   readonly log: Logger;
   readonly random: () => number;
   /** Where the beginning and the end of each term are recorded, as events of the lock with upstream's reason. */
-  readonly events?: LeaderEvents;
-};
-
-/** The events of an election. */
-type LeaderEvents = {
-  record(event: Omit<EventInput, 'reason'> & { readonly reason: 'LeaderElection' }): void;
+  readonly events?: EventSink<'LeaderElection'>;
 };
 
 /**

@@ -1,6 +1,6 @@
 import type { Logger } from '../runtime/log.ts';
 import { remember } from './events/event-correlator.ts';
-import type { EventInput, InvolvedObject } from './events/event-object.ts';
+import type { EventSink, InvolvedObject } from './events/event-object.ts';
 
 /** Most keys that are remembered. The one that was noted longest ago is forgotten first: at worst it is reported again. */
 const MAX_KEYS = 20_000;
@@ -42,7 +42,7 @@ export class LastReports {
 
 /** Where reports go. */
 type Sinks<R extends string> = {
-  readonly events: { record(event: Omit<EventInput, 'reason'> & { readonly reason: R }): void };
+  readonly events: EventSink<R>;
   readonly log: Logger;
 };
 

@@ -157,11 +157,7 @@ export function openSources(clock: Clock, about: AboutProcess): ProgramSources {
  * Makes what the clients and controllers of a program report to: it counts in `metrics`, and notes what health and the
  * reports of the cloud's refusals need.
  */
-export function observeProgram(
-  metrics: Omit<ProgramMetrics, keyof RouteMetrics>,
-  { clock, meter, problems }: ProgramSources,
-  program: string,
-) {
+export function observeProgram(metrics: ProgramMetrics, { clock, meter, problems }: ProgramSources, program: string) {
   const contact: KubeContact = { lastOkMs: Number.NEGATIVE_INFINITY };
   const cloudRights = new CloudRights(problems, program);
   const cloud: CallObserver = {

@@ -1,4 +1,4 @@
-import type { EventInput, InvolvedObject } from '../kube/events/event-object.ts';
+import type { EventSink, InvolvedObject } from '../kube/events/event-object.ts';
 import { describeMissingRight, type RightsListener, TOKEN_RIGHT } from '../kube/track-rights.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { CloudRefusalListener } from './cloud-rights.ts';
@@ -11,16 +11,12 @@ type RightsDeps = {
   /** The object on which people look for problems of the program's setup. */
   readonly involved: InvolvedObject;
   /** Made later than the client that is observed, because the recorder writes through that client. */
-  readonly events: () => RightsEvents;
+  readonly events: () => EventSink<RightsReason>;
   /** Name of the program in messages, and of its ClusterRole or ServiceAccount. */
   readonly role: string;
 };
 
-/** The events about rights. */
-type RightsEvents = {
-  record(event: Omit<EventInput, 'reason'> & { readonly reason: RightsReason }): void;
-};
-
+/** Reasons of the events about rights. */
 type RightsReason = 'Forbidden' | 'Unauthorized' | 'ConfigInvalid' | 'CredentialsRefused' | 'CredentialsMissing';
 
 /**

@@ -1,6 +1,6 @@
 import type { CloudError } from '../cloud/cloud-error.ts';
 import { Contests, contestText } from '../kube/contest.ts';
-import type { EventInput } from '../kube/events/event-object.ts';
+import type { EventSink } from '../kube/events/event-object.ts';
 import { involvedObject } from '../kube/involved-object.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { isKubeError } from '../kube/kube-error.ts';
@@ -26,9 +26,7 @@ type ReportDeps = {
  * Records the events of Nodes: without a route, with upstream's reason; with one that is not kept; or with a condition that
  * another client writes too.
  */
-export type RouteEvents = {
-  record(event: Omit<EventInput, 'reason'> & { readonly reason: SaidOfNode['reason'] | 'FieldContested' }): void;
-};
+export type RouteEvents = EventSink<SaidOfNode['reason'] | 'FieldContested'>;
 
 /** What the last event of a Node said. */
 type SaidOfNode = { readonly reason: 'FailedToCreateRoute' | 'RouteNotKept'; readonly message: string };
@@ -36,7 +34,7 @@ type SaidOfNode = { readonly reason: 'FailedToCreateRoute' | 'RouteNotKept'; rea
 /** Reports on routes: conditions and events of Nodes, and the log. Each event and line is written once per change. */
 export class RouteReports {
   readonly #deps: ReportDeps;
-  /** Events by uid of a Node, lists and routes that stay by place, and the VPC. */
+  /** Events by name and uid of a Node, lists and held routes by place, and the VPC. */
   readonly #last = new LastReports();
   /** By uid of a Node. */
   readonly #contests = new Contests();

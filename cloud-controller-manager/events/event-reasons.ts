@@ -1,4 +1,4 @@
-import type { EventInput } from '../../kube/events/event-object.ts';
+import type { EventSink } from '../../kube/events/event-object.ts';
 import type { EventReason } from '../../kube/events/event-reason.ts';
 import { BALANCER_EVENTS } from './balancer-event-reasons.ts';
 
@@ -127,6 +127,4 @@ export const CCM_EVENTS = {
 type CcmEventReason = keyof typeof CCM_EVENTS;
 
 /** Records events with the reasons of this program alone. */
-export type CcmEvents = {
-  record(event: Omit<EventInput, 'reason'> & { readonly reason: CcmEventReason }): void;
-};
+export type CcmEvents = EventSink<CcmEventReason>;

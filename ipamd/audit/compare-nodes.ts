@@ -51,8 +51,9 @@ export function beginComparison(deps: ComparisonDeps): (enis: readonly Eni[]) =>
 
 /**
  * Groups the ENIs of one sweep by node: those that its object created, those on its instance that no other object
- * created, and those with its name in their tags that are on no other node's instance; without primary ones. A static
- * ENI, which moves, belongs to the node that `staticNodeOf` returns.
+ * created, and those with its name in their tags that are on no other node's instance. A static ENI, which moves,
+ * belongs to the node that `staticNodeOf` returns.
+ * @param enis without primary ones
  */
 function groupEnisByNode(
   enis: readonly Eni[],
@@ -68,8 +69,5 @@ function groupEnisByNode(
     const attachedTo = isCreator ? undefined : attachment && byInstance.get(attachment.instanceId);
     return staticNodeOf(eniId) ?? attachedTo ?? tagged;
   };
-  return Map.groupBy(
-    enis.filter(({ isPrimary }) => !isPrimary),
-    nodeOf,
-  );
+  return Map.groupBy(enis, nodeOf);
 }

@@ -1,6 +1,8 @@
 import type { Cloud } from '../../cloud/cloud.ts';
 import type { ReservedIpPort } from '../../cloud/reserved-ips.ts';
 import type { ControllerObserver } from '../../kube/controller.ts';
+import type { Leadership } from '../../kube/election/term.ts';
+import type { EventSink } from '../../kube/events/event-object.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { ReleaseBrake } from '../../kube/release-brake.ts';
@@ -52,27 +54,11 @@ export type Term = {
   readonly enqueueNode: (name: string) => void;
 };
 
-/** The part of the event recorder that a node needs. */
-export type NodeEvents = {
-  record(event: {
-    readonly involved: {
-      readonly apiVersion: string;
-      readonly kind: string;
-      readonly name: string;
-      readonly namespace?: string;
-      readonly uid?: string;
-    };
-    readonly type: 'Normal' | 'Warning';
-    readonly reason: IpamdEventReason;
-    readonly message: string;
-  }): void;
-};
+/** Records events with the reasons of ipamd alone. */
+export type NodeEvents = EventSink<IpamdEventReason>;
 
-/** The time during which this process leads; a part of `Leadership`. */
-type NodeTerm = {
-  /** Monotonic milliseconds at which it began. */
-  readonly startedMs: number;
-  readonly leaseMs: number;
-  /** Aborted before another replica may lead: from then on nothing is called or written. */
-  readonly signal: AbortSignal;
-};
+/**
+ * The time during which this process leads. Its signal is aborted before another replica may lead: from then on nothing is
+ * called or written.
+ */
+type NodeTerm = Pick<Leadership, 'startedMs' | 'leaseMs' | 'signal'>;

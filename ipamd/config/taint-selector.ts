@@ -52,7 +52,8 @@ function domain(name: string): string {
 
 function ownerRule(owner: string, hasItem: string, but?: string): Rule {
   return refused('startup-taints', `taints of node pools; ${owner} puts this one on and takes it off`, {
-    ...{ flag: 'startup-taints', hasItem },
+    flag: 'startup-taints',
+    hasItem,
     ...(but === undefined ? {} : { but }),
   });
 }

@@ -2,6 +2,7 @@ import type { CallPriority } from '../../cloud/cloud.ts';
 import { MODE_TAG } from '../../crd/cloud-tags.ts';
 import type { Mutation } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { claimKeyOf } from './claim-marks.ts';
 import type { ClaimRequest } from './claim-request.ts';
 import { desiredGroupsOf, isOtherZone, isRequestedHere, requestOf, staticEniOf } from './decide-exclusive-marks.ts';
 import { blockedByCloudLimit, blockedByInstance, blockedByQuota, blockedBySubnets } from './decide-growth.ts';
@@ -131,7 +132,7 @@ function planAttach(context: DecisionContext, supply: ExclusiveEniCounts): reado
 function attach(context: DecisionContext, supply: ExclusiveEniCounts, eni: NodeEniInfo): Planned {
   const { eniID, claim } = eni;
   const { instance } = context.view;
-  const key = claim === undefined ? {} : { claim: `${claim.namespace}/${claim.name}` };
+  const key = claim === undefined ? {} : { claim: claimKeyOf(claim) };
   const blocked =
     instance === undefined || !instance.isRunning
       ? blockedByInstance(context)

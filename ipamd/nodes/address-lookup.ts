@@ -36,8 +36,8 @@ export class AddressLookup {
   }
 
   /**
-   * Looks in the VPC of the cluster for the instance of a Node that names none. Returns why there is none, for people; undefined when it is found,
-   * or when another provider's id or no address is there to look for. @throws CloudError
+   * Looks in the VPC of the cluster for the instance of a Node that names none. Returns why there is none, for people;
+   * undefined when it is found, or when another provider's id or no address is there to look for. @throws CloudError
    */
   async lookUp(node: NodeEntry, vpcId: string | undefined, signal: AbortSignal): Promise<string | undefined> {
     const { name, uid, internalIp: ip, foreignProviderId, isInstance } = node;

@@ -81,7 +81,7 @@ class DescribedInstances implements InstanceCache {
       const isRetry = waitMs < REFRESH_MS && missed.length > 0;
       await this.#refresh(isRetry ? missed : [...ids], signal);
       const isAnyMissed = [...ids].some((id) => this.#isMissedOnce(id));
-      waitMs = isAnyMissed ? Math.min(MISSING_RETRY_MS, REFRESH_MS) : REFRESH_MS;
+      waitMs = isAnyMissed ? MISSING_RETRY_MS : REFRESH_MS;
     }
   }
 

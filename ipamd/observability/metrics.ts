@@ -179,8 +179,8 @@ export const IPAMD_METRICS = { prefix: 'tke_eni_ipamd_', rows: ROWS };
 export type IpamdMetrics = ReturnType<typeof createIpamdMetrics>;
 
 /**
- * Opens ipamd's metrics. Those of a Node.js process are left out: the gauge of the event loop's lag runs a hundred times a
- * second in an idle process.
+ * Opens ipamd's metrics. Those of a Node.js process are left out: the gauge of the event loop's lag would be sampled ten
+ * times a second, also in an idle process.
  */
 export function createIpamdMetrics(clock: Clock, about: AboutProcess & { readonly minWarmIps?: number }) {
   const { minWarmIps = DEFAULT_MIN_WARM_IPS } = about;

@@ -25,7 +25,10 @@ export type HeldBlock = Partial<BlockOwner> & {
 /** A block that was given to a Node that does not show it yet. */
 type GivenBlock = BlockOwner & {
   readonly block: number;
-  /** When it was freed or may have been written. If the gift is taken back, the block is held from this time. Monotonic milliseconds. */
+  /**
+   * When it was freed or may have been written. If the gift is taken back, the block is held from this time. Monotonic
+   * milliseconds.
+   */
   readonly freedMs?: number;
 };
 
@@ -43,7 +46,7 @@ export type BlockState = {
 };
 
 /** A podCIDR that does not fit with the others. Its blocks are in use all the same. */
-export type CidrConflict = {
+type CidrConflict = {
   readonly node: string;
   readonly uid: string;
   readonly reason: 'CIDROutOfRange' | 'CIDROverlap';

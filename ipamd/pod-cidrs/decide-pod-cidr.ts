@@ -43,7 +43,7 @@ export function decidePodCidrs(before: BlockState, facts: PodCidrFacts): PodCidr
   if (facts.routes === 'unread') return { state: before, gifts: [], unserved: [] };
   const held = new Map([...before.held].filter(([block, { freedMs }]) => isHeld(block, freedMs, facts)));
   const given = new Map(before.given);
-  const used = new Set([...before.owners.keys(), ...[...given.values()].map(({ block }) => block)]);
+  const used = usedBlocks({ owners: before.owners, given });
   const formerBlocks = indexHeld(held);
   const isFree = (block: number): boolean => !used.has(block) && !held.has(block) && isUsable(block, facts);
   let { next } = before;
@@ -75,11 +75,9 @@ export function decidePodCidrs(before: BlockState, facts: PodCidrFacts): PodCidr
 }
 
 /** Counts blocks. `reserved` are those of Services and of subnets; a block counts once. */
-export function countBlocks(
-  { owners, given, held }: BlockState,
-  { blocks, reserved }: Pick<PodCidrFacts, 'blocks' | 'reserved'>,
-) {
-  const used = new Set([...owners.keys(), ...[...given.values()].map(({ block }) => block)]);
+export function countBlocks(state: BlockState, { blocks, reserved }: Pick<PodCidrFacts, 'blocks' | 'reserved'>) {
+  const { held } = state;
+  const used = usedBlocks(state);
   const heldOnly = [...held.keys()].filter((block) => !used.has(block));
   const others = new Set([...blocks.ofServices, ...reserved].filter((block) => !used.has(block) && !held.has(block)));
   const counted = used.size + heldOnly.length + others.size;
@@ -90,6 +88,10 @@ export function countBlocks(
     held: heldOnly.length,
     free: blocks.count - counted,
   };
+}
+
+function usedBlocks({ owners, given }: Pick<BlockState, 'owners' | 'given'>): Set<number> {
+  return new Set([...owners.keys(), ...[...given.values()].map(({ block }) => block)]);
 }
 
 function waitingOf(nodes: readonly CidrNode[]): readonly CidrNode[] {

@@ -8,15 +8,8 @@ import type { CidrBlocks } from '../config/cidr-blocks.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import { type BlockState, type CidrNode, doubtGift, observeBlocks, takeBack } from './block-state.ts';
 import { type Moment, recordOf, stateOf } from './convert-record.ts';
-import { countBlocks, decidePodCidrs } from './decide-pod-cidr.ts';
-import {
-  conflictProblem,
-  failedProblem,
-  PodCidrReports,
-  renderStopped,
-  stoppedProblem,
-  unservedProblem,
-} from './pod-cidr-reports.ts';
+import { decidePodCidrs } from './decide-pod-cidr.ts';
+import { failedProblem, PodCidrReports, renderStopped, stoppedProblem, unservedProblem } from './pod-cidr-reports.ts';
 import { OutdatedTerm, PodCidrStore } from './pod-cidr-store.ts';
 import type { SecondAllocator } from './second-allocator.ts';
 import { type WriteOutcome, writePodCidr } from './write-pod-cidr.ts';
@@ -140,13 +133,12 @@ class PodCidrTerm {
       await this.#store.write(record, signal);
       this.#recordedMs = nowMs;
     }
-    const counts = countBlocks(state, facts);
-    const { total: _, ...states } = counts;
+    const { total: _, ...states } = record.blocks;
     metrics.podCidrBlocks.replace(Object.entries(states).map(([its, count]) => [{ state: its }, count]));
     this.#reports.report([
       ...(found === undefined ? [] : [stoppedProblem(found)]),
-      ...conflicts.map(conflictProblem),
-      ...unserved.map((node) => unservedProblem(node, counts, blocks.settings.clusterCidrs)),
+      ...conflicts,
+      ...unserved.map((node) => unservedProblem(node, record.blocks, blocks.settings.clusterCidrs)),
       ...this.#failedProblems(nodes),
     ]);
     return gifts;

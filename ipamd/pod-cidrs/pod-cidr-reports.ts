@@ -7,7 +7,7 @@ import type { Term } from '../calls/term.ts';
 import { involvedConfigMap } from '../config/involved-config-map.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import type { IpamdEventReason } from '../events/event-reasons.ts';
-import type { CidrConflict, CidrNode } from './block-state.ts';
+import type { CidrNode } from './block-state.ts';
 import type { ForeignCidr } from './second-allocator.ts';
 
 /** Where it is reported what people are to know about podCIDRs. */
@@ -85,9 +85,4 @@ export function failedProblem(
 ): Problem {
   const message = `podCIDR ${cidr} could not be written: ${why}; it will be tried again`;
   return { reason: 'CIDRAssignmentFailed', node: node.name, uid: node.uid, message };
-}
-
-/** Renders a podCIDR that does not fit with the others. */
-export function conflictProblem({ reason, node, uid, message }: CidrConflict): Problem {
-  return { reason, node, uid, message };
 }

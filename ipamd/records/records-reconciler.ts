@@ -1,6 +1,7 @@
 import { vpcIpName } from '../../crd/vpc-ip.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
+import { guardsOf } from '../../kube/guarded-update.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject, ObjectRef } from '../../kube/kube-client.ts';
 import { isKubeError, type KubeErrorCode } from '../../kube/kube-error.ts';
@@ -35,10 +36,10 @@ const DONE: ReconcileResult = { kind: 'done' };
 export class RecordsReconciler {
   readonly #term: RecordsTerm;
   readonly #acquireWrite: (signal: AbortSignal) => Promise<void>;
-  #vips: FreshStore<VipFacts>;
-  #claims: FreshStore<ClaimFacts>;
+  readonly #vips: FreshStore<VipFacts>;
+  readonly #claims: FreshStore<ClaimFacts>;
   /** Since when claims have been without their Pod; by node, then by key. */
-  #waiting = new Map<string, ReadonlyMap<string, number>>();
+  readonly #waiting = new Map<string, ReadonlyMap<string, number>>();
 
   /** `acquireWrite` waits until one more write may be made: records have a limited share of the calls. */
   constructor(term: RecordsTerm, acquireWrite: (signal: AbortSignal) => Promise<void>) {
@@ -162,19 +163,15 @@ export class RecordsReconciler {
         return;
       }
       case 'delete-claim':
-        await kube.delete(VPC_IP_CLAIMS, ref, guardOf(write.claim), signal);
+        await kube.delete(VPC_IP_CLAIMS, ref, guardsOf(write.claim), signal);
         this.#claims.noteDeleted(write.claim.key, write.claim.resourceVersion);
         return;
       case 'delete-vip':
-        await kube.delete(VPC_IPS, ref, guardOf(write.vip), signal);
+        await kube.delete(VPC_IPS, ref, guardsOf(write.vip), signal);
         this.#vips.noteDeleted(write.vip.name, write.vip.resourceVersion);
         return;
     }
   }
-}
-
-function guardOf({ uid, resourceVersion }: VipFacts | ClaimFacts) {
-  return { uid, resourceVersion };
 }
 
 /** Returns the reference of a write's object; the cache's key has the same name. */

@@ -1,6 +1,8 @@
 import { vpcIpName } from '../../crd/vpc-ip.ts';
 import type { VpcIpClaim } from '../../crd/vpc-ip-claim.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import type { InvolvedObject } from '../../kube/events/event-object.ts';
+import { guardsOf } from '../../kube/guarded-update.ts';
 import { involvedObject } from '../../kube/involved-object.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { LastReports } from '../../kube/reporter.ts';
@@ -110,12 +112,9 @@ export class ClaimReconciler {
       for (const node of this.#deps.requests.set(key, new Map(), [])) this.#deps.enqueueNode(node);
       return false;
     }
-    const { uid, resourceVersion } = facts;
-    await this.#deps.kube
-      .delete(VPC_IP_CLAIMS, refOfKey(key), { uid, resourceVersion }, signal)
-      .catch((error: unknown) => {
-        if (!isKubeError(error, 'CONFLICT', 'NOT_FOUND')) throw error;
-      });
+    await this.#deps.kube.delete(VPC_IP_CLAIMS, refOfKey(key), guardsOf(facts), signal).catch((error: unknown) => {
+      if (!isKubeError(error, 'CONFLICT', 'NOT_FOUND')) throw error;
+    });
     return false;
   }
 
@@ -139,7 +138,7 @@ export class ClaimReconciler {
     const text = faults.map(renderFault).join('; ');
     if (this.#last.note(`faults/${key}`, [text]) === undefined) return DONE;
     this.#deps.log.warn('a claim cannot be read, nothing is done to it', { claim: key, faults: text });
-    this.#record(key, facts?.uid, 'ClaimInvalid', text);
+    this.#record(involvedClaim(key, facts?.uid), 'ClaimInvalid', text);
     this.#deps.metrics.claims.set(key, ['ClaimInvalid']);
     const body = renderInvalid(text, facts?.resourceVersion, new Date(this.#deps.clock.nowMs()).toISOString());
     await this.#deps.kube
@@ -163,7 +162,7 @@ export class ClaimReconciler {
       if (event !== undefined && before?.reason !== reason) this.#recordOnPod(view, event, status.message ?? '');
       this.#reportNotices(view, notices);
     } else if (claim?.kind === 'delete') {
-      this.#record(view.key, uid, 'ClaimEnded', `the address is released: ${claim.why}`);
+      this.#record(involvedClaim(view.key, uid), 'ClaimEnded', `the address is released: ${claim.why}`);
     } else if (claim?.kind === 'finish' || view.claim === undefined) {
       metrics.claims.set(view.key, []);
       this.#last.forget(`notices/${view.key}`);
@@ -177,38 +176,30 @@ export class ClaimReconciler {
     if (this.#last.note(`notices/${key}`, notices, textOf) === undefined) return;
     for (const { reason, message, vip } of notices) {
       if (vip === undefined) this.#recordOnPod(view, reason, message);
-      else {
-        const involved = involvedObject(VPC_IPS, vip);
-        this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
-      }
+      else this.#record(involvedObject(VPC_IPS, vip), reason, message);
     }
   }
 
   /** Reports wrong annotations of a Pod that has no claim: those of the others are notices of their claims. */
   #reportAnnotations(key: string): void {
     const unclaimed = this.#deps.views.unclaimedFaultsOf(key);
-    const reason = 'AnnotationInvalid';
     for (const { uid, faults } of this.#last.note(`annotations/${key}`, unclaimed === undefined ? [] : [unclaimed]) ??
       [])
-      for (const message of faults) {
-        const involved = involvedObject(PODS, { ...refOfKey(key), uid });
-        this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
-      }
+      for (const message of faults)
+        this.#record(involvedObject(PODS, { ...refOfKey(key), uid }), 'AnnotationInvalid', message);
   }
 
   /** Records an event on the Pod that waits for the claim, if there is one: that is where people look. */
   #recordOnPod(view: ClaimView, reason: IpamdEventReason, message: string): void {
     const { pod, key, claim } = view;
     if (pod === undefined || reason === 'ClaimInUse') {
-      this.#record(key, claim?.metadata.uid, reason, message);
+      this.#record(involvedClaim(key, claim?.metadata.uid), reason, message);
       return;
     }
-    const involved = involvedObject(PODS, { ...refOfKey(key), uid: pod.uid });
-    this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
+    this.#record(involvedObject(PODS, { ...refOfKey(key), uid: pod.uid }), reason, message);
   }
 
-  #record(key: string, uid: string | undefined, reason: IpamdEventReason, message: string): void {
-    const involved = involvedClaim(key, uid);
+  #record(involved: InvolvedObject, reason: IpamdEventReason, message: string): void {
     this.#deps.events.record({ involved, type: IPAMD_EVENTS[reason].type, reason, message });
   }
 }

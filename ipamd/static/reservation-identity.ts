@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Tags } from '../../cloud/cloud.ts';
 import type { ReservedIp } from '../../cloud/reserved-ips.ts';
 import { RESERVATION_TAG } from '../../crd/cloud-tags.ts';
+import { podKeyOf } from '../cache/pod-facts.ts';
 import { claimRefIn, claimTag } from '../eip/eip-identity.ts';
 
 const DIGEST_CHARACTERS = 24;
@@ -47,5 +48,5 @@ export function isReservedHere({ name, tags }: Pick<ReservedIp, 'name' | 'tags'>
 /** Returns the claim in the tag, `namespace/name`; undefined when there is none, or a digest stands for its end. */
 export function claimKeyOf(tags: Tags): string | undefined {
   const ref = claimRefIn(tags[RESERVATION_TAG.claim]);
-  return ref && `${ref.namespace}/${ref.name}`;
+  return ref && podKeyOf(ref);
 }

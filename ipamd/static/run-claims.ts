@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { runController } from '../../kube/controller.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
-import { PODS_BY_NODE, podKeyOf } from '../cache/pod-facts.ts';
+import { PODS_BY_NODE, podKeyOf, refOfKey } from '../cache/pod-facts.ts';
 import { ClaimViewBuilder, NECS_BY_MARKED_IP } from './build-claim-view.ts';
 import { ClaimReconciler } from './claim-reconciler.ts';
 import type { ClaimsTerm } from './claims-term.ts';
@@ -161,7 +161,7 @@ export function followRules(
   };
   const note = (key: string): void => {
     const isFirst = changed.size === 0;
-    changed.add(key.slice(0, key.indexOf('/')));
+    changed.add(refOfKey(key).namespace);
     if (isFirst) clock.sleep(BATCH_MS, signal).then(notify, () => {});
   };
   const ends = [

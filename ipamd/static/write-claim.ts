@@ -94,8 +94,7 @@ export async function deleteRecord(
   ip: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { uid, resourceVersion } = record;
-  await kube.delete(VPC_IPS, { name: vpcIpName(ip) }, { uid, resourceVersion }, signal);
+  await kube.delete(VPC_IPS, { name: vpcIpName(ip) }, guardsOf(record), signal);
 }
 
 /** Builds the reference of a claim for events. */

@@ -46,8 +46,8 @@ export type Subnets = {
   source(): string;
   /**
    * Calls the listener when waiting nodes may be able to continue (another configuration, or free addresses where there
-   * were none), when the problems change, which every node reports, when another content of the ConfigMap was read, and when the number of free addresses of scarce
-   * subnets changes, at most once per description.
+   * were none), when the problems change, which every node reports, when another content of the ConfigMap was read, and
+   * when the number of free addresses of scarce subnets changes, at most once per description.
    */
   subscribe(listener: (change: SubnetsChange) => void): () => void;
   /** Follows the ConfigMap and describes the subnets until aborted. Never rejects. */

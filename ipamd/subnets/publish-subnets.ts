@@ -33,8 +33,9 @@ const MIN_INTERVAL_MS = 5_000;
 const CHECK_INTERVAL_MS = 60_000;
 
 /**
- * Publishes the free addresses of subnets in a ConfigMap until aborted: written when the data changes, at most every 5
- * s, and at once when the configuration does. A failure is logged once, and retried at the same pace. Rejects only with a fault of ipamd.
+ * Publishes the free addresses of subnets in a ConfigMap until aborted: written when the data changes, at most every 5 s,
+ * and at once when the configuration does. A failure is logged once, and retried at the same pace. Rejects only with a
+ * fault of ipamd.
  */
 export async function publishSubnets(term: PublishTerm, signal: AbortSignal): Promise<void> {
   const { clock, log, subnets, facts } = term;

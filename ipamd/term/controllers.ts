@@ -25,7 +25,10 @@ import { runCiliumNodes } from './run-cilium-nodes.ts';
 type Controller = {
   /** Whether the settings give it something to do; default: they do. */
   readonly isWanted?: (config: IpamdConfig) => boolean;
-  /** Runs until aborted, or until nothing is left to do. A fault of the cloud or of the API server is reported and tried again, never thrown. */
+  /**
+   * Runs until aborted, or until nothing is left to do. A fault of the cloud or of the API server is reported and tried
+   * again, never thrown.
+   */
   readonly run: (term: LeaderTerm, signal: AbortSignal) => Promise<unknown>;
 };
 

@@ -32,7 +32,10 @@ export async function runCiliumNodes(term: LeaderTerm, signal: AbortSignal): Pro
       follower.run(labelled, enqueue, signal),
       runController(
         {
-          ...{ ...term, name: 'cilium', queue: queues.cilium, workers: WORKERS },
+          ...term,
+          name: 'cilium',
+          queue: queues.cilium,
+          workers: WORKERS,
           reconcile: (name, by) => reconciler.reconcile(name, by),
         },
         signal,

@@ -18,6 +18,11 @@ export type EventInput = {
   readonly message: string;
 };
 
+/** Where a program records events, with its own reasons alone. */
+export type EventSink<R extends string> = {
+  record(event: Omit<EventInput, 'reason'> & { readonly reason: R }): void;
+};
+
 /** The component that reports the event. */
 type EventSource = { readonly component: string; readonly host?: string };
 
