@@ -1,6 +1,7 @@
 import { runInBackground } from '../../runtime/background.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { compareTexts } from '../../runtime/compare-texts.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Journal, RecordedPod } from '../journal/journal-content.ts';
 import type { Metrics } from '../observability/metrics.ts';
@@ -88,6 +89,5 @@ function recordedPodOf(pod: KubePod): RecordedPod {
 }
 
 function byName(one: RecordedPod, other: RecordedPod): number {
-  const [first, second] = [one, other].map(({ namespace, name }) => `${namespace}/${name}`);
-  return first === second ? 0 : (first ?? '') < (second ?? '') ? -1 : 1;
+  return compareTexts(`${one.namespace}/${one.name}`, `${other.namespace}/${other.name}`);
 }

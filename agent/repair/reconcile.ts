@@ -291,7 +291,7 @@ function updateReadiness(
     }
   }
   const counts = countEnis(state);
-  for (const [its, count] of Object.entries(counts ?? {})) deps.metrics.enis.set({ state: its }, count);
+  for (const [eniState, count] of Object.entries(counts ?? {})) deps.metrics.enis.set({ state: eniState }, count);
   state.changed.notify();
 }
 

@@ -139,7 +139,7 @@ test('adoptCooldowns: a kept address does not rest', (t) => {
   t.is(adoptCooldowns(poolOf([kept('u1')]), [cooldown]).state.addresses.get(IP)?.state, 'kept');
 });
 
-test('findMark: knows the Pods that the marks of a name are for, and whether there are any', (t) => {
+test('findClaimUids: knows the Pods that the marks of a name are for, and whether there are any', (t) => {
   t.is(findClaimUids(poolOf([sampleAddress(IP)]), POD), undefined);
   t.deepEqual(findClaimUids(poolOf([kept()]), POD)?.uids, new Set());
   t.deepEqual(findClaimUids(poolOf([kept('u1')]), POD)?.uids, new Set(['u1']));

@@ -30,19 +30,19 @@ const EVENT: WatchEvent = {
 const ENI_EVENT: WatchEvent = { ...EVENT, owner: { kind: 'eni', eniId: 'eni-1', ifname: 'eth1', table: 4003 } };
 const ALL: WatchFilter = { kinds: [], isAll: false };
 
-test('isWanted: a Pod by part of its name, its address, or four and more characters of its container id', (t) => {
+test('matchesFilter: a Pod by part of its name, its address, or four and more characters of its container id', (t) => {
   for (const pod of ['web', 'default/web-0', '10.0.2.10', 'a1b2']) t.true(matchesFilter(EVENT, { ...ALL, pod }), pod);
   for (const pod of ['a1b', '10.0.2.1', 'other', 'eni-1']) t.false(matchesFilter(EVENT, { ...ALL, pod }), pod);
   t.false(matchesFilter(ENI_EVENT, { ...ALL, pod: 'eni-1' }));
 });
 
-test('isWanted: an ENI by id, interface or table, with the Pods on it', (t) => {
+test('matchesFilter: an ENI by id, interface or table, with the Pods on it', (t) => {
   t.true(matchesFilter(EVENT, { ...ALL, eni: 'eni-1' }));
   for (const eni of ['eni-1', 'eth1', '4003']) t.true(matchesFilter(ENI_EVENT, { ...ALL, eni }), eni);
   for (const eni of ['eni-2', 'eth2', '400']) t.false(matchesFilter(ENI_EVENT, { ...ALL, eni }), eni);
 });
 
-test('isWanted: noise only when asked for, lost events always', (t) => {
+test('matchesFilter: noise only when asked for, lost events always', (t) => {
   const noise = { ...EVENT, isNoise: true };
   t.false(matchesFilter(noise, ALL));
   t.true(matchesFilter(noise, { ...ALL, isAll: true }));
