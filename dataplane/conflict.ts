@@ -1,7 +1,7 @@
 import type { AddressState, HostState, RouteState, RuleState } from './desired.ts';
 import { addressKey, isSameRoute, routeKey, ruleKey } from './desired.ts';
 import { hex, overlaps } from './eni-mark.ts';
-import { familyOf, prefixLength } from './ip-prefix.ts';
+import { familyOf, isHostPrefix, prefixLength } from './ip-prefix.ts';
 import {
   isEniTable,
   isOurTable,
@@ -201,10 +201,6 @@ function routePlace({ table, dst, shown }: ObservedRoute): ConflictPlace {
 function podOfRule({ priority, src, dst }: ObservedRule): { readonly pod?: string } {
   const prefix = src ?? dst;
   return priority !== PRIORITY.fromEniPrimary && isHostPrefix(prefix) ? { pod: prefix } : {};
-}
-
-function isHostPrefix(prefix: string | undefined): prefix is string {
-  return prefix !== undefined && prefixLength(prefix) === (familyOf(prefix) === 4 ? 32 : 128);
 }
 
 function ourTables(desired: HostState): ReadonlySet<number> {

@@ -1,4 +1,5 @@
 import { BlockList } from 'node:net';
+import { compareTexts } from '../runtime/compare-texts.ts';
 import { canonicalIp, formatIp, parseIp } from '../runtime/ip-text.ts';
 
 /** An IP family by its version number. */
@@ -72,6 +73,16 @@ export function hostPrefix(address: string): string {
   return `${canonicalAddress(address)}/${bits(familyOf(address))}`;
 }
 
+/** Tells whether a prefix contains one address alone: /32 of IPv4, /128 of IPv6. */
+export function isHostPrefix(prefix: string | undefined): prefix is string {
+  return prefix !== undefined && prefixLength(prefix) === bits(familyOf(prefix));
+}
+
+/** Removes the length of a host prefix, as ip(8) does. Another prefix is returned unchanged. */
+export function withoutHostLength(prefix: string): string {
+  return isHostPrefix(prefix) ? prefix.slice(0, prefix.lastIndexOf('/')) : prefix;
+}
+
 /** Returns the prefix of the whole family: the destination of a default route. */
 export function anyPrefix(family: Family): string {
   return family === 4 ? '0.0.0.0/0' : '::/0';
@@ -88,7 +99,7 @@ export function withoutContained(prefixes: readonly string[]): readonly string[]
   const covered = new BlockList();
   for (const prefix of [...prefixes]
     .map(canonicalPrefix)
-    .sort((a, b) => prefixLength(a) - prefixLength(b) || (a < b ? -1 : 1))) {
+    .sort((a, b) => prefixLength(a) - prefixLength(b) || compareTexts(a, b))) {
     const [network = ''] = prefix.split('/');
     const family = familyOf(prefix) === 4 ? 'ipv4' : 'ipv6';
     if (covered.check(network, family)) continue;

@@ -1,4 +1,5 @@
 import { bridgePodMac } from '../../dataplane/bridge-pod-mac.ts';
+import { hostPrefix } from '../../dataplane/ip-prefix.ts';
 import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import type { RuleMode } from '../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP, MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
@@ -146,9 +147,7 @@ function unknownEni({ table, mac = '', primary }: EniEvidence): SupplyEni {
     eniId: `unknown-table-${table}`,
     mac,
     primary: primary.flatMap(({ ip, gateway }) =>
-      gateway === undefined
-        ? []
-        : [{ ip, family: familyOf(ip), gateway, subnetCidr: `${ip}/${familyOf(ip) === 4 ? 32 : 128}` }],
+      gateway === undefined ? [] : [{ ip, family: familyOf(ip), gateway, subnetCidr: hostPrefix(ip) }],
     ),
     attached: false,
     draining: true,

@@ -1,5 +1,5 @@
 import { isHostVethName, parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
-import { hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { isHostPrefix } from '../../dataplane/ip-prefix.ts';
 import {
   DIRECT_LINK_GROUP,
   isEniTable,
@@ -42,7 +42,7 @@ export function readEvidence({ links, routes, rules }: HostDump, eniMarkMask: nu
   const ruledByOthers = rules
     .filter(
       ({ protocol, table, src, dst }) =>
-        protocol !== RTPROT_TKE_ENI && table === TABLE_MAIN && src === undefined && isHost(dst),
+        protocol !== RTPROT_TKE_ENI && table === TABLE_MAIN && src === undefined && isHostPrefix(dst),
     )
     .map(({ dst }) => addressOf(dst));
   const isPerPod = perPod.some(({ src }) => anyIps.has(addressOf(src)));
@@ -66,7 +66,7 @@ function vethOf(link: LinkMessage, ourRoutes: readonly RouteMessage[]): readonly
 
 function unnamedOf(link: LinkMessage, routes: readonly RouteMessage[]): readonly UnnamedVeth[] {
   if (link.kind !== 'veth' || parseHostVethAlias(link.ifalias ?? '') !== undefined) return [];
-  const toLink = routes.filter(({ oif, dst }) => oif === link.ifindex && isHost(dst));
+  const toLink = routes.filter(({ oif, dst }) => oif === link.ifindex && isHostPrefix(dst));
   const [ours, others] = [toLink.filter(isOurs), toLink.filter((route) => !isOurs(route) && isPodTable(route))];
   const found = linkOf(link, ours);
   const isPodLink = isEniTable(found.table) || found.table === DIRECT_LINK_GROUP || found.ips.length > 0;
@@ -136,10 +136,6 @@ function eniOf(table: number, { links, ourRoutes, ourRules, eniMarkMask }: EniSo
 /** Extracts the slot from a mark: shifts the masked bits down, so that slots count from 1. */
 function slotOf(mark: number, mask: number): number {
   return (mark & mask) >>> (31 - Math.clz32(mask & -mask));
-}
-
-function isHost(prefix: string | undefined): boolean {
-  return prefix !== undefined && hostPrefix(addressOf(prefix)) === prefix;
 }
 
 function addressOf(prefix: string | undefined): string {

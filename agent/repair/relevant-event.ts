@@ -1,5 +1,6 @@
 import { oddPort } from '../../dataplane/bridge-port.ts';
 import { hostVethAlias } from '../../dataplane/host-veth-name.ts';
+import { isHostPrefix } from '../../dataplane/ip-prefix.ts';
 import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import type { BridgeNetwork, NodeNetwork } from '../../dataplane/network.ts';
 import {
@@ -220,10 +221,6 @@ function isSuspectSetting(
 ): boolean {
   if (ifindex !== NETCONFA_IFINDEX_ALL && !ifindexes.has(ifindex)) return false;
   return forwarding === 0 || (rpFilter !== undefined && !(rpFilter === 1 && veths.has(ifindex)));
-}
-
-function isHostPrefix(dst: string | undefined): boolean {
-  return dst !== undefined && (dst.endsWith('/32') || dst.endsWith('/128'));
 }
 
 /** Tells whether a route's link is a known one: the route to a gateway is a host route too, on an ENI. */

@@ -1,4 +1,5 @@
 import { type CheckedEni, gatewaysOf, type NodeOwn, refusalsOfEni } from '../../crd/eni-refusals.ts';
+import { isHostPrefix } from '../../dataplane/ip-prefix.ts';
 import { IFA_F_PERMANENT } from '../../netlink/uapi/if-addr.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { RT_SCOPE_LINK } from '../../netlink/uapi/rtnetlink.ts';
@@ -89,7 +90,7 @@ function ownNetwork(
   const isSupplied = ({ ifindex }: Address): boolean => suppliedMacs.has(macOf.get(ifindex) ?? '');
   const addresses = host.addresses.filter((found) => isSupplied(found) || !isAdded(found));
   const isOfPods = (found: Address): boolean =>
-    arePodsOfOthers && isHostPrefix(found) && found.ifindex !== primary?.ifindex && !isSupplied(found);
+    arePodsOfOthers && isHostPrefix(prefixOf(found)) && found.ifindex !== primary?.ifindex && !isSupplied(found);
   const own = addresses.filter((address) => !isOfPods(address));
   const networks = vpcNetworks({
     configured: vpcCidrs,
@@ -131,7 +132,7 @@ function whyForeignMac(
     const ofLink = addresses.filter(({ ifindex, scope }) => ifindex === link.ifindex && scope !== RT_SCOPE_LINK);
     const software = whySoftware(link);
     if (software !== undefined) return software;
-    if (ofLink.some((found) => ownIps.has(textOf(found)) && isHostPrefix(found))) return undefined;
+    if (ofLink.some((found) => ownIps.has(textOf(found)) && isHostPrefix(prefixOf(found)))) return undefined;
     const isOurs = (found: Address) => ownIps.has(textOf(found)) || isAdded(found) || isFromNetwork(found);
     const foreign = ofLink.find((found) => !isOurs(found));
     if (foreign !== undefined) return `${link.ifname}, which has the address ${textOf(foreign)}`;
@@ -153,10 +154,6 @@ function textOf({ local, address }: Address): string {
 
 function prefixOf(address: Address): string {
   return `${textOf(address)}/${address.prefixlen}`;
-}
-
-function isHostPrefix({ family, prefixlen }: Address): boolean {
-  return prefixlen === (family === AF_INET6 ? 128 : 32);
 }
 
 /** Whether the kernel made an IPv6 address of a router advertisement: any NIC in a subnet with IPv6 gets one. */

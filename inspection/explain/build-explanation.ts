@@ -1,5 +1,5 @@
 import { familyOf } from '../../agent/journal/lease.ts';
-import { canonicalAddress, isAddress } from '../../dataplane/ip-prefix.ts';
+import { canonicalAddress, hostPrefix, isAddress } from '../../dataplane/ip-prefix.ts';
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import { UserError } from '../../runtime/user-error.ts';
 import { finding } from '../catalogue/catalogue.ts';
@@ -265,7 +265,7 @@ function explainService(context: ExplainContext, service: Service): Explanation 
 function staleHop({ facts }: ExplainContext, hop: Hop, ip: string): Hop {
   const stale = facts.host.routes.find(
     ({ protocol, dst, table }) =>
-      protocol === RTPROT_TKE_ENI && (dst === `${ip}/32` || dst === `${ip}/128`) && routeId(table, dst) === hop.element,
+      protocol === RTPROT_TKE_ENI && dst === hostPrefix(ip) && routeId(table, dst) === hop.element,
   );
   if (stale === undefined) return hop;
   const found = finding('route-stale', {

@@ -1,3 +1,4 @@
+import { hostPrefix } from '../../dataplane/ip-prefix.ts';
 import { parseIp } from '../../runtime/ip-text.ts';
 import { type JsonObject, listOf, recordOf } from '../../runtime/json.ts';
 import { prefixContains } from '../node/prefix-contains.ts';
@@ -202,10 +203,6 @@ function matchRange([first, last]: readonly string[], address: string | undefine
   const [from, to, at] = [first, last, address].map((ip) => (ip === undefined ? undefined : parseIp(ip)));
   if (from === undefined || to === undefined || at === undefined) return 'maybe';
   return Buffer.compare(from, at) <= 0 && Buffer.compare(at, to) <= 0 ? 'yes' : 'no';
-}
-
-function hostPrefix(ip: string): string {
-  return `${ip}/${ip.includes(':') ? 128 : 32}`;
 }
 
 function isNamed(name: string, pattern: unknown): boolean {

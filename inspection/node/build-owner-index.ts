@@ -1,4 +1,5 @@
 import { familyOf } from '../../agent/journal/lease.ts';
+import { isHostPrefix, withoutHostLength } from '../../dataplane/ip-prefix.ts';
 import { OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import type { AddressMessage } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
@@ -176,6 +177,5 @@ function othersRule({ protocol, priority }: RuleMessage): Owner {
 
 /** Returns the address of a host prefix; undefined for a shorter prefix. */
 function hostOf(prefix: string | undefined): string | undefined {
-  const [, ip] = /^(.+)\/(?:32|128)$/.exec(prefix ?? '') ?? [];
-  return ip !== undefined && (ip.includes(':') ? prefix?.endsWith('/128') : prefix?.endsWith('/32')) ? ip : undefined;
+  return isHostPrefix(prefix) ? withoutHostLength(prefix) : undefined;
 }

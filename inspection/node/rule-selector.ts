@@ -1,4 +1,5 @@
 import type { RuleState } from '../../dataplane/desired.ts';
+import { withoutHostLength } from '../../dataplane/ip-prefix.ts';
 import type { RuleMessage, RuleSpec } from '../../netlink/rule-message.ts';
 import { FIB_RULE_INVERT } from '../../netlink/uapi/fib-rules.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
@@ -56,5 +57,5 @@ function rangeText(range: RuleMessage['sportRange']): string | undefined {
 /** Removes the length of a host prefix; undefined for a prefix that contains every address. */
 function bare(prefix: string | undefined): string | undefined {
   if (prefix === undefined || prefix.endsWith('/0')) return undefined;
-  return prefix.replace(prefix.includes(':') ? /\/128$/ : /\/32$/, '');
+  return withoutHostLength(prefix);
 }

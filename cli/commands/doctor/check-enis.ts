@@ -1,4 +1,4 @@
-import { familyOf } from '../../../agent/journal/lease.ts';
+import { hostPrefix } from '../../../dataplane/ip-prefix.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../../dataplane/numbers.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { eniId, linkId, routeId } from '../../../inspection/catalogue/element-id.ts';
@@ -84,7 +84,7 @@ function addresses(eni: EniOutline, { host }: NodeFacts): readonly Finding[] {
     ...missing.map((ip) =>
       finding('eni-without-address', {
         what: `${title} does not have its primary address ${ip}`,
-        fix: ['tke-eni repair', `ip address add ${ip}/${familyOf(ip) === 4 ? 32 : 128} dev ${link.ifname}`],
+        fix: ['tke-eni repair', `ip address add ${hostPrefix(ip)} dev ${link.ifname}`],
         subjects: subjectsOf(eni),
       }),
     ),

@@ -1,3 +1,4 @@
+import { withoutHostLength } from '../../../dataplane/ip-prefix.ts';
 import type { RouteMessage, RouteMetrics, RouteNexthop } from '../../../netlink/route-message.ts';
 import { AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import {
@@ -158,12 +159,6 @@ function renderFeatures(features: number): IpObject {
     ...((features & FEATURE_ECN) === 0 ? {} : { ecn: null }),
     ...(others === 0 ? {} : { features: `0x${others.toString(16)}` }),
   };
-}
-
-/** Removes the length of a host prefix, as `ip` does. */
-function withoutHostLength(prefix: string): string {
-  const isHost = prefix.includes(':') ? prefix.endsWith('/128') : prefix.endsWith('/32');
-  return isHost ? prefix.slice(0, prefix.lastIndexOf('/')) : prefix;
 }
 
 /** Names an address family as `ip` does. */

@@ -1,3 +1,4 @@
+import { isHostPrefix, prefixLength } from '../../../dataplane/ip-prefix.ts';
 import type { RuleMessage } from '../../../netlink/rule-message.ts';
 import {
   FIB_RULE_IIF_DETACHED,
@@ -51,11 +52,8 @@ function flag(name: string, flags: number, bit: number): IpObject {
 /** Renders a prefix; the length of a host prefix is left out. */
 function prefix(name: string, value: string | undefined, otherwise: IpObject): IpObject {
   if (value === undefined) return otherwise;
-  const slash = value.lastIndexOf('/');
-  const address = value.slice(0, slash);
-  const length = Number(value.slice(slash + 1));
-  const isHost = length === (value.includes(':') ? 128 : 32);
-  return isHost ? { [name]: address } : { [name]: address, [`${name}len`]: length };
+  const address = value.slice(0, value.lastIndexOf('/'));
+  return isHostPrefix(value) ? { [name]: address } : { [name]: address, [`${name}len`]: prefixLength(value) };
 }
 
 function mark({ fwmark, fwmask }: RuleMessage): IpObject {

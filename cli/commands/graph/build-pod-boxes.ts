@@ -1,4 +1,5 @@
 import { flowFilterOf } from '../../../dataplane/fast-path/flow-filter.ts';
+import { hostPrefix } from '../../../dataplane/ip-prefix.ts';
 import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
@@ -141,7 +142,7 @@ function insideFact({ pod }: GraphPod): GraphFact {
 /** Returns the routes to the Pod on the host. */
 function hostFacts({ ips, hostLink }: GraphPod, { host }: NodeFacts): readonly GraphFact[] {
   const nameOf = nameIn(host.links);
-  const prefixes = new Set(ips.map((ip) => (ip.includes(':') ? `${ip}/128` : `${ip}/32`)));
+  const prefixes = new Set(ips.map(hostPrefix));
   const routes = host.routes.filter(
     ({ dst, oif, table }) =>
       table !== 255 && dst !== undefined && (prefixes.has(dst) || (oif !== undefined && oif === hostLink?.ifindex)),

@@ -1,3 +1,4 @@
+import { isHostPrefix } from '../../../dataplane/ip-prefix.ts';
 import { RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
 import { ruleElement, ruleSelector } from '../../../inspection/node/rule-selector.ts';
 import { renderRule } from '../../../netlink/render-rule.ts';
@@ -76,7 +77,7 @@ function similarity(rule: RuleMessage): string {
 }
 
 function hasHostSelector({ src, dst }: RuleMessage): boolean {
-  return [src, dst].some((prefix) => prefix?.endsWith('/32') || prefix?.endsWith('/128'));
+  return isHostPrefix(src) || isHostPrefix(dst);
 }
 
 /** Shortens the selector of a rule to its distinctive part: 'fwmark 0x10000/0xff0000'. */

@@ -174,6 +174,12 @@ test(
 );
 test('isRelevant: not a route by a gateway', relevant, route('new', { gateway: '192.168.50.1' }), false);
 test('isRelevant: not a route to a single host', relevant, route('new', { dst: '172.17.0.2/32' }), false);
+test(
+  'isRelevant: an IPv6 network of 32 bits is no single host',
+  relevant,
+  route('new', { dst: '2001:db8::/32' }),
+  true,
+);
 test('isRelevant: not a network of an ENI', relevant, route('new', { oif: ENI }), false);
 test('isRelevant: a link of such a network is down', relevant, event('link', 'new', { ifindex: 60, flags: 0 }), true);
 test('isRelevant: a link of such a network is gone', relevant, event('link', 'del', { ifindex: 60, flags: UP }), true);
