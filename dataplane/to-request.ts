@@ -4,12 +4,12 @@ import type { NeighSpec } from '../netlink/neigh-message.ts';
 import type { Request } from '../netlink/request.ts';
 import type { RouteSpec } from '../netlink/route-message.ts';
 import type { RuleSpec } from '../netlink/rule-message.ts';
-import { AF_INET, AF_INET6 } from '../netlink/uapi/netlink.ts';
 import { RT_SCOPE_LINK, RT_SCOPE_UNIVERSE, RTN_UNREACHABLE } from '../netlink/uapi/rtnetlink.ts';
 import { addressFlags, isMadeAgain } from './address-change.ts';
+import { addressFamily } from './address-family.ts';
 import { type PortProperties, portFields } from './bridge-port.ts';
 import type { AddressState, NeighState, RouteState, RuleState } from './desired.ts';
-import { type Family, familyOf, prefixLength } from './ip-prefix.ts';
+import { familyOf, prefixLength } from './ip-prefix.ts';
 import { RTPROT_TKE_ENI } from './numbers.ts';
 import type { LinkProperties, Operation } from './operation.ts';
 
@@ -158,9 +158,4 @@ export function addressSpec({ ifindex, prefix, more = {} }: AddressState): Addre
 /** Translates a permanent neighbour. */
 export function neighSpec({ ifindex, dst, lladdr }: NeighState): NeighSpec {
   return { ifindex, dst, lladdr };
-}
-
-/** Returns AF_INET or AF_INET6. */
-export function addressFamily(family: Family): number {
-  return family === 4 ? AF_INET : AF_INET6;
 }

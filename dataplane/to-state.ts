@@ -3,12 +3,12 @@ import type { LinkMessage } from '../netlink/link-message.ts';
 import type { RouteMessage } from '../netlink/route-message.ts';
 import type { RuleMessage } from '../netlink/rule-message.ts';
 import { IFF_NOARP, IFF_PROMISC, IFF_RUNNING, IFF_UP } from '../netlink/uapi/if-link.ts';
-import { AF_INET6 } from '../netlink/uapi/netlink.ts';
 import { RT_SCOPE_LINK, RTN_UNREACHABLE } from '../netlink/uapi/rtnetlink.ts';
+import { familyOfMessage } from './address-family.ts';
 import { addressBeyond, routeBeyond, ruleBeyond } from './beyond-plan.ts';
 import { oddPort } from './bridge-port.ts';
 import type { AddressState, RouteState, RuleState } from './desired.ts';
-import { anyPrefix, type Family } from './ip-prefix.ts';
+import { anyPrefix } from './ip-prefix.ts';
 import type { ObservedLink, ObservedRoute, ObservedRule } from './observed.ts';
 import { renderRoute, renderRule } from './operation.ts';
 import { IPV6_DEFAULT_METRIC } from './to-request.ts';
@@ -43,7 +43,7 @@ export function toAddress(message: AddressMessage, nameOf: (ifindex: number) => 
 
 /** Translates the kernel's message about a route. */
 export function toRoute(message: RouteMessage, nameOf: (ifindex: number) => string): ObservedRoute {
-  const family = familyOfMessage(message.family);
+  const family = familyOfMessage(message);
   const { oif = 0, gateway, prefsrc, priority = 0 } = message;
   const metric = priority === (family === 6 ? IPV6_DEFAULT_METRIC : 0) ? undefined : priority;
   const route: RouteState = {
@@ -66,7 +66,7 @@ export function toRoute(message: RouteMessage, nameOf: (ifindex: number) => stri
 export function toRule(message: RuleMessage): ObservedRule {
   const { src, dst, fwmark, fwmask, protocol = 0 } = message;
   const rule: RuleState = {
-    family: familyOfMessage(message.family),
+    family: familyOfMessage(message),
     priority: message.priority,
     table: message.table,
     ...(src !== undefined && { src }),
@@ -76,8 +76,4 @@ export function toRule(message: RuleMessage): ObservedRule {
   const more = ruleBeyond(message, rule);
   const whole = more === undefined ? rule : { ...rule, more };
   return { ...whole, protocol, shown: renderRule(whole, protocol) };
-}
-
-function familyOfMessage(family: number): Family {
-  return family === AF_INET6 ? 6 : 4;
 }

@@ -4,6 +4,7 @@ import { openRtnetlinkIn, type Rtnetlink } from '../netlink/rtnetlink.ts';
 import { messageOf } from '../runtime/error-text.ts';
 import { UndoStack } from '../runtime/undo-stack.ts';
 import { openSysctl, type Sysctl } from '../sysctl/sysctl.ts';
+import { addressFamily } from './address-family.ts';
 import type { RouteState } from './desired.ts';
 import { familyOf } from './ip-prefix.ts';
 import type { Kernel } from './kernel.ts';
@@ -13,7 +14,7 @@ import { RTPROT_TKE_ENI } from './numbers.ts';
 import { renderRoute } from './operation.ts';
 import { getsFilterPlace } from './plan-fast-path.ts';
 import { planPod } from './plan-pod.ts';
-import { addressFamily, routeSpec, ruleSpec } from './to-request.ts';
+import { routeSpec, ruleSpec } from './to-request.ts';
 import { WireError } from './wire-error.ts';
 import { type NetlinkStep, toWiringRequest, type WiringPhase, type WiringStep, wiringPhases } from './wiring-steps.ts';
 

@@ -1,11 +1,11 @@
 import { bridgePodMac } from '../../dataplane/bridge-pod-mac.ts';
-import { hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { familyOf, hostPrefix } from '../../dataplane/ip-prefix.ts';
 import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import type { RuleMode } from '../../dataplane/network.ts';
 import { DIRECT_LINK_GROUP, MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
 import type { CriSandbox } from '../cri/sandbox-view.ts';
 import type { EniRecord } from '../journal/journal-content.ts';
-import { familyOf, type Lease, type LeasedAddress, leaseKey, unknownOwner } from '../journal/lease.ts';
+import { type Lease, type LeasedAddress, leaseKey, unknownOwner } from '../journal/lease.ts';
 import { ON_LINK_ENI_ID, type Supply, type SupplyEni } from '../journal/supply.ts';
 import type { EniEvidence, KernelEvidence, PeerEvidence, VethEvidence } from '../node/kernel-evidence.ts';
 import { blockOfAddress, podCidrId } from '../pod-cidr/pod-cidr-supply.ts';

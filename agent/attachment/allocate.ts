@@ -1,6 +1,7 @@
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
-import { type Family, type LeaseKey, leaseKey } from '../journal/lease.ts';
+import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 import { ON_LINK_ENI_ID } from '../journal/supply.ts';
 import type { Exhausted, LeaseResult, PoolAddress } from '../pool/pool-state.ts';
 import { describeRegistered } from '../pool/registered-addresses.ts';

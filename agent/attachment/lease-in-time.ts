@@ -1,6 +1,6 @@
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
-import type { Family } from '../journal/lease.ts';
 import type { WaitingAdd } from '../pods/count-waiting.ts';
 import type { PoolAddress } from '../pool/pool-state.ts';
 import type { UseCaseDeps } from '../state/ports.ts';

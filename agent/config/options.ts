@@ -1,3 +1,4 @@
+import { BRIDGE_NAME } from '../../dataplane/numbers.ts';
 import { apiServerOptions, clientRateOptions } from '../../kube/connection-options.ts';
 import { observabilityOptions } from '../../runtime/settings/observability-options.ts';
 import { option, type SettingsOf } from '../../runtime/settings/option.ts';
@@ -304,7 +305,7 @@ export const OPTIONS = {
     'bridge',
     'How GlobalRoute Pods are wired. bridge: ports of --gr-bridge; routed: a route for each Pod, as Pods of a shared ENI. Takes effect for new Pods.',
   ),
-  grBridge: option('Data plane', 'gr-bridge', bridgeValue, 'cbr0', 'Name of the bridge of GlobalRoute Pods.'),
+  grBridge: option('Data plane', 'gr-bridge', bridgeValue, BRIDGE_NAME, 'Name of the bridge of GlobalRoute Pods.'),
   grHostLocalDir: option(
     'Data plane',
     'gr-host-local-dir',

@@ -1,5 +1,6 @@
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import type { RuleMode } from '../../dataplane/network.ts';
-import type { Family, Lease } from './lease.ts';
+import type { Lease } from './lease.ts';
 import type { Supply } from './supply.ts';
 
 /** A cooldown: the address may not be leased yet. */

@@ -1,3 +1,4 @@
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import {
   boolean,
   type Decoder,
@@ -11,7 +12,7 @@ import {
   text,
 } from '../../runtime/decode.ts';
 import type { Cooldown, EniRecord, Offer, RecordedPod } from './journal-content.ts';
-import type { Family, Lease } from './lease.ts';
+import type { Lease } from './lease.ts';
 import type { Supply } from './supply.ts';
 
 // Rows are JSON. They were written by an agent of the same schema version, maybe a newer release: unknown fields are

@@ -1,3 +1,4 @@
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import type { GrWiring } from '../../dataplane/network.ts';
 
 /** The key of one attachment: one interface of one sandbox. Made by `leaseKey`. */
@@ -25,14 +26,6 @@ export function unknownOwner(of: string): string {
 /** Tells whether a container id was made by `unknownOwner`. */
 export function isUnknownOwner(containerId: string): boolean {
   return containerId.startsWith(UNKNOWN_OWNER);
-}
-
-/** 4 for IPv4, 6 for IPv6. */
-export type Family = 4 | 6;
-
-/** Returns the family of a textual IP address. */
-export function familyOf(ip: string): Family {
-  return ip.includes(':') ? 6 : 4;
 }
 
 /** An address that a lease has. */

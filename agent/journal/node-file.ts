@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import type { PodCidr } from '../../dataplane/network.ts';
 import { MAX_ENI_SLOT } from '../../dataplane/numbers.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
@@ -17,7 +18,6 @@ import {
   text,
 } from '../../runtime/decode.ts';
 import { readRegularText } from '../../runtime/read-regular-file.ts';
-import type { Family } from './lease.ts';
 import { NODE_RECORD_FILE, type NodeRecord } from './node-record.ts';
 
 /**

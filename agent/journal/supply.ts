@@ -1,4 +1,5 @@
-import type { Family, LeaseKey } from './lease.ts';
+import type { Family } from '../../dataplane/ip-prefix.ts';
+import type { LeaseKey } from './lease.ts';
 
 /** What the cloud has assigned to this node, as the pool and the data plane use it: one frozen value per change. */
 export type Supply = {

@@ -1,9 +1,9 @@
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import type { NodeNetwork } from '../../dataplane/network.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import type { AddressMessage } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
-import type { Family } from '../journal/lease.ts';
 
 /** The part of the node's own network that the plan needs. */
 export type PrimaryInterface = NodeNetwork['primary'];

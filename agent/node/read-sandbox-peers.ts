@@ -6,6 +6,7 @@ import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { openNetns } from '../../netlink/netns.ts';
 import { openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
+import { RT_SCOPE_UNIVERSE } from '../../netlink/uapi/rtnetlink.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 import type { PeerEvidence, VethEvidence } from './kernel-evidence.ts';
@@ -90,8 +91,6 @@ export function globalIpsOf(rtnetlink: Rtnetlink, ifindex: number): readonly str
     .filter(({ scope }) => scope === RT_SCOPE_UNIVERSE)
     .map(({ local, address }) => local ?? address);
 }
-
-const RT_SCOPE_UNIVERSE = 0;
 
 /**
  * Tells whether a link's peer is the host end with this MAC. Interface indexes count from one in each namespace, so an

@@ -1,4 +1,4 @@
-import type { Family } from '../journal/lease.ts';
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import type { LeaseRequest, PoolAddress, PoolState } from './pool-state.ts';
 import { isHeldBack, mayCutCooldown } from './registered.ts';
 

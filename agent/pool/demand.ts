@@ -1,5 +1,5 @@
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import { compareTexts } from '../../runtime/compare-texts.ts';
-import type { Family } from '../journal/lease.ts';
 import type { WarmTargets } from '../journal/supply.ts';
 import { coolingDemand } from './brief.ts';
 import { isBriefSpare } from './choose.ts';

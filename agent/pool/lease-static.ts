@@ -1,4 +1,5 @@
-import type { Family, LeaseKey } from '../journal/lease.ts';
+import type { Family } from '../../dataplane/ip-prefix.ts';
+import type { LeaseKey } from '../journal/lease.ts';
 import { ANY_UID, claimKey } from '../journal/supply.ts';
 import { asLeased, withAddresses } from './pool.ts';
 import type { PoolAddress, PoolState, Step } from './pool-state.ts';

@@ -1,5 +1,6 @@
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import type { Cooldown } from '../journal/journal-content.ts';
-import type { Family, LeaseKey } from '../journal/lease.ts';
+import type { LeaseKey } from '../journal/lease.ts';
 import type { ClaimMark } from '../journal/supply.ts';
 import type { BriefMarks } from './brief.ts';
 

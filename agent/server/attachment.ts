@@ -1,11 +1,12 @@
 import { sideName } from '../../dataplane/host-veth-name.ts';
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
 import { blockOf, podCidrOf } from '../../dataplane/pod-cidr.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
 import type { InitOf } from '../api/codec.ts';
 import type { ATTACHMENT } from '../api/messages.ts';
-import type { Family, Lease, LeasedNic } from '../journal/lease.ts';
+import type { Lease, LeasedNic } from '../journal/lease.ts';
 import { subnetHalves } from './subnet-halves.ts';
 
 /** How an ENI addresses its Pods in one family, for main plugins that make the link themselves. */

@@ -1,10 +1,11 @@
+import type { Family } from '../../dataplane/ip-prefix.ts';
 import type { EniNetwork, PodNetwork, RuleMode } from '../../dataplane/network.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { ExclusiveEniPool } from '../exclusive/exclusive-eni-pool.ts';
 import type { FastPathChoice } from '../fast-path/choose-fast-path.ts';
 import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from '../journal/journal-content.ts';
-import { type Family, type Lease, type LeaseKey, type LeasePlugin, leaseKey } from '../journal/lease.ts';
+import { type Lease, type LeaseKey, type LeasePlugin, leaseKey } from '../journal/lease.ts';
 import { bridgePodNetworkOf, exclusivePodNetworkOf, podNetworkOf } from '../journal/pod-network.ts';
 import { ON_LINK_ENI_ID, type Supply, type SupplyRefusal } from '../journal/supply.ts';
 import type { HostLink } from '../node/host-link.ts';

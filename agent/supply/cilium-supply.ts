@@ -1,6 +1,6 @@
 import type { CiliumAllocation, CiliumNodeIpam, ReleaseState } from '../../crd/cilium-node.ts';
 import { RELEASE_STATE } from '../../crd/cilium-node.ts';
-import { familyOf } from '../journal/lease.ts';
+import { familyOf } from '../../dataplane/ip-prefix.ts';
 import {
   ANY_UID,
   type ClaimMark,

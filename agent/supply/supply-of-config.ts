@@ -5,7 +5,7 @@ import {
   WARM_TARGET_ANNOTATION,
 } from '../../crd/node-eni-config-fields.ts';
 import { nodeLimitsOf } from '../../crd/node-limits.ts';
-import { familyOf } from '../journal/lease.ts';
+import { familyOf } from '../../dataplane/ip-prefix.ts';
 import type {
   EniPrimaryAddress,
   ExclusiveSupply,

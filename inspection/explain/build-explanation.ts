@@ -1,5 +1,4 @@
-import { familyOf } from '../../agent/journal/lease.ts';
-import { canonicalAddress, hostPrefix, isAddress } from '../../dataplane/ip-prefix.ts';
+import { canonicalAddress, familyOf, hostPrefix, isAddress } from '../../dataplane/ip-prefix.ts';
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import { UserError } from '../../runtime/user-error.ts';
 import { finding } from '../catalogue/catalogue.ts';

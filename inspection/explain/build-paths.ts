@@ -1,5 +1,4 @@
-import { familyOf } from '../../agent/journal/lease.ts';
-import { isAddress } from '../../dataplane/ip-prefix.ts';
+import { familyOf, isAddress } from '../../dataplane/ip-prefix.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { finding } from '../catalogue/catalogue.ts';
 import { linkId, podId } from '../catalogue/element-id.ts';

@@ -1,3 +1,4 @@
+import { addressFamily } from '../../dataplane/address-family.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import { renderRule } from '../../netlink/render-rule.ts';
 import { finding } from '../catalogue/catalogue.ts';
@@ -11,7 +12,7 @@ import type { ExplainContext } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { findRoute, type PassedRule, type RouteResult } from './find-route.ts';
 import { type ExpectedRoute, findRoutingFault } from './find-routing-fault.ts';
-import { addressFamily, type Flow } from './flow.ts';
+import type { Flow } from './flow.ts';
 import { hopOf, mostSevere } from './hop.ts';
 import { refusalText, routeText, ruleText } from './routing-text.ts';
 

@@ -1,5 +1,5 @@
-import { familyOf } from '../../agent/journal/lease.ts';
-import { hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { addressFamily } from '../../dataplane/address-family.ts';
+import { familyOf, hostPrefix } from '../../dataplane/ip-prefix.ts';
 import {
   BRIDGE_IFINDEX,
   NODEPORT_MARK,
@@ -16,7 +16,6 @@ import { prefixBits, prefixContains } from '../node/prefix-contains.ts';
 import { bridgeFault } from './bridge-hop.ts';
 import type { ExplainContext, ExplainedEni, ExplainedPod } from './explain-context.ts';
 import type { ExpectedRoute } from './find-routing-fault.ts';
-import { addressFamily } from './flow.ts';
 import { primaryLink } from './gr-hops.ts';
 import type { GrView } from './gr-view.ts';
 

@@ -1,6 +1,6 @@
-import { familyOf } from '../../agent/journal/lease.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
 import { eniMark } from '../../dataplane/eni-mark.ts';
+import { familyOf } from '../../dataplane/ip-prefix.ts';
 import type { EniNetwork, NodeNetwork, RuleMode } from '../../dataplane/network.ts';
 import {
   DEFAULT_ENI_MARK_MASK,
@@ -10,6 +10,7 @@ import {
   TABLE_POD_ROUTES,
 } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
+import { RT_SCOPE_UNIVERSE } from '../../netlink/uapi/rtnetlink.ts';
 import { type EniFacts, findEnis } from '../node/find-enis.ts';
 import { joinPods, type NodePod } from '../node/join-pods.ts';
 import { ifKnown } from '../node/known.ts';
@@ -168,7 +169,9 @@ export function podOfIp(context: ExplainContext, ip: string): ExplainedPod | und
 /** Returns addresses of the host's namespace that other machines may reach; those of loopback are left out. */
 export function nodeAddresses({ facts, node }: ExplainContext, family: 4 | 6): readonly string[] {
   const recorded = node?.primary.addresses ?? [];
-  const all = facts.host.addresses.filter(({ scope }) => scope === 0).map(({ local, address }) => local ?? address);
+  const all = facts.host.addresses
+    .filter(({ scope }) => scope === RT_SCOPE_UNIVERSE)
+    .map(({ local, address }) => local ?? address);
   return [...new Set([...recorded, ...all])].filter((ip) => familyOf(ip) === family && all.includes(ip));
 }
 

@@ -1,9 +1,10 @@
+import { addressFamily } from '../../dataplane/address-family.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { RTN_BLACKHOLE, RTN_PROHIBIT, RTN_THROW, RTN_UNREACHABLE, RTNH_F_DEAD } from '../../netlink/uapi/rtnetlink.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
 import { prefixBits, prefixContains } from '../node/prefix-contains.ts';
-import { addressFamily, type Flow } from './flow.ts';
+import type { Flow } from './flow.ts';
 import { IPV4_TOS_MASK } from './match-rule.ts';
 
 /** A next hop of a route. A multipath route has several; the kernel selects one by a hash of the flow. */

@@ -1,3 +1,4 @@
+import { addressFamily } from '../../dataplane/address-family.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
 import {
@@ -11,7 +12,7 @@ import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
 import { prefixBits } from '../node/prefix-contains.ts';
 import { findInTable, hopsOf, type NextHop, type RefusalCode, type TableAnswer } from './find-in-table.ts';
-import { addressFamily, type Flow } from './flow.ts';
+import type { Flow } from './flow.ts';
 import { isRuleMatch } from './match-rule.ts';
 
 /** What a route is looked up in. */

@@ -1,3 +1,4 @@
+import { addressFamily } from '../../dataplane/address-family.ts';
 import { familyOf, hostPrefix } from '../../dataplane/ip-prefix.ts';
 import { OUR_PRIORITIES, RTPROT_TKE_ENI, TABLE_PODLESS } from '../../dataplane/numbers.ts';
 import { toRule } from '../../dataplane/to-state.ts';
@@ -14,7 +15,6 @@ import { prefixBits } from '../node/prefix-contains.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import { type ExplainedEni, type ExplainedPod, linkName } from './explain-context.ts';
 import type { RouteResult } from './find-route.ts';
-import { addressFamily } from './flow.ts';
 import { refusalText, routeText, ruleText } from './routing-text.ts';
 
 /** The route that a packet should take. */

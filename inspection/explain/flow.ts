@@ -1,5 +1,4 @@
 import type { RouteQuery } from '../../netlink/request.ts';
-import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 
 /** The fields of a packet by which rules and routes select. @see include/net/flow.h struct flowi4, flowi6 */
 export type Flow = {
@@ -21,11 +20,6 @@ export type Flow = {
   /** Owner of the sending socket; default root, as also for forwarded packets. */
   readonly uid?: number;
 };
-
-/** Returns the kernel's number of an address family. */
-export function addressFamily(family: 4 | 6): number {
-  return family === 4 ? AF_INET : AF_INET6;
-}
 
 /** Builds the kernel query for the same packet. */
 export function queryOf(flow: Flow, fibmatch: boolean): RouteQuery {

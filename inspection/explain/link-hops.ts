@@ -1,4 +1,4 @@
-import { familyOf } from '../../agent/journal/lease.ts';
+import { familyOf } from '../../dataplane/ip-prefix.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NUD_FAILED } from '../../netlink/uapi/neighbour.ts';

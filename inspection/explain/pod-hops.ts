@@ -1,5 +1,4 @@
-import { familyOf } from '../../agent/journal/lease.ts';
-import { hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { familyOf, hostPrefix } from '../../dataplane/ip-prefix.ts';
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';

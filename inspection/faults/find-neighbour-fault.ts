@@ -1,3 +1,4 @@
+import { familyOf } from '../../dataplane/ip-prefix.ts';
 import { NUD_FAILED, NUD_INCOMPLETE, NUD_NOARP, NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
 import { finding } from '../catalogue/catalogue.ts';
 import { sysctlId } from '../catalogue/element-id.ts';
@@ -42,7 +43,7 @@ export function findFullTable(
   { neighs, sysctls }: Pick<NetnsFacts, 'neighs' | 'sysctls'>,
   { ip, ifindex }: Pick<Wanted, 'ip' | 'ifindex'>,
 ): Finding | undefined {
-  const family = ip.includes(':') ? 6 : 4;
+  const family = familyOf(ip);
   const name = `net.ipv${family}.neigh.default.gc_thresh3`;
   const limit = Number(sysctls.get(name) ?? Number.NaN);
   const mine = neighs.find((each) => each.ifindex === ifindex && each.dst === ip);

@@ -1,5 +1,4 @@
-import { familyOf } from '../../agent/journal/lease.ts';
-import { isHostPrefix, withoutHostLength } from '../../dataplane/ip-prefix.ts';
+import { familyOf, isHostPrefix, withoutHostLength } from '../../dataplane/ip-prefix.ts';
 import { OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import type { AddressMessage } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';

@@ -1,5 +1,7 @@
-import { familyOf, type Lease } from '../../agent/journal/lease.ts';
+import type { Lease } from '../../agent/journal/lease.ts';
+import { familyOf } from '../../dataplane/ip-prefix.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
+import { RT_SCOPE_UNIVERSE } from '../../netlink/uapi/rtnetlink.ts';
 import { ifKnown } from './known.ts';
 import type { NodeFacts, PodReading } from './node-facts.ts';
 
@@ -56,7 +58,7 @@ function addressesOf(
   podLink: LinkMessage | undefined,
 ): readonly string[] {
   const inPod = (ifKnown(inside)?.addresses ?? [])
-    .filter(({ ifindex, scope }) => ifindex === podLink?.ifindex && scope === 0)
+    .filter(({ ifindex, scope }) => ifindex === podLink?.ifindex && scope === RT_SCOPE_UNIVERSE)
     .map(({ local, address }) => local ?? address);
   const routed = routes
     .filter(({ oif, dst, type }) => oif !== undefined && oif === hostIfindex && dst !== undefined && type === 1)

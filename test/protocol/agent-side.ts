@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Offer } from '../../agent/journal/journal-content.ts';
-import { familyOf, type Lease } from '../../agent/journal/lease.ts';
+import type { Lease } from '../../agent/journal/lease.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
 import { applySupply } from '../../agent/pool/apply-supply.ts';
 import { adopt, adoptCooldowns, adoptOffers, lease, release, restore, tick, withdraw } from '../../agent/pool/pool.ts';
@@ -9,6 +9,7 @@ import { decidePublication, foreignOffers } from '../../agent/supply/decide-publ
 import type { ObservedNec } from '../../agent/supply/publication.ts';
 import { retainEnisInUse } from '../../agent/supply/retain-enis-in-use.ts';
 import { supplyOfConfig } from '../../agent/supply/supply-of-config.ts';
+import { familyOf } from '../../dataplane/ip-prefix.ts';
 import type { Move } from './explore.ts';
 import {
   type AgentJournal,

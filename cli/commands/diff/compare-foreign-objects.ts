@@ -1,5 +1,7 @@
+import { familyOfMessage } from '../../../dataplane/address-family.ts';
 import { type Conflict, routeConflicts, ruleConflicts } from '../../../dataplane/conflict.ts';
 import { routeKey, ruleKey } from '../../../dataplane/desired.ts';
+import { familyOf } from '../../../dataplane/ip-prefix.ts';
 import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
 import type { ObservedHost, ObservedRule } from '../../../dataplane/observed.ts';
 import { toRoute, toRule } from '../../../dataplane/to-state.ts';
@@ -116,8 +118,8 @@ function coversPod({ src, dst }: RuleMessage, ip: string): boolean {
   );
 }
 
-function isOfFamily({ family }: RuleMessage, ip: string): boolean {
-  return (family === 2) === !ip.includes(':');
+function isOfFamily(rule: RuleMessage, ip: string): boolean {
+  return familyOfMessage(rule) === familyOf(ip);
 }
 
 function mayMatter(desired: DesiredNode, { protocol, table }: RouteMessage): boolean {

@@ -1,5 +1,5 @@
-import { familyOf } from '../../../agent/journal/lease.ts';
 import type { SupplyEni } from '../../../agent/journal/supply.ts';
+import { familyOf } from '../../../dataplane/ip-prefix.ts';
 import type { RuleMode } from '../../../dataplane/network.ts';
 import {
   DEFAULT_ENI_MARK_MASK,

@@ -1,3 +1,4 @@
+import { familyOfMessage } from '../../../dataplane/address-family.ts';
 import { hostPrefix } from '../../../dataplane/ip-prefix.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../../dataplane/numbers.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
@@ -8,6 +9,7 @@ import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { renderRoute } from '../../../netlink/render-route.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import { IFF_UP } from '../../../netlink/uapi/if-link.ts';
+import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/rtnetlink.ts';
 import { nodeNameOf } from './agent-pod-command.ts';
 import { buildOutline, defaultRoutes, type EniOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
@@ -76,7 +78,9 @@ function state(eni: EniOutline): readonly Finding[] {
 function addresses(eni: EniOutline, { host }: NodeFacts): readonly Finding[] {
   const { link, title } = eni;
   if (link === undefined) return [];
-  const present = host.addresses.filter(({ ifindex, scope }) => ifindex === link.ifindex && scope === 0);
+  const present = host.addresses.filter(
+    ({ ifindex, scope }) => ifindex === link.ifindex && scope === RT_SCOPE_UNIVERSE,
+  );
   const texts = present.map(({ local, address }) => local ?? address);
   const missing = eni.addresses.filter((ip) => !texts.includes(ip));
   const foreign = present.filter(({ local, address }) => !eni.addresses.includes(local ?? address));
@@ -140,7 +144,7 @@ export const DEFAULT_ROUTES_CHECK: Check = {
     const eniIndexes = new Set(enis.map(({ ifindex }) => ifindex));
     const routes = defaultRoutes(node).filter(({ oif }) => !eniIndexes.has(oif));
     const findings = ([4, 6] as const).flatMap((family): readonly Finding[] => {
-      const ofFamily = routes.filter((route) => route.family === (family === 4 ? 2 : 10));
+      const ofFamily = routes.filter((route) => familyOfMessage(route) === family);
       const best = Math.min(...ofFamily.map(({ priority }) => priority ?? 0));
       const names = [
         ...new Set(ofFamily.filter(({ priority }) => (priority ?? 0) === best).map(({ oif }) => nameOf(oif ?? 0))),

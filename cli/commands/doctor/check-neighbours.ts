@@ -1,4 +1,4 @@
-import { familyOf } from '../../../agent/journal/lease.ts';
+import { familyOf } from '../../../dataplane/ip-prefix.ts';
 import { type Finding, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
 import { findStaticNeighbour } from '../../../inspection/faults/find-neighbour-fault.ts';
 import { findInsideFaults, findSolicitFault } from '../../../inspection/faults/find-setting-fault.ts';

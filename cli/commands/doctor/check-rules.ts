@@ -1,4 +1,5 @@
-import { familyOf } from '../../../agent/journal/lease.ts';
+import { familyOfMessage } from '../../../dataplane/address-family.ts';
+import { familyOf } from '../../../dataplane/ip-prefix.ts';
 import { OUR_PRIORITIES, RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { routeId, tableId } from '../../../inspection/catalogue/element-id.ts';
@@ -21,7 +22,6 @@ import {
   FR_ACT_TO_TBL,
   FR_ACT_UNREACHABLE,
 } from '../../../netlink/uapi/fib-rules.ts';
-import { AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import {
   RT_TABLE_LOCAL,
   RTM_F_CLONED,
@@ -83,7 +83,7 @@ export const RULES_CHECK: Check = {
 function localMissing({ host }: NodeFacts, family: 4 | 6): readonly Finding[] {
   const isThere = host.rules.some(
     (rule) =>
-      (rule.family === AF_INET6 ? 6 : 4) === family &&
+      familyOfMessage(rule) === family &&
       rule.table === RT_TABLE_LOCAL &&
       [rule.src, rule.dst, rule.iifname, rule.oifname, rule.fwmark].every((selector) => selector === undefined),
   );
@@ -153,7 +153,7 @@ function isForPods(rule: RuleMessage, { pods, enis, markBits }: Outline): boolea
   if (isInverted) return rule.src === undefined && rule.dst === undefined;
   if (rule.fwmark !== undefined && rule.fwmark !== 0)
     return ((rule.fwmask ?? 0xffffffff) & markBits) !== 0 && (rule.fwmark & ~markBits) === 0;
-  const ips = pods.flatMap((pod) => pod.ips).filter((ip) => familyOf(ip) === (rule.family === AF_INET6 ? 6 : 4));
+  const ips = pods.flatMap((pod) => pod.ips).filter((ip) => familyOf(ip) === familyOfMessage(rule));
   return (
     ips.some((ip) => prefixContains(rule.src, ip)) &&
     (rule.dst === undefined || ips.some((ip) => prefixContains(rule.dst, ip)))

@@ -1,5 +1,8 @@
 import { RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
 import { type Owner, type OwnerIndex, ownerText } from '../../../inspection/node/build-owner-index.ts';
+import { NUD_NOARP, NUD_NONE } from '../../../netlink/uapi/neighbour.ts';
+import { AF_INET } from '../../../netlink/uapi/netlink.ts';
+import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/rtnetlink.ts';
 import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { plainText } from '../../../runtime/plain-text.ts';
 import { paint } from '../../output/color.ts';
@@ -123,7 +126,7 @@ function rowsOf(topic: Topic, { facts, pod }: NetnsDump, names: IpNames, owners:
   const row = (owner: Owner, object: IpObject, family: number, isNoise = owner.kind === 'kernel'): Row => ({
     owner,
     object,
-    family: family === 2 ? '4' : '6',
+    family: family === AF_INET ? '4' : '6',
     isInside,
     isNoise,
   });
@@ -144,14 +147,14 @@ function rowsOf(topic: Topic, { facts, pod }: NetnsDump, names: IpNames, owners:
       const flags = new Map(facts.links.map((link) => [link.ifindex, link.flags]));
       const view = { isDetailed: true, flagsOf: (ifindex: number) => flags.get(ifindex) ?? 1 };
       return facts.links.map((link) =>
-        row(isInside ? INSIDE : owners.ownerOfLink(link), renderLinkJson(link, names, view), 2, false),
+        row(isInside ? INSIDE : owners.ownerOfLink(link), renderLinkJson(link, names, view), AF_INET, false),
       );
     }
     case 'addrs':
       return facts.addresses.map((address) => {
         const object = { dev: names.link(address.ifindex), ...renderAddressJson(address, names) };
         const owner = isInside ? INSIDE : owners.ownerOfAddress(address);
-        const isNoise = address.scope !== SCOPE_UNIVERSE && (isInside || owner.kind === 'kernel');
+        const isNoise = address.scope !== RT_SCOPE_UNIVERSE && (isInside || owner.kind === 'kernel');
         return row(owner, object, address.family, isNoise);
       });
   }
@@ -159,6 +162,5 @@ function rowsOf(topic: Topic, { facts, pod }: NetnsDump, names: IpNames, owners:
 
 /** Owner of everything inside a Pod. The index of owners is for the node's namespace only. */
 const INSIDE: Owner = { kind: 'node' };
-const SCOPE_UNIVERSE = 0;
-/** NUD_NOARP and NUD_NONE: the kernel creates these neighbours without address resolution. */
-const NOISY_STATES: ReadonlySet<number> = new Set([0x40, 0]);
+/** The kernel creates these neighbours without address resolution. */
+const NOISY_STATES: ReadonlySet<number> = new Set([NUD_NOARP, NUD_NONE]);

@@ -1,3 +1,4 @@
+import { familyOfMessage } from '../../../dataplane/address-family.ts';
 import { type Argument, hex, line, pair } from '../../../netlink/render-arguments.ts';
 import { range, ruleAction } from '../../../netlink/render-rule.ts';
 import type { RouteMessage, RouteMetrics, RouteNexthop } from '../../../netlink/route-message.ts';
@@ -149,9 +150,7 @@ export function renderRuleLine(rule: RuleMessage): string {
 
 /** Renders lines that delete the default rules that are not among `rules`: a new namespace has all of them. */
 export function renderDefaultRules(rules: readonly RuleMessage[], family: 4 | 6): readonly string[] {
-  const priorities = new Set(
-    rules.filter((rule) => (rule.family === 2 ? 4 : 6) === family).map(({ priority }) => priority),
-  );
+  const priorities = new Set(rules.filter((rule) => familyOfMessage(rule) === family).map(({ priority }) => priority));
   return DEFAULT_PRIORITIES[family]
     .filter((priority) => !priorities.has(priority))
     .map((priority) => `rule del pref ${priority}`);

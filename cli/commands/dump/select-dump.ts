@@ -1,3 +1,4 @@
+import { familyOfMessage } from '../../../dataplane/address-family.ts';
 import type { Owner, OwnerIndex } from '../../../inspection/node/build-owner-index.ts';
 import type { EniFacts } from '../../../inspection/node/find-enis.ts';
 import { findPod } from '../../../inspection/node/find-pod.ts';
@@ -5,7 +6,6 @@ import { joinPods } from '../../../inspection/node/join-pods.ts';
 import { findTable } from '../../../inspection/node/merge-table-names.ts';
 import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { NUD_NOARP } from '../../../netlink/uapi/neighbour.ts';
-import { AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 
 /** Filters of the list commands; undefined: no filter. */
@@ -94,7 +94,7 @@ type Selection = {
 function pick(facts: NetnsFacts, { table, family, owners, isSelected = () => true }: Selection): NetnsFacts {
   const used = table === undefined ? undefined : interfacesOf(facts, table);
   const isFamily = (message: { readonly family: number }): boolean =>
-    family === undefined || (message.family === AF_INET6 ? 6 : 4) === family;
+    family === undefined || familyOfMessage(message) === family;
   const isOn = (ifindex: number): boolean =>
     (used === undefined || used.has(ifindex)) && (owners === undefined || isSelected(owners.ownerOfIfindex(ifindex)));
   return {

@@ -1,3 +1,4 @@
+import { familyOfMessage } from '../../../dataplane/address-family.ts';
 import type { NetnsFacts } from '../../../inspection/node/node-facts.ts';
 import type { AddressMessage } from '../../../netlink/address-message.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
@@ -65,8 +66,8 @@ function isMulticastOfLink({ type, protocol, dst }: RouteMessage): boolean {
 export const DEFAULT_PRIORITIES: Readonly<Record<4 | 6, readonly number[]>> = { 4: [0, 32766, 32767], 6: [0, 32766] };
 
 /** Tells whether a rule is one of the default rules that each new namespace has. */
-function isDefaultRule({ protocol, priority, family }: RuleMessage): boolean {
-  return protocol === RTPROT_KERNEL && DEFAULT_PRIORITIES[family === 2 ? 4 : 6].includes(priority);
+function isDefaultRule(rule: RuleMessage): boolean {
+  return rule.protocol === RTPROT_KERNEL && DEFAULT_PRIORITIES[familyOfMessage(rule)].includes(rule.priority);
 }
 
 /**

@@ -3,6 +3,7 @@ import { BRIDGE_NAME } from '../../../dataplane/numbers.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/rtnetlink.ts';
 import { isUp, linkRows, linkState } from './build-pod-boxes.ts';
 import type { GraphPod } from './build-pod-views.ts';
 import type { GraphGroup, GraphNode } from './graph.ts';
@@ -45,7 +46,7 @@ function bridgeBox(facts: NodeFacts, pods: readonly GraphPod[]): readonly GraphN
   const link = links.find((each) => isPresent && each.ifindex === ifindex);
   if (!isNeeded) return [];
   const prefixes = addresses
-    .filter((address) => address.ifindex === ifindex && address.scope === 0)
+    .filter((address) => address.ifindex === ifindex && address.scope === RT_SCOPE_UNIVERSE)
     .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`);
   const ports = links.filter(({ master }) => master === ifindex);
   return [

@@ -4,6 +4,7 @@ import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { IFF_LOOPBACK } from '../../../netlink/uapi/if-link.ts';
+import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/rtnetlink.ts';
 import { isUp, linkRows, linkState } from './build-pod-boxes.ts';
 import { type GraphNode, NODE_GROUP } from './graph.ts';
 
@@ -93,7 +94,7 @@ export function buildGatewayBox(table: number, group: string, facts: NodeFacts, 
 
 function nicBox(link: LinkMessage, isPrimary: boolean, facts: NodeFacts): GraphNode {
   const addresses = facts.host.addresses
-    .filter(({ ifindex, scope }) => ifindex === link.ifindex && scope === 0)
+    .filter(({ ifindex, scope }) => ifindex === link.ifindex && scope === RT_SCOPE_UNIVERSE)
     .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`);
   return {
     id: linkId(link.ifindex),

@@ -5,6 +5,7 @@ import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { IFF_LOWER_UP, IFF_UP } from '../../../netlink/uapi/if-link.ts';
+import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/rtnetlink.ts';
 import type { GraphPod } from './build-pod-views.ts';
 import { routeLine } from './build-table-boxes.ts';
 import type { GraphFact, GraphNode, GraphState } from './graph.ts';
@@ -129,7 +130,7 @@ function insideFact({ pod }: GraphPod): GraphFact {
         .filter(({ ifindex }) => ifindex !== 1)
         .map((link) => `${link.ifname}, ${linkState(link)}, MTU ${link.mtu}, MAC ${link.address ?? 'none'}`),
       ...addresses
-        .filter(({ ifindex, scope }) => ifindex !== 1 && scope === 0)
+        .filter(({ ifindex, scope }) => ifindex !== 1 && scope === RT_SCOPE_UNIVERSE)
         .map(({ local, address, prefixlen, ifindex }) => `${local ?? address}/${prefixlen} on ${nameOf(ifindex)}`),
       ...routes.filter(({ table }) => table === 254).map((route) => routeLine(route, nameOf)),
       ...neighs

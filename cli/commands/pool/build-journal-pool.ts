@@ -1,6 +1,7 @@
 import type { Cooldown, JournalContent } from '../../../agent/journal/journal-content.ts';
-import { familyOf, type Lease } from '../../../agent/journal/lease.ts';
+import type { Lease } from '../../../agent/journal/lease.ts';
 import { claimKey, type SupplyAddress, type SupplyEni } from '../../../agent/journal/supply.ts';
+import { familyOf } from '../../../dataplane/ip-prefix.ts';
 import type { EniNetwork } from '../../../dataplane/network.ts';
 import { buildBlocks, withoutSupply } from './build-blocks.ts';
 import type { AddressUse, AddressView, PoolEniView, PoolView } from './pool-view.ts';

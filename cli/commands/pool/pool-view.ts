@@ -1,5 +1,5 @@
 import type { SummaryReply } from '../../../agent/api/ops-messages.ts';
-import type { Family } from '../../../agent/journal/lease.ts';
+import type { Family } from '../../../dataplane/ip-prefix.ts';
 
 /**
  * State of an address. unready: assigned to an ENI that cannot serve now (being attached or set up, draining). kept: a

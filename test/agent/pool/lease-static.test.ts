@@ -1,10 +1,10 @@
 import test from 'ava';
-import type { Family } from '../../../agent/journal/lease.ts';
 import type { ClaimMark, SupplyAddress, SupplyEni } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
 import { findClaimUids, leaseStatic, type PodIdentity } from '../../../agent/pool/lease-static.ts';
 import { adopt, adoptCooldowns, adoptOffers, lease, release } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type PoolState } from '../../../agent/pool/pool-state.ts';
+import type { Family } from '../../../dataplane/ip-prefix.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from './supply-sample.ts';
 
 const POD = { namespace: 'ns', name: 'web-0', uid: 'u1' };

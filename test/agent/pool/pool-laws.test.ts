@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import test from 'ava';
 import fc from 'fast-check';
-import type { Family } from '../../../agent/journal/lease.ts';
 import type { ClaimMark, Supply } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
 import { leaseStatic } from '../../../agent/pool/lease-static.ts';
 import { adopt, adoptCooldowns, forceCool, lease, release, restore, tick, withdraw } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type LeaseRequest, type LeaseResult, type PoolState } from '../../../agent/pool/pool-state.ts';
+import type { Family } from '../../../dataplane/ip-prefix.ts';
 import { assertLaw } from '../../support/law.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from './supply-sample.ts';
 

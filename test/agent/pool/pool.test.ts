@@ -1,7 +1,7 @@
 import test from 'ava';
-import type { Family } from '../../../agent/journal/lease.ts';
 import { IpPool } from '../../../agent/pool/ip-pool.ts';
 import type { LeaseResult } from '../../../agent/pool/pool-state.ts';
+import type { Family } from '../../../dataplane/ip-prefix.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from './supply-sample.ts';
 
 const V4: readonly Family[] = [4];

@@ -1,5 +1,6 @@
-import { familyOf, type Lease } from '../../../agent/journal/lease.ts';
+import type { Lease } from '../../../agent/journal/lease.ts';
 import type { Supply, SupplyAddress, SupplyEni } from '../../../agent/journal/supply.ts';
+import { familyOf } from '../../../dataplane/ip-prefix.ts';
 
 /** Makes an ENI with the given addresses; assignment ids are `as-<ip>`. */
 export function sampleEni(eniId: string, ips: readonly string[], change: Partial<SupplyEni> = {}): SupplyEni {

@@ -1,11 +1,12 @@
 import { type Lease, leaseKey } from '../../../../agent/journal/lease.ts';
+import { addressFamily } from '../../../../dataplane/address-family.ts';
 import type { HostState, NetState } from '../../../../dataplane/desired.ts';
 import { hostVethAlias, hostVethName } from '../../../../dataplane/host-veth-name.ts';
 import { anyPrefix, familyOf } from '../../../../dataplane/ip-prefix.ts';
 import type { EniNetwork, EniPodNetwork, NodeNetwork } from '../../../../dataplane/network.ts';
 import { planNode } from '../../../../dataplane/plan-node.ts';
 import { planSharedEniPod } from '../../../../dataplane/plan-pod.ts';
-import { addressFamily, neighSpec, routeSpec, ruleSpec } from '../../../../dataplane/to-request.ts';
+import { neighSpec, routeSpec, ruleSpec } from '../../../../dataplane/to-request.ts';
 import { findEnis } from '../../../../inspection/node/find-enis.ts';
 import { known, unknown } from '../../../../inspection/node/known.ts';
 import { mergeTableNames } from '../../../../inspection/node/merge-table-names.ts';
