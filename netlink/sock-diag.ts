@@ -4,7 +4,8 @@ import { Conn } from './conn.ts';
 import { INET_DIAG, INET_DIAG_REQUEST, type InetDiagMessage } from './inet-diag-message.ts';
 import { isNetlinkError } from './netlink-error.ts';
 import { openSocket } from './open-socket.ts';
-import { INET_DIAG_NOCOOKIE, IPPROTO_TCP, SOCK_DIAG_BY_FAMILY } from './uapi/inet-diag.ts';
+import { IPPROTO_TCP } from './uapi/in.ts';
+import { INET_DIAG_NOCOOKIE, SOCK_DIAG_BY_FAMILY } from './uapi/inet-diag.ts';
 import { AF_INET, AF_INET6, NETLINK_SOCK_DIAG } from './uapi/netlink.ts';
 
 /** One end of a TCP connection. */

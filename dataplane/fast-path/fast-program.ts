@@ -1,8 +1,9 @@
 import type { SourceLine } from '../../bpf/assemble.ts';
 import { alu, call, exit, jump, jumpIf, label, load, loadMap, loadValueOf, move, store } from '../../bpf/source.ts';
 import { TC_ACT_UNSPEC } from '../../bpf/uapi/bpf.ts';
+import { IPPROTO_UDP } from '../../netlink/uapi/in.ts';
 import { FLOW_KEY, FLOW_VALUE } from './flow-layout.ts';
-import { ETH_HLEN, IPPROTO_UDP, IPV4, IPV6, readDscp, readPacket, SKB, TCP } from './flow-source.ts';
+import { ETH_HLEN, IPV4, IPV6, readDscp, readPacket, SKB, TCP } from './flow-source.ts';
 
 /** Bytes of headers without options. */
 const IPV4_HEADER = 20;

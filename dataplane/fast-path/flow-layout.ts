@@ -1,4 +1,5 @@
 import type { MapEntry, MapShape } from '../../bpf/bpf-map.ts';
+import { IPPROTO_TCP } from '../../netlink/uapi/in.ts';
 import { formatIp } from '../../runtime/ip-text.ts';
 import type { Family } from '../ip-prefix.ts';
 
@@ -57,8 +58,6 @@ export type Flow = {
   /** CLOCK_MONOTONIC, ns; a flow whose time is over is learned again with its next packet. */
   readonly expiryNs: bigint;
 };
-
-const IPPROTO_TCP = 6;
 
 /** Reads an entry of one of the two maps. */
 export function decodeFlow(family: Family, { key, value }: MapEntry): Flow {

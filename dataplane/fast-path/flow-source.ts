@@ -1,5 +1,6 @@
 import type { SourceLine } from '../../bpf/assemble.ts';
 import { alu, call, jump, jumpIf, label, load, move, store } from '../../bpf/source.ts';
+import { IPPROTO_TCP, IPPROTO_UDP } from '../../netlink/uapi/in.ts';
 import { FLOW_KEY } from './flow-layout.ts';
 
 /** Fields of struct __sk_buff, the argument of both programs. @see uapi/linux/bpf.h */
@@ -14,10 +15,6 @@ const ETHERTYPE = 12;
 /** As a 16-bit load of a little-endian machine reads them. */
 const ETH_P_IP = 0x0008;
 const ETH_P_IPV6 = 0xdd86;
-
-const IPPROTO_TCP = 6;
-/** Protocol number of UDP. */
-export const IPPROTO_UDP = 17;
 
 /** Offsets of IPv4 without options, from the start of the frame. */
 export const IPV4 = {

@@ -1,10 +1,11 @@
 import { addressFamily } from '../../dataplane/address-family.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import { renderRule } from '../../netlink/render-rule.ts';
+import { IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_TCP, IPPROTO_UDP } from '../../netlink/uapi/in.ts';
 import { finding } from '../catalogue/catalogue.ts';
 import { routeId, tableId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
-import { PROTOCOL, protocolName } from '../faults/narrow-selector.ts';
+import { protocolName } from '../faults/narrow-selector.ts';
 import type { HostFacts, NetnsFacts } from '../node/node-facts.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import { type Comparison, compareWithKernel } from './compare-with-kernel.ts';
@@ -35,7 +36,7 @@ export function evaluateRouting(
 ): Routing {
   const { host } = context.facts;
   // Without a protocol the kernel takes UDP in its answer.
-  const flow = hasProtocolRules(host) ? { ipProto: PROTOCOL.tcp, ...packet } : packet;
+  const flow = hasProtocolRules(host) ? { ipProto: IPPROTO_TCP, ...packet } : packet;
   const result = findRoute(host, flow);
   const element = routeElement(result, expected);
   const query = { lookup: context.lookup, podKey: undefined, links: host.links, flow };
@@ -120,7 +121,7 @@ function hasProtocolRules({ rules }: Pick<HostFacts, 'rules'>): boolean {
  */
 function findProtocolFault(host: HostFacts, flow: Flow, result: RouteResult): Finding | undefined {
   if (!hasProtocolRules(host)) return undefined;
-  const protocols = [flow.family === 4 ? PROTOCOL.icmp : PROTOCOL.icmpv6, PROTOCOL.tcp, PROTOCOL.udp];
+  const protocols = [flow.family === 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6, IPPROTO_TCP, IPPROTO_UDP];
   const found = protocols.flatMap((ipProto) =>
     differenceOf(flow, result, findRoute(host, { ...flow, ipProto }), ipProto),
   );

@@ -1,15 +1,13 @@
 import type { RuleMessage } from '../../netlink/rule-message.ts';
 import { FIB_RULE_INVERT } from '../../netlink/uapi/fib-rules.ts';
+import { IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_TCP, IPPROTO_UDP } from '../../netlink/uapi/in.ts';
 
-/** Numbers of the protocols that Pods mostly use. @see linux/in.h, linux/in6.h IPPROTO_* */
-export const PROTOCOL = { icmp: 1, tcp: 6, udp: 17, icmpv6: 58 } as const;
-
-/** Names of these protocols in messages. */
+/** Names in messages of the protocols that Pods mostly use. */
 const NAMES: ReadonlyMap<number, string> = new Map([
-  [PROTOCOL.icmp, 'ICMP'],
-  [PROTOCOL.tcp, 'TCP'],
-  [PROTOCOL.udp, 'UDP'],
-  [PROTOCOL.icmpv6, 'ICMPv6'],
+  [IPPROTO_ICMP, 'ICMP'],
+  [IPPROTO_TCP, 'TCP'],
+  [IPPROTO_UDP, 'UDP'],
+  [IPPROTO_ICMPV6, 'ICMPv6'],
 ]);
 
 /** Returns 'TCP', or 'protocol 47'. */

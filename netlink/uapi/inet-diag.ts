@@ -4,8 +4,6 @@
  */
 export const SOCK_DIAG_BY_FAMILY = 20;
 
-export const IPPROTO_TCP = 6;
-
 export const TCP_ESTABLISHED = 1;
 
 /** Both words of `idiag_cookie` in a request that knows no cookie. */

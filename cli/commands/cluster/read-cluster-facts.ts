@@ -4,9 +4,9 @@ import { CLUSTER_TAG } from '../../../crd/cloud-tags.ts';
 import { ifKnown, known, unknown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
 import type { KubeClient } from '../../../kube/kube-client.ts';
-import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { type CloudLocation, type CloudReader, openCloudReader } from '../../command/open-cloud-reader.ts';
+import { orReason } from '../../command/or-reason.ts';
 import type { Progress } from '../../output/progress.ts';
 import type { ClusterArgs } from './arguments.ts';
 import type { CloudFacts, ClusterFacts, ClusterNec } from './cluster-facts.ts';
@@ -52,16 +52,6 @@ export async function readEniQuota(
     const quota = await reader.read((cloud, call) => cloud.eniQuotas.ofVpc(vpcId, call));
     return quota === undefined ? unknown(`the cloud does not tell the quota of ENIs of ${vpcId}`, next) : known(quota);
   });
-}
-
-/** Returns what `read` reads of the cloud; the reason where the cloud does not answer. */
-async function orReason<T>(read: () => Promise<Known<T>>): Promise<Known<T>> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!(error instanceof UserError) || error.code !== 'NO_CLOUD') throw error;
-    return unknown(error.message, error.next);
-  }
 }
 
 /** Number of ENIs that are read to find the cluster id; an ENI that was created by hand may lack the tag. */

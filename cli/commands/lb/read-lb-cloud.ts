@@ -4,8 +4,8 @@ import { readCloudNode } from '../../../cloud-controller-manager/nodes/cloud-nod
 import { CLUSTER_TAG, OWNER_TAG } from '../../../crd/cloud-tags.ts';
 import { ifKnown, known, unknown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
-import { UserError } from '../../../runtime/user-error.ts';
 import type { CloudReader, ReadableCloud } from '../../command/open-cloud-reader.ts';
+import { orReason } from '../../command/or-reason.ts';
 import { findOwners } from './find-owners.ts';
 import type { BalancerFacts, GroupFacts, LbCloud, LbFacts } from './lb-facts.ts';
 
@@ -30,14 +30,11 @@ export async function readLbCloud(
   question: BalancerQuestion,
   cluster: Pick<LbFacts, 'nodes' | 'pods'>,
 ): Promise<Known<LbReading>> {
-  try {
+  return await orReason(async () => {
     const reader = await openCloud();
     const read = await readBalancers(reader, question);
     return known({ ...read, groups: await readGroupFacts(reader, read, cluster) });
-  } catch (error) {
-    if (!(error instanceof UserError) || error.code !== 'NO_CLOUD') throw error;
-    return unknown(error.message, error.next);
-  }
+  });
 }
 
 /** Name of the listeners of Services and Ingresses. */
@@ -119,7 +116,7 @@ async function readGroupFacts(
       ...instanceOf.values(),
     ]),
   ];
-  try {
+  const facts = await orReason(async () => {
     const enis = eniIds.length === 0 ? [] : await read((cloud, call) => cloud.enis.describe(eniIds, call));
     const instances =
       instanceIds.length === 0 ? [] : await read((cloud, call) => cloud.instances.describe(instanceIds, call));
@@ -133,11 +130,10 @@ async function readGroupFacts(
         .map(async (id) => [id, await read((cloud, call) => cloud.securityGroups.ingress(id, call))] as const),
     );
     return known({ ofEni, ofInstance, instanceOf, rules: new Map(rules) });
-  } catch (error) {
-    if (!(error instanceof UserError) || error.code !== 'NO_CLOUD') throw error;
-    const next = 'grant vpc:DescribeSecurityGroupPolicies, vpc:DescribeNetworkInterfaces and cvm:DescribeInstances';
-    return unknown(`security groups were not read: ${error.message}`, next);
-  }
+  });
+  if (facts.kind === 'known') return facts;
+  const next = 'grant vpc:DescribeSecurityGroupPolicies, vpc:DescribeNetworkInterfaces and cvm:DescribeInstances';
+  return unknown(`security groups were not read: ${facts.why}`, next);
 }
 
 /** The instance behind each address: of the Node itself, or of the Node that a Pod's own network leads through. */
