@@ -28,19 +28,16 @@ export function decideFilter(
   allNames: readonly string[],
   allViews: readonly (NodeEntry | undefined)[],
 ): FilterOutcome {
-  const { onlyZone } = context;
+  const { onlyZone, staticAddress } = context;
   const split = onlyZone === undefined ? undefined : splitByZone(allNames, allViews, onlyZone);
   const { names, views } = split ?? { names: allNames, views: allViews };
-  // An address that a node has needs no other one of a subnet; its zone is that of these nodes.
-  const { demand, holders, staticAddress } = context;
-  const isKept = split !== undefined && holders.size > 0 && demand.directEnis === 0 && demand.eips === 0;
   const fitting: string[] = [];
   const failed: RefusedNode[] = [];
   const unresolvable: RefusedNode[] = [];
   let isTransient = false;
   for (let index = 0; index < names.length; index++) {
     const name = names[index] ?? '';
-    const refusal = isKept && views[index]?.takesStatic === true ? undefined : decideFit(context, views[index]);
+    const refusal = decideFit(context, views[index]);
     if (refusal === undefined) fitting.push(name);
     else if (refusal.isUnresolvable) unresolvable.push({ name, reason: refusal.reason });
     else failed.push({ name, reason: refusal.reason });

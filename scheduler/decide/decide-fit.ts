@@ -11,8 +11,7 @@ import { type FitContext, hasStaticAddress, type NominatedSubnet, type Refusal }
  */
 export function decideFit(context: FitContext, view: NodeEntry | undefined): Refusal | undefined {
   const { demand } = context;
-  const hasFreeCapacity = context.isPlain && view !== undefined && view.routeFree >= demand.routeIps;
-  if (hasFreeCapacity && (context.availability === undefined || hasSpareIps(view, demand.routeIps))) return undefined;
+  if (view !== undefined && fitsAtOnce(context, view)) return undefined;
   if (view?.node?.isSuper === true) return undefined;
   if (view?.nec === undefined || view.capacity === undefined) return NO_NEC;
   return (
@@ -24,8 +23,16 @@ export function decideFit(context: FitContext, view: NodeEntry | undefined): Ref
   );
 }
 
-function hasSpareIps({ spare }: NodeEntry, need: number): boolean {
-  return spare >= need;
+/** Tells whether the entry shows at once that the node fits; where it does not, the node may fit all the same. */
+function fitsAtOnce({ shortcut, demand, availability, onlyZone }: FitContext, view: NodeEntry): boolean {
+  switch (shortcut) {
+    case 'freeIps':
+      return view.routeFree >= demand.routeIps && (availability === undefined || view.spare >= demand.routeIps);
+    case 'staticIp':
+      return view.staticCapacity === onlyZone || view.staticCapacity === '';
+    case undefined:
+      return false;
+  }
 }
 
 const NO_NEC: Refusal = {

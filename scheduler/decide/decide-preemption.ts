@@ -101,6 +101,6 @@ function withoutPods(view: NodeEntry, evicted: readonly PodRequest[], there: rea
   const routeFree = (after.route.limit ?? 0) - after.route.used;
   const spare = view.spare + freed.route;
   const { sourcesNumber, hasPendingCalls, staticZone } = view;
-  const own = { name, node, nec, sourcesNumber, hasPendingCalls, staticZone, takesStatic: false };
+  const own = { name, node, nec, sourcesNumber, hasPendingCalls, staticZone, staticCapacity: undefined };
   return { ...own, eniCapacities, capacity: after, routeFree, spare, supply };
 }

@@ -28,10 +28,11 @@ export type FitContext = {
    */
   readonly onlyZone: string | undefined;
   /**
-   * True when the Pod requests addresses on shared ENIs and nothing else, as most Pods do. Then the free capacity of a
-   * node usually decides alone.
+   * What in the entry of a node may show at once that the node fits, as it does for most Pods and nodes. `freeIps`: the Pod
+   * requests any addresses on shared ENIs and nothing else. `staticIp`: its address exists, is requested with nothing else,
+   * and comes to any node of its zone that has capacity. Undefined: each node is checked in full.
    */
-  readonly isPlain: boolean;
+  readonly shortcut: 'freeIps' | 'staticIp' | undefined;
   /** The addresses that subnets have left; undefined until ipamd has published them. */
   readonly availability: SubnetAvailability | undefined;
   /** Reasons by `NodeSupply.sources`; each is rendered once. Begins empty. */
@@ -60,6 +61,12 @@ function subnetsOf(
   return nominated?.map(({ subnetId }) => subnetId);
 }
 
+function shortcutOf(demand: PodRequest, takesAnySubnet: boolean, isAddressThere: boolean): FitContext['shortcut'] {
+  if (demand.directEnis > 0 || demand.eips > 0) return undefined;
+  if (!demand.isStatic) return takesAnySubnet ? 'freeIps' : undefined;
+  return isAddressThere ? 'staticIp' : undefined;
+}
+
 /** Tells whether the static address, or the static exclusive ENI, of the Pod is already on a node. */
 export function hasStaticAddress({ demand, holders }: FitContext, { name }: NodeEntry): boolean {
   return demand.isStatic && holders.size > 0 && holders.has(name);
@@ -69,22 +76,22 @@ export function hasStaticAddress({ demand, holders }: FitContext, { name }: Node
 export function buildFitContext(index: SchedulerIndex, demand: PodRequest): FitContext {
   const claim = demand.isStatic ? index.claim(demand.key) : undefined;
   const ids = demand.nominatedSubnetIds ?? claim?.nominatedSubnetIds;
-  const isPlain = !demand.isStatic && ids === undefined && demand.directEnis === 0 && demand.eips === 0;
   const staticAddress = demand.isStatic ? index.staticAddressOf(demand) : undefined;
   const nominated = ids?.map((subnetId) => ({ subnetId, zone: index.zoneOf(subnetId) }));
   const subnetIds = subnetsOf(demand, staticAddress, nominated);
   const holders = index.holdersOf(demand.key);
   const zone = staticAddress?.ip === undefined ? undefined : staticAddress.zone;
   const isInZone = [...holders].every((name) => ['', zone].includes(index.node(name)?.staticZone ?? ''));
+  const onlyZone = isInZone ? zone : undefined;
   return {
     demand,
     staticAddress,
     nominated,
     subnetIds,
-    isPlain,
+    shortcut: shortcutOf(demand, ids === undefined, onlyZone !== undefined && holders.size > 0),
     nodesInSubnets: subnetIds?.map((subnetId) => index.nodesIn(subnetId)),
     holders,
-    onlyZone: isInZone ? zone : undefined,
+    onlyZone,
     reservation: index.reservationOf(demand.uid),
     availability: index.availability(),
     reasonsBySources: new Map(),

@@ -31,8 +31,11 @@ export type NodeEntry = {
   readonly hasPendingCalls: boolean;
   /** Its zone where it takes static addresses of that zone only; '' for a super node, and where no zone is known. */
   readonly staticZone: string;
-  /** True when it has capacity for one static address of its zone, of any subnet. */
-  readonly takesStatic: boolean;
+  /**
+   * The zone of which it has capacity for one static address, of any subnet; '' for one of any zone, undefined for none. A
+   * field of its own, as most Pods with a static address need only this.
+   */
+  readonly staticCapacity: string | undefined;
   /** Its addresses and the subnets that more may come from; undefined when its limits are not known. */
   readonly supply: NodeSupply | undefined;
 };
@@ -416,7 +419,8 @@ class IndexedNode implements NodeEntry {
   #nec: NecFacts | undefined;
   #capacity: NodeCapacity | undefined;
   #routeFree: number | undefined;
-  #takesStatic: boolean | undefined;
+  /** Null: not yet found out. */
+  #staticCapacity: string | undefined | null = null;
   #eniCapacities: readonly EniCapacity[] | undefined;
 
   constructor(name: string, lookups: Lookups) {
@@ -500,9 +504,9 @@ class IndexedNode implements NodeEntry {
     return this.#nec?.isStatic === true && this.node?.isSuper !== true ? this.#nec.zone : '';
   }
 
-  get takesStatic(): boolean {
-    this.#takesStatic ??= this.#canTakeStatic();
-    return this.#takesStatic;
+  get staticCapacity(): string | undefined {
+    if (this.#staticCapacity === null) this.#staticCapacity = this.#findStaticCapacity();
+    return this.#staticCapacity;
   }
 
   get eniCapacities(): readonly EniCapacity[] {
@@ -537,17 +541,17 @@ class IndexedNode implements NodeEntry {
     this.#supplyKeys = undefined;
     this.#capacity = undefined;
     this.#routeFree = undefined;
-    this.#takesStatic = undefined;
+    this.#staticCapacity = null;
     this.#eniCapacities = undefined;
     this.#isCounted = false;
     this.#spare = undefined;
     this.#sourcesNumber = undefined;
   }
 
-  #canTakeStatic(): boolean {
+  #findStaticCapacity(): string | undefined {
     const nec = this.#nec;
-    if (nec?.isStatic !== true || nec.subnetIds.length > 0 || this.routeFree < 1) return false;
-    return this.capacity !== undefined && this.capacity.moreEnis > 0;
+    if (nec?.isStatic !== true || nec.subnetIds.length > 0 || this.routeFree < 1) return undefined;
+    return this.capacity !== undefined && this.capacity.moreEnis > 0 ? nec.zone : undefined;
   }
 
   #activeReservations(): readonly Reservation[] {

@@ -291,12 +291,14 @@ const KEPT: readonly Change[] = [
   { ...CLAIM, name: 'web-1', ip: '10.2.0.1' },
 ];
 
-/** Compares the answer for all nodes with the answers for each of them. */
+/** Compares the answer for all nodes, and that for each of them, with a full check of each. */
 function comparesFilter(t: ExecutionContext, index: SchedulerIndex, words: PodWords): void {
   const demand = readPodRequest(podOf(words));
   if (demand === undefined) throw new Error('the Pod asks for nothing of ours');
   const context = buildFitContext(index, demand);
-  const refusals = ASKED.map((node) => [node, decideFit(context, index.node(node))] as const);
+  const full = { ...context, shortcut: undefined };
+  const refusals = ASKED.map((node) => [node, decideFit(full, index.node(node))] as const);
+  for (const [node, refusal] of refusals) t.deepEqual(decideFit(context, index.node(node)), refusal, node);
   const reasons = (isUnresolvable: boolean) =>
     Object.fromEntries(
       refusals.flatMap(([node, one]) => (one?.isUnresolvable === isUnresolvable ? [[node, one.reason] as const] : [])),
