@@ -223,7 +223,6 @@ class Ccm implements RunningCcm {
       } finally {
         ended.abort(new Error('the term has ended'));
         await describing;
-        this.metrics.problems.report('vpc', []);
       }
     } finally {
       this.metrics.clearTerm();
@@ -268,7 +267,10 @@ class Ccm implements RunningCcm {
   /** Reports a --vpc-id that the instances contradict, as a log line, a metric and an event. */
   #onVpcFault(message: string | undefined): void {
     const { log } = this.#runtime;
-    this.metrics.problems.report('vpc', message === undefined ? [] : [{ kind: 'ConfigInvalid', name: '--vpc-id' }]);
+    this.metrics.problems.reportOfTerm(
+      'vpc',
+      message === undefined ? [] : [{ kind: 'ConfigInvalid', name: '--vpc-id' }],
+    );
     if (message === undefined) {
       log.info('nothing contradicts --vpc-id any more');
       return;

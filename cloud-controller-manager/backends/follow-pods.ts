@@ -91,7 +91,6 @@ export class PodFollower {
     while (!signal.aborted && !(await this.#mayFollow(signal))) await this.#needed.wait(ASK_AGAIN_MS, signal);
     if (!signal.aborted) await Promise.all([this.#slices.start(signal), this.#pods.start(signal)]);
     for (const end of stop) end();
-    this.#deps.metrics.problems.report(PROBLEM, []);
   }
 
   /** Follows the endpoints of Services for one controller: changes of others are not reported to it. */
@@ -199,7 +198,7 @@ export class PodFollower {
       const missing = await findMissingRights(kube, RIGHTS, signal);
       this.#missing = missing.map(renderRight);
       const names = (this.#isUsed ? this.#missing : []).map((right) => `service-lb-controller: ${right}`);
-      metrics.problems.report(
+      metrics.problems.reportOfTerm(
         PROBLEM,
         names.map((name) => ({ kind: 'Forbidden', name })),
       );

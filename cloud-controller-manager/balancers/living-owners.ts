@@ -51,11 +51,12 @@ export class LivingOwners {
     if (ingress?.isSynced === true)
       try {
         uids.set('ingress', await this.#uidsOf('ingress', ingress, signal));
-        metrics.problems.report(PROBLEM, []);
+        metrics.problems.reportOfTerm(PROBLEM, []);
       } catch (error) {
         if (!isKubeError(error, 'FORBIDDEN')) throw error;
         log.error('orphaned load balancers of Ingresses are not looked for: Ingresses may not be listed', { error });
-        metrics.problems.report(PROBLEM, [{ kind: 'Forbidden', name: `${PROBLEM}: ${renderRight(LIST_INGRESSES)}` }]);
+        const problem = { kind: 'Forbidden', name: `${PROBLEM}: ${renderRight(LIST_INGRESSES)}` };
+        metrics.problems.reportOfTerm(PROBLEM, [problem]);
       }
     this.#uids = uids;
   }
@@ -81,10 +82,5 @@ export class LivingOwners {
   has(made: { readonly tags: Tags }): boolean {
     const owner = this.ownerOf(made);
     return owner !== undefined && this.#uids.get(owner.kind)?.has(owner.uid) === true;
-  }
-
-  /** Reports nothing any more: the term is over. */
-  close(): void {
-    this.#deps.metrics.problems.report(PROBLEM, []);
   }
 }

@@ -68,11 +68,6 @@ export class OwnerEvents implements OwnerReports {
     this.#reporter.forget(key);
     this.#known?.set(key, []);
   }
-
-  /** Forgets all owners: others report about them from now on. */
-  close(): void {
-    for (const key of this.#reporter.names()) this.forget(key);
-  }
 }
 
 /** The first problems of each reason, and how many more there are: an object may have one for each of its rules. */

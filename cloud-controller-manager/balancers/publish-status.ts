@@ -45,15 +45,6 @@ export class StatusPublisher<H extends BalancerOwner> {
     this.#reports.problems(head, [...problems, { reason: 'StatusForbidden', message }]);
   }
 
-  /** Withdraws what is reported. */
-  close(): void {
-    this.#deps.metrics.problems.report(this.#problem, []);
-  }
-
-  get #problem(): string {
-    return `${this.#objects.type.resource.plural}/status`;
-  }
-
   get #right() {
     const { group, plural } = this.#objects.type.resource;
     return { verb: 'patch', ...(group === '' ? {} : { group }), resource: plural, subresource: 'status' };
@@ -75,7 +66,7 @@ export class StatusPublisher<H extends BalancerOwner> {
     try {
       const missing = await findMissingRights(kube, [right], signal);
       const problem = { kind: 'Forbidden', name: `${CONTROLLERS[this.#objects.kind]}: ${renderRight(right)}` };
-      metrics.problems.report(this.#problem, missing.length === 0 ? [] : [problem]);
+      metrics.problems.reportOfTerm(`${right.resource}/status`, missing.length === 0 ? [] : [problem]);
       return missing.length === 0;
     } catch (error) {
       // The write itself shows what is missing.

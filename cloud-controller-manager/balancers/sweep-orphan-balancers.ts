@@ -61,8 +61,6 @@ export async function sweepOrphanBalancers(
     }
   } catch (error) {
     if (!signal.aborted) throw error;
-  } finally {
-    owners.close();
   }
 }
 

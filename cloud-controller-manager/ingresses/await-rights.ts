@@ -11,7 +11,6 @@ const RIGHTS: readonly Right[] = [
   { verb: 'patch', group, resource: 'ingresses', subresource: 'status' },
   ...['list', 'watch'].map((verb) => ({ verb, group, resource: 'ingressclasses' })),
 ];
-const PROBLEM = 'ingresses';
 
 type RightsDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'config' | 'events' | 'log' | 'metrics'>;
 
@@ -22,27 +21,23 @@ type RightsDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'config' | 'events' | 
 export async function awaitIngressRights(deps: RightsDeps, onMissing: () => void, signal: AbortSignal): Promise<void> {
   const { clock, config, events, kube, log, metrics } = deps;
   let before = '';
-  try {
-    for (;;) {
-      try {
-        const missing = (await findMissingRights(kube, RIGHTS, signal)).map(renderRight);
-        if (missing.length === 0) return;
-        onMissing();
-        const names = missing.map((right) => ({ kind: 'Forbidden', name: `ingress-lb-controller: ${right}` }));
-        metrics.problems.report(PROBLEM, names);
-        if (missing.join() !== before) {
-          const message = `Ingresses are not served: tke-cloud-controller-manager may not ${missing.join(', ')}; grant it to its ClusterRole, as conf/kubernetes/components/ingresses does, or set --ingress=none`;
-          log.error('Ingresses are not served for want of rights', { missing });
-          events.record({ involved: lockObjectOf(config), type: 'Warning', reason: 'Forbidden', message });
-        }
-        before = missing.join();
-      } catch (error) {
-        signal.throwIfAborted();
-        log.warn('the API server does not say whether Ingresses may be read; will ask again', { error });
+  for (;;) {
+    try {
+      const missing = (await findMissingRights(kube, RIGHTS, signal)).map(renderRight);
+      const problems = missing.map((right) => ({ kind: 'Forbidden', name: `ingress-lb-controller: ${right}` }));
+      metrics.problems.reportOfTerm('ingresses', problems);
+      if (missing.length === 0) return;
+      onMissing();
+      if (missing.join() !== before) {
+        const message = `Ingresses are not served: tke-cloud-controller-manager may not ${missing.join(', ')}; grant it to its ClusterRole, as conf/kubernetes/components/ingresses does, or set --ingress=none`;
+        log.error('Ingresses are not served for want of rights', { missing });
+        events.record({ involved: lockObjectOf(config), type: 'Warning', reason: 'Forbidden', message });
       }
-      await clock.sleep(ASK_AGAIN_MS, signal);
+      before = missing.join();
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn('the API server does not say whether Ingresses may be read; will ask again', { error });
     }
-  } finally {
-    metrics.problems.report(PROBLEM, []);
+    await clock.sleep(ASK_AGAIN_MS, signal);
   }
 }

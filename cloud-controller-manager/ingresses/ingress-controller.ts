@@ -162,8 +162,6 @@ export class IngressController {
       for (const stop of stops) stop();
       this.#queue.close();
       await following;
-      this.#sync.close();
-      this.#certificates.close();
     }
   }
 

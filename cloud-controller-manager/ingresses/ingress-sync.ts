@@ -80,13 +80,6 @@ export class IngressSync {
     this.#groups = new GroupSync(deps, { ...parts, objects, reports, status: this.#status, sync: this.#sync });
   }
 
-  /** Withdraws what is reported. */
-  close(): void {
-    this.#status.close();
-    for (const object of this.#parts.ingresses.values()) this.#reports.forget(readIngressHead(object).key);
-    this.#reports.close();
-  }
-
   /** Brings one unit nearer to what it asks for. @throws CloudError, KubeError, StepError when it is to be tried again */
   async reconcile(unitKey: string, signal: AbortSignal): Promise<ReconcileResult> {
     const group = groupOf(unitKey);

@@ -142,11 +142,6 @@ export class CertificateUploads {
     this.#uses.delete(unit);
   }
 
-  /** Forgets what is used: another process keeps certificates from now on. */
-  close(): void {
-    this.#uses.clear();
-  }
-
   /** Takes over what the cloud has: all certificates of this cluster, in any order. Of one chain the oldest counts. */
   learn(certificates: readonly Certificate[]): void {
     const oldest = certificates.toSorted((a, b) => a.createdAtMs - b.createdAtMs || compareTexts(a.certId, b.certId));

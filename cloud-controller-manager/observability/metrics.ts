@@ -137,6 +137,7 @@ export function createCcmMetrics(clock: Clock, about: AboutProcess) {
     /** Clears the state that only a leader has: another replica leads now. */
     clearTerm: (): void => {
       metrics.clearTerm();
+      sources.problems.clearTerm();
       delete sources.secrets;
       delete sources.expiriesMs;
     },

@@ -22,7 +22,7 @@ export async function runRouteController(
   const { kube, instances, clock, log, random, metrics, config, events } = deps;
   const report = (holder: string | undefined): void => {
     const problem = holder === undefined ? [] : [{ kind: ROUTES_KEPT, name: holder }];
-    metrics.problems.report('routes', problem);
+    metrics.problems.reportOfTerm('routes', problem);
     if (holder === undefined) return;
     const message = `the route controller keeps no routes of podCIDRs: ${holder} does (Endpoints tke-eni-pod-routes); set --gr-routes=ccm of ipamd, or --routes=none here`;
     log.error('another program keeps the routes of podCIDRs', { holder });

@@ -115,7 +115,6 @@ export class ServiceController {
     } finally {
       stop();
       this.#queue.close();
-      this.#sync.close();
     }
   }
 

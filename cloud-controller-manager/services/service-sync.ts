@@ -83,11 +83,6 @@ export class ServiceSync {
     return this.#pools;
   }
 
-  /** Withdraws what is reported. */
-  close(): void {
-    this.#status.close();
-  }
-
   /** Brings one Service nearer to what it asks for. @throws CloudError, KubeError, StepError when it is to be tried again */
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
     const object = this.#parts.services.get(key);

@@ -70,7 +70,6 @@ export class TkeControllerWatch {
       if (!signal.aborted) throw error;
     } finally {
       stop();
-      this.#deps.metrics.problems.report('tke-service-controller', []);
     }
   }
 
@@ -92,7 +91,7 @@ export class TkeControllerWatch {
     const was = this.#traces;
     this.#traces = traces;
     const { config, events, log, metrics } = this.#deps;
-    metrics.problems.report(
+    metrics.problems.reportOfTerm(
       'tke-service-controller',
       traces === undefined ? [] : [{ kind: KEPT, name: 'tke-service-controller' }],
     );

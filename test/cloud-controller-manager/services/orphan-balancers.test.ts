@@ -193,7 +193,9 @@ test("while TKE's controller is at work nothing is read or changed, and that is 
   await world.patch('other', syncedAt());
   await world.advance(1_000);
   t.is(world.events('LoadBalancersKeptByOther').length, 2, 'a Service that it writes is noticed at once');
+  t.regex(await world.world.metrics(), /LoadBalancersKeptByOther/);
   await world.stop();
+  t.notRegex(await world.world.metrics(), /LoadBalancersKeptByOther/);
 });
 
 test("the ConfigMap of TKE's controller is looked for with the right to read it, unless it is to be ignored", async (t) => {

@@ -245,6 +245,7 @@ test('under the published role alone it works: no get, the address in an annotat
   t.is(world.service('web'), undefined);
   t.deepEqual(world.balancers(), []);
   await world.stop();
+  t.false((await world.world.metrics()).includes('patch services/status'), 'it leads no more');
 });
 
 test('the right to the status is noticed when it is granted', async (t) => {
