@@ -29,7 +29,7 @@ import { filterAttachments, filterConflicts, filterDetachments } from './diff-fi
 import { flowtableDeletion, flowtableOperations } from './diff-flowtable.ts';
 import { linkOperations, withoutGroup } from './diff-link.ts';
 import { familyOf, isLinkLocal, linkLocalPrefix, prefixLength } from './ip-prefix.ts';
-import { nftReplaceCommands } from './nft-table.ts';
+import { nftReplaceCommands } from './nft-replace.ts';
 import { PRIORITY, TABLE_MAIN } from './numbers.ts';
 import type { ObservedHost, ObservedRule } from './observed.ts';
 import type { Operation } from './operation.ts';
@@ -327,8 +327,7 @@ function plainRoute(found: ObservedHost['routes'][number]): RouteState {
 
 function nftOperations(desired: HostState, observed: ObservedHost): readonly Operation[] {
   if (desired.nft === undefined || desired.nft.text === observed.nft.text) return [];
-  const { restore } = observed.nft;
-  return [
-    { kind: 'load-nft', commands: nftReplaceCommands(desired.nft), ...(restore !== undefined && { before: restore }) },
-  ];
+  const { restore, former } = observed.nft;
+  const commands = nftReplaceCommands(desired.nft, former);
+  return [{ kind: 'load-nft', commands, ...(restore !== undefined && { before: restore }) }];
 }

@@ -21,7 +21,11 @@ const primaryBit = hex(NODEPORT_MARK);
  * The table depends only on the ENIs, never on Pods: a Pod ADD or DEL does not change it. One text, loaded in one
  * transaction.
  * - A map straight into the mark (`meta mark set iifgroup map`) would overwrite other programs' bits, and a mark cannot
- *   be OR-ed with a map: hence one small chain per ENI behind a verdict map.
+ *   be OR-ed with a map: hence one small chain per ENI.
+ * - Links and groups are compared one by one, not looked up in a set. Sets go with the transaction that replaces the
+ *   table, and packets that are in its old rules then find nothing in them: a packet of an ENI would count as one of a
+ *   third link, and its connection's answers would leave by the primary interface. A comparison also costs less than
+ *   a look-up while a node has fewer than some twenty ENIs.
  * - It runs at mangle priority (-150): before routing, after connection tracking, before kube-proxy's nat (-100) sets
  *   its own bits.
  * - `ct direction original`, not `ct state new`: connections older than the table are marked as well.
@@ -55,17 +59,6 @@ export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTab
  */
 export function isNftName(ifname: string): boolean {
   return /^[A-Za-z0-9_.@+=-]+$/.test(ifname);
-}
-
-/** Returns the commands that replace the present table by `table`, in one transaction. */
-export function nftReplaceCommands(table: NftTable): string {
-  // Declaring first makes the delete succeed when there is none.
-  return `table inet ${NFT_TABLE}\ndelete table inet ${NFT_TABLE}\n${table.text}`;
-}
-
-/** Returns the commands that delete the table. Idempotent. */
-export function nftDeleteCommands(): string {
-  return `table inet ${NFT_TABLE}\ndelete table inet ${NFT_TABLE}\n`;
 }
 
 /** Links of Pods that another program wires have no programs, and neither have their ENIs. */
@@ -115,19 +108,18 @@ function fromChain(node: NodeNetwork, eni: EniNetwork): string {
 function arrivalChain(enis: readonly EniNetwork[]): string {
   return chain('arrival', [
     'type filter hook prerouting priority raw - 10; policy accept;',
-    `iifname vmap { ${enis.map(({ ifname, table }) => `"${ifname}" : goto via_${table}`).join(', ')} }`,
+    ...enis.map(({ ifname, table }) => `iifname "${ifname}" goto via_${table}`),
   ]);
 }
 
 function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[], named: readonly EniNetwork[]): string {
-  const groups = enis.map((eni) => `${eni.table} : goto eni_${eni.table}`);
   return chain('prerouting', [
     'type filter hook prerouting priority mangle; policy accept;',
-    // First and without return: most packets take this line, and Pods' packets match no other one.
-    ...(groups.length > 0 ? [`iifgroup vmap { ${groups.join(', ')} }`] : []),
+    // First and without return: most packets take one of these lines, and Pods' packets match no other one.
+    ...enis.map(({ table }) => `iifgroup ${table} goto eni_${table}`),
     ...(node.nodePort
       ? [
-          ...fromLines(named),
+          ...named.map(({ ifname, table }) => `iifname "${ifname}" goto from_${table}`),
           ...eachFamily((family) => foreignReplyLines(node, family)),
           // GlobalRoute Pods: everywhere on the node they are asked and answered by the route of their block.
           ...eachFamily((family) => setMatch(family, 'saddr', ofFamily(cidrsOf(node), family), 'return')),
@@ -168,11 +160,6 @@ function returnedChain({ primary }: NodeNetwork, enis: readonly EniNetwork[]): s
     'type filter hook forward priority filter; policy accept;',
     `iifname { ${names.join(', ')} } oifname { "${primary.ifname}", ${names.join(', ')} } ct status and ${hex(CT_STATUS.natDestination)} == 0x0 drop`,
   ]);
-}
-
-function fromLines(enis: readonly EniNetwork[]): readonly string[] {
-  if (enis.length === 0) return [];
-  return [`iifname vmap { ${enis.map(({ ifname, table }) => `"${ifname}" : goto from_${table}`).join(', ')} }`];
 }
 
 /**

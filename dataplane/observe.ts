@@ -6,6 +6,7 @@ import { type HostState, type NeighState, type NetState, routeKey } from './desi
 import { flowtableReplaceCommands, splitFlowtableListing } from './fast-path/flowtable.ts';
 import { openFilterReader } from './fast-path/observe-filters.ts';
 import type { Kernel } from './kernel.ts';
+import { formerChains, nftDeleteCommands } from './nft-replace.ts';
 import { FLOWTABLE_TABLE, RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
 import type { ObservedFilters, ObservedFlowtable, ObservedHost, ObservedNft, ObservedRoute } from './observed.ts';
 import { toAddress, toLink, toRoute, toRule } from './to-state.ts';
@@ -68,8 +69,10 @@ export function observeNetns(
 export async function observeNft(kernel: Pick<Kernel, 'nft'>, text: string): Promise<ObservedNft> {
   const [listing, wanted] = await Promise.all([kernel.nft.read(), kernel.nft.canonical(text)]);
   if (listing === undefined) return {};
-  const restore = `table inet tke_eni\ndelete table inet tke_eni\n${listing}`;
-  return listing === wanted ? { text, restore } : { restore };
+  const restore = nftDeleteCommands() + listing;
+  if (listing === wanted) return { text, restore };
+  const former = formerChains(listing, wanted);
+  return { restore, ...(former && { former }) };
 }
 
 /**

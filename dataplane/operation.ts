@@ -19,7 +19,7 @@ import type { AddressState, FilterState, NeighState, RouteState, RuleState } fro
 import { hex } from './eni-mark.ts';
 import { type FlowtableOperation, flowtableCommandsOf, inverseOfFlowtable } from './flowtable-operation.ts';
 import { familyOf, prefixLength } from './ip-prefix.ts';
-import { nftDeleteCommands } from './nft-table.ts';
+import { nftDeleteCommands } from './nft-replace.ts';
 import { FLOW_FILTER, FLOW_PROGRAM_NAME, FLOWTABLE_TABLE, NFT_TABLE, RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
 
 /** Properties of a link that operations change. */

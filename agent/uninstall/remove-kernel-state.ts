@@ -9,7 +9,7 @@ import { canonicalAddress, hostPrefix } from '../../dataplane/ip-prefix.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { findHostVeths } from '../../dataplane/make-veth.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
-import { nftDeleteCommands } from '../../dataplane/nft-table.ts';
+import { nftDeleteCommands } from '../../dataplane/nft-replace.ts';
 import { BRIDGE_NAME, DIRECT_LINK_GROUP, FLOWTABLE_TABLE, NFT_TABLE } from '../../dataplane/numbers.ts';
 import { observeNetns } from '../../dataplane/observe.ts';
 import { type Operation, renderOperation } from '../../dataplane/operation.ts';

@@ -5,7 +5,7 @@ import { isBlocking } from '../../dataplane/conflict.ts';
 import { filterKey, type HostState, routeKey, ruleKey } from '../../dataplane/desired.ts';
 import { diffHost } from '../../dataplane/diff.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
-import { nftReplaceCommands } from '../../dataplane/nft-table.ts';
+import { nftReplaceCommands } from '../../dataplane/nft-replace.ts';
 import type { ObservedHost, ObservedRoute, ObservedRule } from '../../dataplane/observed.ts';
 import { inverseOf, renderOperation } from '../../dataplane/operation.ts';
 import { planNode } from '../../dataplane/plan-node.ts';

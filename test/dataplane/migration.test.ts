@@ -2,7 +2,7 @@ import test from 'ava';
 import { diffHost } from '../../dataplane/diff.ts';
 import { planMigration } from '../../dataplane/migration.ts';
 import type { RuleMode } from '../../dataplane/network.ts';
-import { nftReplaceCommands } from '../../dataplane/nft-table.ts';
+import { nftReplaceCommands } from '../../dataplane/nft-replace.ts';
 import { renderOperation } from '../../dataplane/operation.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
 import { bareKernel, blocks, bridge, bridgePod, eni, node, pod } from './fixtures.ts';

@@ -41,12 +41,15 @@ table inet tke_eni {
  }
  chain arrival {
   type filter hook prerouting priority raw - 10; policy accept;
-  iifname vmap { "eth5" : goto via_4005, "eth6" : goto via_4006 }
+  iifname "eth5" goto via_4005
+  iifname "eth6" goto via_4006
  }
  chain prerouting {
   type filter hook prerouting priority mangle; policy accept;
-  iifgroup vmap { 4005 : goto eni_4005, 4006 : goto eni_4006 }
-  iifname vmap { "eth5" : goto from_4005, "eth6" : goto from_4006 }
+  iifgroup 4005 goto eni_4005
+  iifgroup 4006 goto eni_4006
+  iifname "eth5" goto from_4005
+  iifname "eth6" goto from_4006
   iifname != "eth0" ip saddr { 10.0.0.0/8 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
   iifname != "eth0" ip6 saddr { fd00:10::/32 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
   ct direction original ct mark set ct mark and 0xff00ffff or 0x80
@@ -86,8 +89,8 @@ table inet tke_eni {
  }
  chain prerouting {
   type filter hook prerouting priority mangle; policy accept;
-  iifgroup vmap { 4005 : goto eni_4005 }
-  iifname vmap { "eth5" : goto from_4005 }
+  iifgroup 4005 goto eni_4005
+  iifname "eth5" goto from_4005
   iifname != "eth0" ip saddr { 10.0.0.0/8 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
   iifname != "eth0" ip6 saddr { fd00:10::/32 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
   ct direction original ct mark set ct mark and 0xff00ffff or 0x80
@@ -167,12 +170,12 @@ test('nftTable: leaves out an ENI whose name nft cannot hold, and names it; then
   for (const ifname of ['\udcff\udcfe', 'p\u001b[2J', 'eth*', 'q"x', 'é']) {
     const table = nftTable(node, [eni(5), { ...eni(6), ifname }]);
     t.deepEqual(table.unnamed, [ifname]);
-    t.true(table.text.includes('\n  iifname vmap { "eth5" : goto from_4005 }\n'));
-    t.true(table.text.includes('\n  iifname vmap { "eth5" : goto via_4005 }\n'));
+    t.true(table.text.includes('\n  iifname "eth5" goto from_4005\n'));
+    t.true(table.text.includes('\n  iifname "eth5" goto via_4005\n'));
     t.true(
       table.text.includes('\n  iifname "eth0" ct direction original ct mark set ct mark and 0xff00ffff or 0x80\n'),
     );
-    t.true(table.text.includes('4006 : goto eni_4006'), 'its Pods are served');
+    t.true(table.text.includes('\n  iifgroup 4006 goto eni_4006\n'), 'its Pods are served');
   }
   t.is(nftTable(node, [eni(5)]).unnamed, undefined);
   const odd = [{ ...eni(6), ifname: 'eth*' }];

@@ -38,7 +38,7 @@ export type KernelFacts = {
 
 /** Our nftables table. */
 export type NftFacts = {
-  /** Link group and the chain that a verdict map leads it to, one for each element. */
+  /** Link group and the chain that a line leads it to, one for each line. */
   readonly groups: readonly (readonly [group: number, chain: string])[];
   readonly chains: readonly string[];
   /** Chain -> its rules, each one's statements as JSON text. */
@@ -144,12 +144,8 @@ function nftFacts(objects: readonly JsonObject[]): NftFacts {
   const ofKind = (kind: string) => objects.map((object) => object[kind]).filter(isObject);
   const byChain = [...Map.groupBy(ofKind('rule'), (rule) => String(rule['chain']))];
   const statements = (rule: JsonObject) => (Array.isArray(rule['expr']) ? rule['expr'].filter(isObject) : []);
-  const vmaps = byChain.flatMap(([, rules]) => rules.flatMap(statements)).map((statement) => statement['vmap']);
   return {
-    groups: vmaps
-      .filter(isObject)
-      .filter((vmap) => JSON.stringify(vmap['key']).includes('"iifgroup"'))
-      .flatMap((vmap) => verdicts(vmap['data'])),
+    groups: byChain.flatMap(([, rules]) => rules.map(statements).flatMap(groupVerdict)),
     chains: ofKind('chain').map((chain) => String(chain['name'])),
     rules: new Map(byChain.map(([chain, rules]) => [chain, rules.map((rule) => JSON.stringify(rule['expr']))])),
     markStatements: new Map(byChain.map(([chain, rules]) => [chain, rules.flatMap(statements).flatMap(markStatement)])),
@@ -177,16 +173,12 @@ function evaluate(expression: unknown, mark: number): number {
   return Number.NaN;
 }
 
-/** `{"set": [[4007, {"goto": {"target": "eni_4007"}}], …]}` */
-function verdicts(data: unknown): readonly (readonly [number, string])[] {
-  const set: unknown = isObject(data) ? data['set'] : undefined;
-  if (!Array.isArray(set)) return [];
-  return set.flatMap((element: unknown): readonly (readonly [number, string])[] => {
-    if (!Array.isArray(element)) return [];
-    const [group, verdict] = element;
-    const jump = isObject(verdict) ? (verdict['goto'] ?? verdict['jump']) : undefined;
-    return [[Number(group), isObject(jump) ? String(jump['target']) : JSON.stringify(verdict)]];
-  });
+/** `iifgroup 4007 goto eni_4007`: a match and a verdict. */
+function groupVerdict([first, ...rest]: readonly JsonObject[]): readonly (readonly [number, string])[] {
+  const match = first?.['match'];
+  if (!isObject(match) || JSON.stringify(match['left']) !== '{"meta":{"key":"iifgroup"}}') return [];
+  const verdict = rest.map((statement) => statement['goto'] ?? statement['jump']).find(isObject);
+  return [[Number(match['right']), verdict === undefined ? JSON.stringify(rest) : String(verdict['target'])]];
 }
 
 async function readRpFilter(node: NetnsView): Promise<ReadonlyMap<string, number>> {

@@ -9,7 +9,7 @@ export type NftScope = {
   readonly enis: readonly { readonly table: number; readonly mark: number }[];
 };
 
-/** Judges our nftables table: one map element and one chain for each ENI, marks in compact mode alone, nothing left over. */
+/** Judges our nftables table: one line and one chain for each ENI, marks in compact mode alone, nothing left over. */
 export function findNftViolations(scope: NftScope, nft: NftFacts | undefined): readonly string[] {
   if (nft === undefined) return ['nft: table inet tke_eni is missing'];
   const tables = new Set(scope.enis.map(({ table }) => table));
@@ -17,7 +17,7 @@ export function findNftViolations(scope: NftScope, nft: NftFacts | undefined): r
     ...scope.enis.flatMap((eni) => eniViolations(scope, nft, eni)),
     ...nft.groups
       .filter(([group]) => !tables.has(group))
-      .map(([group]) => `nft: verdict map element for link group ${group}, which no ENI has`),
+      .map(([group]) => `nft: a line leads link group ${group}, which no ENI has`),
     ...nft.chains
       .filter((chain) => /^(eni|via)_/.test(chain) && !tables.has(Number(chain.slice(4))))
       .map((chain) => `nft: chain ${chain} is of no ENI`),
@@ -43,7 +43,7 @@ function eniViolations(
   { table, mark }: NftScope['enis'][number],
 ): readonly string[] {
   const chain = `eni_${table}`;
-  const elements = nft.groups.filter(([group]) => group === table);
+  const led = nft.groups.filter(([group]) => group === table);
   const rules = nft.rules.get(chain) ?? [];
   const sets = (ofChain: string): boolean =>
     (nft.markStatements.get(ofChain) ?? []).some(
@@ -61,11 +61,9 @@ function eniViolations(
       : []),
   ];
   return [
-    ...(elements.length === 1 && elements[0]?.[1] === chain
+    ...(led.length === 1 && led[0]?.[1] === chain
       ? []
-      : [
-          `nft: link group ${table} has the verdict map elements [${elements.map(([, target]) => target)}], not [${chain}]`,
-        ]),
+      : [`nft: link group ${table} is led to [${led.map(([, target]) => target)}], not to [${chain}]`]),
     ...(isCompact === sets(chain)
       ? []
       : [`nft: chain ${chain} ${isCompact ? 'does not set' : 'sets, in per-pod mode,'} mark 0x${mark.toString(16)}`]),

@@ -115,7 +115,7 @@ function nftTable(ruleMode: RuleMode): string {
     }
     chain prerouting {
       type filter hook prerouting priority mangle; policy accept;
-      iifgroup vmap { 4003 : goto eni_4003 }
+      iifgroup 4003 goto eni_4003
     }
   }\n`;
 }
@@ -209,13 +209,13 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
     says: /chain eni_4003 does not set mark 0x10000/,
     modes: ['compact'],
   },
-  'the verdict map leads a group nobody has': {
-    does: ({ netns }) => netns.nft('add rule inet tke_eni prerouting iifgroup vmap { 4009 : goto eni_4003 }\n'),
+  'a line leads a group nobody has': {
+    does: ({ netns }) => netns.nft('add rule inet tke_eni prerouting iifgroup 4009 goto eni_4003\n'),
     says: /link group 4009, which no ENI has/,
   },
-  'the verdict map leads a group twice': {
-    does: ({ netns }) => netns.nft('add rule inet tke_eni prerouting iifgroup vmap { 4003 : goto via_4003 }\n'),
-    says: /link group 4003 has the verdict map elements \[eni_4003,via_4003\]/,
+  'a line leads a group twice': {
+    does: ({ netns }) => netns.nft('add rule inet tke_eni prerouting iifgroup 4003 goto via_4003\n'),
+    says: /link group 4003 is led to \[eni_4003,via_4003\]/,
   },
   'a chain of an ENI that is gone is left': {
     does: ({ netns }) => netns.nft('add chain inet tke_eni eni_4009\n'),

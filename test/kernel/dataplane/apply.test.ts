@@ -9,42 +9,45 @@ import { withTestNode } from './test-node.ts';
 const modes = ['compact', 'per-pod'] as const;
 
 for (const ruleMode of modes) {
-  test(`applyOperations: brings a bare node to the plan, and then nothing is left to do, in ${ruleMode} mode`, async (t) => {
-    await withTestNode(async ({ network, enis, ip, run, reach }) => {
-      const desired = planNode({ ...network, ruleMode }, enis, []);
-      const lines = await reach(desired);
-      t.true(lines.length > 10);
-      t.deepEqual(await reach(desired), []);
+  test.serial(
+    `applyOperations: brings a bare node to the plan, and then nothing is left to do, in ${ruleMode} mode`,
+    async (t) => {
+      await withTestNode(async ({ network, enis, ip, run, reach }) => {
+        const desired = planNode({ ...network, ruleMode }, enis, []);
+        const lines = await reach(desired);
+        t.true(lines.length > 10);
+        t.deepEqual(await reach(desired), []);
 
-      const rules = ip('rule', 'show')
-        .split('\n')
-        .map((line) => line.replaceAll(/\s+/g, ' '));
-      const marks = [
-        '1536: from all fwmark 0x50000/0xff0000 lookup 4025 proto 84',
-        '1536: from all fwmark 0x60000/0xff0000 lookup 4026 proto 84',
-      ];
-      for (const mark of marks) t.is(rules.includes(mark), ruleMode === 'compact');
-      t.is(rules.includes('512: from all lookup 3999 proto 84'), ruleMode === 'compact');
-      t.true(rules.includes('1024: from all to 172.31.0.0/24 lookup main proto 84'));
-      t.true(rules.includes('1280: from all fwmark 0x80/0x80 lookup main proto 84'));
-      t.true(rules.includes('1537: from 10.0.5.5 lookup 4025 proto 84'));
-      t.is(
-        ip('route', 'show', 'table', '4025'),
-        'default via 10.0.5.1 dev eth5 proto 84 \nunreachable default proto 84 metric 2147483647 \n10.0.5.1 dev eth5 proto 84 scope link',
-      );
-      t.regex(
-        ip('-6', 'route', 'show', 'table', '4026'),
-        /^fd00:10:0:6::1 dev eth6 proto 84 .*\ndefault via fd00:10:0:6::1 dev eth6 proto 84 /,
-      );
-      t.deepEqual(ip.json('route', 'show', 'dev', 'eth5'), []);
-      t.is(run('cat', '/proc/sys/net/ipv4/conf/eth5/rp_filter').trim(), '2');
-      t.is(run('cat', '/proc/sys/net/ipv4/conf/all/rp_filter').trim(), '0');
-      t.regex(
-        run('nft', 'list', 'table', 'inet', 'tke_eni'),
-        /iifgroup vmap \{ 4025 : goto eni_4025, 4026 : goto eni_4026 \}/,
-      );
-    });
-  });
+        const rules = ip('rule', 'show')
+          .split('\n')
+          .map((line) => line.replaceAll(/\s+/g, ' '));
+        const marks = [
+          '1536: from all fwmark 0x50000/0xff0000 lookup 4025 proto 84',
+          '1536: from all fwmark 0x60000/0xff0000 lookup 4026 proto 84',
+        ];
+        for (const mark of marks) t.is(rules.includes(mark), ruleMode === 'compact');
+        t.is(rules.includes('512: from all lookup 3999 proto 84'), ruleMode === 'compact');
+        t.true(rules.includes('1024: from all to 172.31.0.0/24 lookup main proto 84'));
+        t.true(rules.includes('1280: from all fwmark 0x80/0x80 lookup main proto 84'));
+        t.true(rules.includes('1537: from 10.0.5.5 lookup 4025 proto 84'));
+        t.is(
+          ip('route', 'show', 'table', '4025'),
+          'default via 10.0.5.1 dev eth5 proto 84 \nunreachable default proto 84 metric 2147483647 \n10.0.5.1 dev eth5 proto 84 scope link',
+        );
+        t.regex(
+          ip('-6', 'route', 'show', 'table', '4026'),
+          /^fd00:10:0:6::1 dev eth6 proto 84 .*\ndefault via fd00:10:0:6::1 dev eth6 proto 84 /,
+        );
+        t.deepEqual(ip.json('route', 'show', 'dev', 'eth5'), []);
+        t.is(run('cat', '/proc/sys/net/ipv4/conf/eth5/rp_filter').trim(), '2');
+        t.is(run('cat', '/proc/sys/net/ipv4/conf/all/rp_filter').trim(), '0');
+        t.regex(
+          run('nft', 'list', 'table', 'inet', 'tke_eni'),
+          /iifgroup 4025 goto eni_4025\s+iifgroup 4026 goto eni_4026/,
+        );
+      });
+    },
+  );
 }
 
 const damages: readonly { readonly what: string; readonly command: readonly string[]; readonly mends: RegExp }[] = [
@@ -95,10 +98,26 @@ const damages: readonly { readonly what: string; readonly command: readonly stri
     mends: /^nft/,
   },
   { what: 'an added chain', command: ['nft', 'add', 'chain', 'inet', 'tke_eni', 'guest'], mends: /^nft/ },
+  {
+    what: 'an added chain with a hook',
+    command: ['nft', 'add chain inet tke_eni guest { type filter hook input priority 0; policy drop; }'],
+    mends: /^nft/,
+  },
+  {
+    what: 'a chain with the hook of another place',
+    command: [
+      'nft',
+      'flush table inet tke_eni; delete chain inet tke_eni prerouting; add chain inet tke_eni prerouting { type filter hook input priority 7; }',
+    ],
+    mends: /^nft/,
+  },
+  { what: 'a table that sleeps', command: ['nft', 'add table inet tke_eni { flags dormant; }'], mends: /^nft/ },
+  { what: 'an added set', command: ['nft', 'add set inet tke_eni s { type ipv4_addr; }'], mends: /^nft/ },
 ];
 
 for (const { what, command, mends } of damages) {
-  test(`diffHost: finds and mends ${what}`, async (t) => {
+  // One after the other: all block this process while they wait for commands, and an nft of another would seem to hang.
+  test.serial(`diffHost: finds and mends ${what}`, async (t) => {
     await withTestNode(async ({ network, enis, run, reach, ip }) => {
       const desired = planNode(network, enis, []);
       await reach(desired);

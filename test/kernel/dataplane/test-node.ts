@@ -28,7 +28,7 @@ export type TestNode = {
   readonly enis: readonly EniNetwork[];
   readonly ip: IpOf;
   /** The namespace of the links' other ends: eth0 ends in far0. */
-  readonly far: { readonly ip: IpOf; readonly netns: Netns };
+  readonly far: { readonly name: string; readonly ip: IpOf; readonly netns: Netns };
   /** Runs a command in the node's namespace; returns its stdout. */
   run(command: string, ...args: readonly string[]): string;
   createPodNetns(): { readonly name: string; readonly netns: Netns; readonly ip: IpOf };

@@ -65,12 +65,12 @@ table inet tke_eni {
  }
  chain arrival {
   type filter hook prerouting priority raw - 10; policy accept;
-  iifname vmap { "eth1" : goto via_4003 }
+  iifname "eth1" goto via_4003
  }
  chain prerouting {
   type filter hook prerouting priority mangle; policy accept;
-  iifgroup vmap { 4003 : goto eni_4003 }
-  iifname vmap { "eth1" : goto from_4003 }
+  iifgroup 4003 goto eni_4003
+  iifname "eth1" goto from_4003
   iifname != "eth0" ip saddr { 10.0.0.0/16 } ct direction reply ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80
   ct direction original ct mark set ct mark and 0xff00ffff or 0x80
  }
