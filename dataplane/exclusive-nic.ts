@@ -1,3 +1,4 @@
+import { ownAddress } from '../netlink/address-message.ts';
 import type { LinkMessage, NetnsRef } from '../netlink/link-message.ts';
 import { isNetlinkError } from '../netlink/netlink-error.ts';
 import { openRtnetlinkIn, type Rtnetlink } from '../netlink/rtnetlink.ts';
@@ -99,9 +100,9 @@ export function releaseNic(
 
 function flush(rtnetlink: Rtnetlink, ifindex: number): void {
   rtnetlink.link.set({ ifindex, up: false });
-  for (const { local, address, prefixlen } of rtnetlink.address.list({ ifindex })) {
+  for (const message of rtnetlink.address.list({ ifindex })) {
     try {
-      rtnetlink.address.delete({ ifindex, address: local ?? address, prefixlen });
+      rtnetlink.address.delete({ ifindex, address: ownAddress(message), prefixlen: message.prefixlen });
     } catch (error) {
       // It was removed when the link went down, or with the previous address.
       if (!isNetlinkError(error, 'EADDRNOTAVAIL', 'ENOENT', 'ENODEV')) throw error;

@@ -38,6 +38,16 @@ export const ADDRESS = messageCodec('address', 8, {
 /** Address of an interface, as the kernel reports it. */
 export type AddressMessage = MessageOf<typeof ADDRESS>;
 
+/** Returns the interface's own address; `address` is that of the other end of a point-to-point link. */
+export function ownAddress({ local, address }: Pick<AddressMessage, 'local' | 'address'>): string {
+  return local ?? address;
+}
+
+/** Returns the interface's own address with the length of its network: '10.0.0.5/24'. */
+export function ownPrefix(message: Pick<AddressMessage, 'local' | 'address' | 'prefixlen'>): string {
+  return `${ownAddress(message)}/${message.prefixlen}`;
+}
+
 /** Address to add, replace or delete. @see ip-address(8) */
 export type AddressSpec = {
   readonly ifindex: number;

@@ -1,5 +1,5 @@
 import { canonicalAddress, familyOf } from '../../dataplane/ip-prefix.ts';
-import type { AddressMessage } from '../../netlink/address-message.ts';
+import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_LOOPBACK } from '../../netlink/uapi/if-link.ts';
 import { AF_INET } from '../../netlink/uapi/netlink.ts';
@@ -56,7 +56,7 @@ function primaryOf(
   return {
     ifindex: link.ifindex,
     ifname: link.ifname,
-    addresses: addresses.filter(({ ifindex }) => ifindex === link.ifindex).map(textOf),
+    addresses: addresses.filter(({ ifindex }) => ifindex === link.ifindex).map(ownAddress),
   };
 }
 
@@ -71,14 +71,10 @@ function withAddress(
     .filter((ip) => !ip.startsWith('fe80:'))
     .toSorted((a, b) => familyOf(a) - familyOf(b))
     .flatMap((ip) => {
-      const owners = new Set(addresses.filter((one) => textOf(one) === ip).map(({ ifindex }) => ifindex));
+      const owners = new Set(addresses.filter((one) => ownAddress(one) === ip).map(({ ifindex }) => ifindex));
       return links.filter(({ ifindex }) => owners.has(ifindex));
     });
   return found[0]?.ifindex;
-}
-
-function textOf({ local, address }: AddressMessage): string {
-  return local ?? address;
 }
 
 function defaultOif({ mainRoutes }: HostView, allowed: ReadonlySet<number>): number | undefined {

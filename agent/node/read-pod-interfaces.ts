@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, TABLE_MAIN } from '../../dataplane/numbers.ts';
+import { ownAddress } from '../../netlink/address-message.ts';
 import { NetnsError, openNetns } from '../../netlink/netns.ts';
 import { openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
@@ -68,7 +69,7 @@ function interfacesIn(rtnetlink: Rtnetlink, netns: string): readonly PodInterfac
   return rtnetlink.link.list({ kind: 'veth' }).flatMap((link): readonly PodInterface[] => {
     const addresses = rtnetlink.address
       .list({ ifindex: link.ifindex, family: AF_INET })
-      .map(({ local, address, prefixlen }) => ({ ip: local ?? address, prefixLength: prefixlen }));
+      .map((message) => ({ ip: ownAddress(message), prefixLength: message.prefixlen }));
     if (addresses.length === 0 || link.link === undefined) return [];
     const gateway = rtnetlink.route
       .list({ family: AF_INET, table: TABLE_MAIN })

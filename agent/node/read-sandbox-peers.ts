@@ -3,6 +3,7 @@ import { bridgePodMac } from '../../dataplane/bridge-pod-mac.ts';
 import { parseNicAlias, sideName } from '../../dataplane/host-veth-name.ts';
 import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
+import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { openNetns } from '../../netlink/netns.ts';
 import { openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
@@ -89,7 +90,7 @@ export function globalIpsOf(rtnetlink: Rtnetlink, ifindex: number): readonly str
   return rtnetlink.address
     .list({ ifindex })
     .filter(({ scope }) => scope === RT_SCOPE_UNIVERSE)
-    .map(({ local, address }) => local ?? address);
+    .map(ownAddress);
 }
 
 /**

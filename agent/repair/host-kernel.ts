@@ -7,6 +7,7 @@ import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { observeFlowtable, observeNetns, observeNft } from '../../dataplane/observe.ts';
 import type { Operation } from '../../dataplane/operation.ts';
+import { ownPrefix } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { RT_SCOPE_LINK } from '../../netlink/uapi/rtnetlink.ts';
@@ -51,7 +52,7 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
       kernel.rtnetlink.address
         .list({ ifindex })
         .filter(({ scope }) => scope !== RT_SCOPE_LINK)
-        .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`),
+        .map(ownPrefix),
     sysctl: (path) => kernel.sysctl.find({ path }),
     canKeepConnections: () => kernel.connections?.canKeep() === true,
     resetNic: (link) => {

@@ -13,7 +13,7 @@ import {
   RTPROT_TKE_ENI,
   TABLE_MAIN,
 } from '../../dataplane/numbers.ts';
-import type { AddressMessage } from '../../netlink/address-message.ts';
+import { type AddressMessage, ownAddress } from '../../netlink/address-message.ts';
 import { bridgePortOf, type LinkMessage } from '../../netlink/link-message.ts';
 import type { MonitorEvent } from '../../netlink/monitor.ts';
 import type { NetconfMessage } from '../../netlink/netconf-message.ts';
@@ -114,11 +114,8 @@ function isLostLinkLocal(
   return op === 'del' && ifindexes.has(ifindex) && linkNow(ifindex) !== undefined;
 }
 
-function isRelevantAddress(
-  { ifindex, local, address }: AddressMessage,
-  { ifindexes, primaryIps }: WatchedObjects,
-): boolean {
-  return ifindexes.has(ifindex) || primaryIps.has(local ?? address);
+function isRelevantAddress(message: AddressMessage, { ifindexes, primaryIps }: WatchedObjects): boolean {
+  return ifindexes.has(message.ifindex) || primaryIps.has(ownAddress(message));
 }
 
 function isRelevantLink(

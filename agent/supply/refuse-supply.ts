@@ -1,5 +1,6 @@
 import { type CheckedEni, gatewaysOf, type NodeOwn, refusalsOfEni } from '../../crd/eni-refusals.ts';
 import { isHostPrefix } from '../../dataplane/ip-prefix.ts';
+import { ownAddress, ownPrefix } from '../../netlink/address-message.ts';
 import { IFA_F_PERMANENT } from '../../netlink/uapi/if-addr.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { RT_SCOPE_LINK } from '../../netlink/uapi/rtnetlink.ts';
@@ -86,16 +87,16 @@ function ownNetwork(
   const peers = new Map([...servers, ...nextHopsOf(host.mainRoutes), ...gateways]);
   // What we added to a link that this supply does not name is about to go.
   const addedKeys = new Set(added.map(({ ifindex, prefix }) => `${ifindex} ${prefix}`));
-  const isAdded = (found: Address): boolean => addedKeys.has(`${found.ifindex} ${prefixOf(found)}`);
+  const isAdded = (found: Address): boolean => addedKeys.has(`${found.ifindex} ${ownPrefix(found)}`);
   const isSupplied = ({ ifindex }: Address): boolean => suppliedMacs.has(macOf.get(ifindex) ?? '');
   const addresses = host.addresses.filter((found) => isSupplied(found) || !isAdded(found));
   const isOfPods = (found: Address): boolean =>
-    arePodsOfOthers && isHostPrefix(prefixOf(found)) && found.ifindex !== primary?.ifindex && !isSupplied(found);
+    arePodsOfOthers && isHostPrefix(ownPrefix(found)) && found.ifindex !== primary?.ifindex && !isSupplied(found);
   const own = addresses.filter((address) => !isOfPods(address));
   const networks = vpcNetworks({
     configured: vpcCidrs,
     nodeIps: evidence.nodeIps,
-    ofPrimary: addresses.filter(({ ifindex }) => ifindex === primary?.ifindex).map(prefixOf),
+    ofPrimary: addresses.filter(({ ifindex }) => ifindex === primary?.ifindex).map(ownPrefix),
   });
   return (eni) => {
     const { mac } = eni;
@@ -105,7 +106,7 @@ function ownNetwork(
     const foreign = mac === primaryMac ? "the node's primary interface" : whyForeignMac(eni, host, isAdded);
     return {
       macs: new Map(foreign === undefined ? [] : [[mac, foreign]]),
-      addresses: new Set(others.map(textOf)),
+      addresses: new Set(others.map(ownAddress)),
       peers,
       vpcNetworks: networks,
     };
@@ -132,10 +133,10 @@ function whyForeignMac(
     const ofLink = addresses.filter(({ ifindex, scope }) => ifindex === link.ifindex && scope !== RT_SCOPE_LINK);
     const software = whySoftware(link);
     if (software !== undefined) return software;
-    if (ofLink.some((found) => ownIps.has(textOf(found)) && isHostPrefix(prefixOf(found)))) return undefined;
-    const isOurs = (found: Address) => ownIps.has(textOf(found)) || isAdded(found) || isFromNetwork(found);
+    if (ofLink.some((found) => ownIps.has(ownAddress(found)) && isHostPrefix(ownPrefix(found)))) return undefined;
+    const isOurs = (found: Address) => ownIps.has(ownAddress(found)) || isAdded(found) || isFromNetwork(found);
     const foreign = ofLink.find((found) => !isOurs(found));
-    if (foreign !== undefined) return `${link.ifname}, which has the address ${textOf(foreign)}`;
+    if (foreign !== undefined) return `${link.ifname}, which has the address ${ownAddress(foreign)}`;
     return link.kind === 'veth' && (link.master ?? 0) !== 0 ? `${link.ifname}, a port of another link` : undefined;
   });
   return reasons.includes(undefined) ? undefined : reasons[0];
@@ -147,14 +148,6 @@ function whySoftware({ ifname, kind }: HostView['links'][number]): string | unde
 }
 
 type Address = HostView['addresses'][number];
-
-function textOf({ local, address }: Address): string {
-  return local ?? address;
-}
-
-function prefixOf(address: Address): string {
-  return `${textOf(address)}/${address.prefixlen}`;
-}
 
 /** Whether the kernel made an IPv6 address of a router advertisement: any NIC in a subnet with IPv6 gets one. */
 function isFromNetwork({ family, flags }: Address): boolean {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { openNft } from '../../dataplane/nft.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
+import { ownAddress } from '../../netlink/address-message.ts';
 import { openRtnetlink } from '../../netlink/rtnetlink.ts';
 import { type Clock, timeoutSignal } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -109,7 +110,7 @@ function uplinkIpsOf(stateDir: string): ReadonlySet<string> {
  * the node's links, for which the kernel has such routes.
  */
 function routedIpsOf(rtnetlink: Kernel['rtnetlink'], { routes }: HostDump): ReadonlySet<string> {
-  const own = new Set(rtnetlink.address.list().map(({ local, address }) => local ?? address));
+  const own = new Set(rtnetlink.address.list().map(ownAddress));
   const ofOthers = routes.filter(
     ({ table, protocol, oif, gateway }) =>
       table === TABLE_MAIN && protocol !== RTPROT_TKE_ENI && oif !== undefined && gateway === undefined,

@@ -9,6 +9,7 @@ import {
   RTPROT_TKE_ENI,
   TABLE_POD_ROUTES,
 } from '../../dataplane/numbers.ts';
+import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { RT_SCOPE_UNIVERSE } from '../../netlink/uapi/rtnetlink.ts';
 import { type EniFacts, findEnis } from '../node/find-enis.ts';
@@ -80,7 +81,7 @@ export function buildExplainContext(
     const name = eni.eniId ?? `ENI of table ${eni.table}`;
     const title = eni.ifname === undefined ? name : `${name} (${eni.ifname})`;
     const present = facts.host.addresses.filter(({ ifindex }) => ifindex === eni.ifindex);
-    const missing = eni.addresses.filter((ip) => !present.some(({ local, address }) => (local ?? address) === ip));
+    const missing = eni.addresses.filter((ip) => !present.some((message) => ownAddress(message) === ip));
     const mark = eni.slot === undefined ? markByNft(facts, eni.table, mask) : eniMark(eni.slot, mask);
     return { ...eni, network, title, missing, mark };
   });
@@ -169,9 +170,7 @@ export function podOfIp(context: ExplainContext, ip: string): ExplainedPod | und
 /** Returns addresses of the host's namespace that other machines may reach; those of loopback are left out. */
 export function nodeAddresses({ facts, node }: ExplainContext, family: 4 | 6): readonly string[] {
   const recorded = node?.primary.addresses ?? [];
-  const all = facts.host.addresses
-    .filter(({ scope }) => scope === RT_SCOPE_UNIVERSE)
-    .map(({ local, address }) => local ?? address);
+  const all = facts.host.addresses.filter(({ scope }) => scope === RT_SCOPE_UNIVERSE).map(ownAddress);
   return [...new Set([...recorded, ...all])].filter((ip) => familyOf(ip) === family && all.includes(ip));
 }
 

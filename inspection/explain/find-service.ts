@@ -1,5 +1,6 @@
 import { isAddress } from '../../dataplane/ip-prefix.ts';
 import { NFT_TABLE } from '../../dataplane/numbers.ts';
+import { ownAddress } from '../../netlink/address-message.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { type JsonObject, listOf, recordOf } from '../../runtime/json.ts';
 import type { NodeFacts } from '../node/node-facts.ts';
@@ -32,10 +33,7 @@ export type Service = {
  */
 export function findService({ host }: Pick<NodeFacts, 'host'>, ip: string): Service | undefined {
   const ipvs = host.links.find(({ ifname }) => ifname === IPVS_LINK)?.ifindex;
-  if (
-    ipvs !== undefined &&
-    host.addresses.some((address) => address.ifindex === ipvs && (address.local ?? address.address) === ip)
-  ) {
+  if (ipvs !== undefined && host.addresses.some((address) => address.ifindex === ipvs && ownAddress(address) === ip)) {
     return { ip, by: `IPVS (link ${IPVS_LINK})`, isKubeProxy: true, backends: [], refusal: undefined };
   }
   if (host.nft.kind === 'unknown') return undefined;

@@ -4,6 +4,7 @@ import { locateBridge } from '../../dataplane/locate-bridge.ts';
 import type { GrWiring, NodeNetwork } from '../../dataplane/network.ts';
 import { BRIDGE_NAME } from '../../dataplane/numbers.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
+import { ownPrefix } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
 import { prefixContains } from '../node/prefix-contains.ts';
@@ -36,7 +37,7 @@ export function bridgeViewOf(
   const { name, ifindex, isPresent } = locateBridge(links, node?.bridge?.name ?? BRIDGE_NAME);
   const prefixes = addresses
     .filter((address) => isPresent && address.ifindex === ifindex && !address.address.includes(':'))
-    .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`);
+    .map(ownPrefix);
   return { name, link: links.find((link) => isPresent && link.ifindex === ifindex), prefixes };
 }
 

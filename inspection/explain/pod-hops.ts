@@ -1,5 +1,6 @@
 import { familyOf, hostPrefix } from '../../dataplane/ip-prefix.ts';
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
+import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { NUD_FAILED, NUD_NOARP, NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
@@ -126,9 +127,7 @@ function podHopTitle(view: ExplainedPod, ip: string): string {
 }
 
 function addressesOf(netns: NetnsFacts, link: LinkMessage): readonly string[] {
-  return netns.addresses
-    .filter(({ ifindex }) => ifindex === link.ifindex)
-    .map(({ local, address }) => local ?? address);
+  return netns.addresses.filter(({ ifindex }) => ifindex === link.ifindex).map(ownAddress);
 }
 
 function linkLines(netns: NetnsFacts, link: LinkMessage): readonly string[] {

@@ -1,4 +1,5 @@
 import { isLinkLocal } from '../../dataplane/ip-prefix.ts';
+import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_RUNNING } from '../../netlink/uapi/if-link.ts';
 import { finding } from '../catalogue/catalogue.ts';
@@ -12,7 +13,7 @@ export function findLinkLocalFault(
   link: LinkMessage | undefined,
 ): Finding | undefined {
   if (link === undefined || (link.flags & IFF_RUNNING) === 0) return undefined;
-  if (addresses.some(({ ifindex, local, address }) => ifindex === link.ifindex && isLinkLocal(local ?? address)))
+  if (addresses.some((message) => message.ifindex === link.ifindex && isLinkLocal(ownAddress(message))))
     return undefined;
   return finding('link-local-missing', {
     what: `${link.ifname} has no IPv6 link-local address: the node finds no IPv6 neighbour by it`,

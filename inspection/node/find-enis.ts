@@ -1,4 +1,5 @@
 import { DEFAULT_ENI_MARK_MASK, isEniTable, PRIORITY, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { ifKnown } from './known.ts';
@@ -57,7 +58,7 @@ function eniOfTable({ links, addresses, routes, rules }: Host, table: number): E
   const route = routes.find(
     (candidate) => candidate.table === table && candidate.type === RTN_UNICAST && candidate.oif !== undefined,
   );
-  const primaryAddress = addresses.find((address) => primaries.includes(address.local ?? address.address));
+  const primaryAddress = addresses.find((address) => primaries.includes(ownAddress(address)));
   const link = links.find(({ ifindex }) => ifindex === (route?.oif ?? primaryAddress?.ifindex));
   const mark = ofTable.find(({ priority }) => priority === PRIORITY.eniMark)?.fwmark;
   return {

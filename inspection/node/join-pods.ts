@@ -1,7 +1,8 @@
 import type { Lease } from '../../agent/journal/lease.ts';
 import { familyOf } from '../../dataplane/ip-prefix.ts';
+import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
-import { RT_SCOPE_UNIVERSE } from '../../netlink/uapi/rtnetlink.ts';
+import { RT_SCOPE_UNIVERSE, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { ifKnown } from './known.ts';
 import type { NodeFacts, PodReading } from './node-facts.ts';
 
@@ -59,9 +60,11 @@ function addressesOf(
 ): readonly string[] {
   const inPod = (ifKnown(inside)?.addresses ?? [])
     .filter(({ ifindex, scope }) => ifindex === podLink?.ifindex && scope === RT_SCOPE_UNIVERSE)
-    .map(({ local, address }) => local ?? address);
+    .map(ownAddress);
   const routed = routes
-    .filter(({ oif, dst, type }) => oif !== undefined && oif === hostIfindex && dst !== undefined && type === 1)
+    .filter(
+      ({ oif, dst, type }) => oif !== undefined && oif === hostIfindex && dst !== undefined && type === RTN_UNICAST,
+    )
     .flatMap(({ dst = '' }) => (/\/(32|128)$/.test(dst) ? [dst.slice(0, dst.indexOf('/'))] : []));
   return [...new Set(inPod.length > 0 ? inPod : routed)].sort((a, b) => familyOf(a) - familyOf(b));
 }

@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs';
+import { ownAddress } from '../../netlink/address-message.ts';
 import { LibcError } from '../../netlink/errno.ts';
 import { NetlinkError } from '../../netlink/netlink-error.ts';
 import { NetnsError, openNetns } from '../../netlink/netns.ts';
@@ -80,9 +81,7 @@ function findInside(
     facts.neighs.some((neigh) => neigh.ifindex === ifindex && neigh.lladdr === veth?.address),
   );
   const byAddress = candidates.filter(({ facts, ifindex }) =>
-    facts.addresses.some(
-      (address) => address.ifindex === ifindex && addresses.includes(address.local ?? address.address),
-    ),
+    facts.addresses.some((address) => address.ifindex === ifindex && addresses.includes(ownAddress(address))),
   );
   // A MAC is random and decides alone. An address may also exist on another node, where several nodes run on one
   // machine.

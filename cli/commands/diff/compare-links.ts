@@ -7,6 +7,7 @@ import type { DesiredNode } from '../../../inspection/desired/desired-of.ts';
 import { isAbsentEni } from '../../../inspection/desired/match-recorded-enis.ts';
 import { keyOfLink } from '../../../inspection/node/find-pod-links.ts';
 import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { ownAddress, ownPrefix } from '../../../netlink/address-message.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
 import type { ObjectNames } from './build-names.ts';
 import { renderChange } from './change.ts';
@@ -57,7 +58,7 @@ function connectedRoutes(
     .filter(({ ifindex, family, prefixlen }) => ifindex === eni.ifindex && family === AF_INET && prefixlen < 32)
     .map((address): Difference => {
       const owner: DifferenceOwner = { kind: 'eni', eniId: eni.eniId };
-      const prefix = `${address.local ?? address.address}/${address.prefixlen}`;
+      const prefix = ownPrefix(address);
       const details = {
         what: `${eni.ifname} has ${prefix}, whose connected route leads the node's own traffic out of the ENI`,
         fix: [
@@ -106,7 +107,7 @@ function foreignAddresses(
     .filter(({ ifindex, family }) => ifindex === hostVeth.ifindex && family === AF_INET)
     .map((address): Difference => {
       const owner: DifferenceOwner = { kind: 'pod', key };
-      const prefix = `${address.local ?? address.address}/${address.prefixlen}`;
+      const prefix = ownPrefix(address);
       const what = `${hostVeth.name} of ${names.text(owner)} has the IPv4 address ${prefix}`;
       const fix = [`ip address del ${prefix} dev ${hostVeth.name}`, 'find out what adds it there'];
       const details = { what, fix, subjects: [linkId(address.ifindex), ...subjectOf(owner)] };
@@ -196,7 +197,7 @@ function addressOwners(desired: DesiredNode, { host, pods }: NodeFacts, names: O
   const byIp = new Map([...desired.networks].flatMap(([key, { ips }]) => ips.map((ip) => [ip, key] as const)));
   const ifnames = new Map(host.links.map(({ ifindex, ifname }) => [ifindex, ifname]));
   const onHost = host.addresses.flatMap((address): readonly Difference[] => {
-    const ip = address.local ?? address.address ?? '';
+    const ip = ownAddress(address);
     const key = byIp.get(ip);
     if (key === undefined) return [];
     const ifname = ifnames.get(address.ifindex) ?? `if${address.ifindex}`;
@@ -206,7 +207,7 @@ function addressOwners(desired: DesiredNode, { host, pods }: NodeFacts, names: O
   const inPods = pods.flatMap((pod): readonly Difference[] => {
     if (pod.inside.kind !== 'known') return [];
     return pod.inside.value.addresses.flatMap((address): readonly Difference[] => {
-      const ip = address.local ?? address.address ?? '';
+      const ip = ownAddress(address);
       const key = byIp.get(ip);
       if (key === undefined || key === pod.key) return [];
       const other = names.text({ kind: 'pod', key: pod.key });

@@ -16,6 +16,7 @@ import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
+import { RTN_UNICAST } from '../../../netlink/uapi/rtnetlink.ts';
 
 /** An ENI with its link and its entry in the supply. */
 export type EniOutline = EniFacts & {
@@ -84,7 +85,8 @@ function primaryIfindex(node: NodeFacts, enis: ReadonlySet<number | undefined>):
 /** Returns the default routes of the main table that have an outgoing interface, both families. */
 export function defaultRoutes({ host }: Pick<NodeFacts, 'host'>): readonly RouteMessage[] {
   return host.routes.filter(
-    ({ table, dst, oif, type }) => table === TABLE_MAIN && dst === undefined && oif !== undefined && type === 1,
+    ({ table, dst, oif, type }) =>
+      table === TABLE_MAIN && dst === undefined && oif !== undefined && type === RTN_UNICAST,
   );
 }
 

@@ -6,6 +6,7 @@ import { eniId, linkId, routeId } from '../../../inspection/catalogue/element-id
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { ownAddress, ownPrefix } from '../../../netlink/address-message.ts';
 import { renderRoute } from '../../../netlink/render-route.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import { IFF_UP } from '../../../netlink/uapi/if-link.ts';
@@ -81,9 +82,9 @@ function addresses(eni: EniOutline, { host }: NodeFacts): readonly Finding[] {
   const present = host.addresses.filter(
     ({ ifindex, scope }) => ifindex === link.ifindex && scope === RT_SCOPE_UNIVERSE,
   );
-  const texts = present.map(({ local, address }) => local ?? address);
+  const texts = present.map(ownAddress);
   const missing = eni.addresses.filter((ip) => !texts.includes(ip));
-  const foreign = present.filter(({ local, address }) => !eni.addresses.includes(local ?? address));
+  const foreign = present.filter((message) => !eni.addresses.includes(ownAddress(message)));
   return [
     ...missing.map((ip) =>
       finding('eni-without-address', {
@@ -93,10 +94,10 @@ function addresses(eni: EniOutline, { host }: NodeFacts): readonly Finding[] {
       }),
     ),
     // Without a record of the ENI its own address is not known.
-    ...(eni.addresses.length === 0 ? [] : foreign).map(({ local, address, prefixlen }) =>
+    ...(eni.addresses.length === 0 ? [] : foreign).map((message) =>
       finding('eni-foreign-address', {
-        what: `${title} has the address ${local ?? address}/${prefixlen}, which is not ours`,
-        fix: [`ip address del ${local ?? address}/${prefixlen} dev ${link.ifname}`],
+        what: `${title} has the address ${ownPrefix(message)}, which is not ours`,
+        fix: [`ip address del ${ownPrefix(message)} dev ${link.ifname}`],
         subjects: subjectsOf(eni),
       }),
     ),

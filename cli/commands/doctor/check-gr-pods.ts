@@ -10,6 +10,7 @@ import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { findMasqueraders } from '../../../inspection/node/find-masqueraders.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { prefixContains } from '../../../inspection/node/prefix-contains.ts';
+import { ownPrefix } from '../../../netlink/address-message.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
 import { nodeNameOf } from './agent-pod-command.ts';
@@ -111,10 +112,11 @@ function otherNetworks({ node }: DoctorFacts): readonly OtherNetwork[] {
   const bridge = planned?.bridge?.name ?? BRIDGE_NAME;
   const connected = node.host.addresses
     .filter(({ family, prefixlen }) => family === AF_INET && prefixlen < 32)
-    .flatMap(({ local, address, prefixlen, ifindex }) => {
+    .flatMap((message) => {
+      const { ifindex } = message;
       const ifname = node.host.links.find((link) => link.ifindex === ifindex)?.ifname ?? `if${ifindex}`;
       if (ifname === bridge || ifname === 'lo') return [];
-      const cidr = networkPrefix(`${local ?? address}/${prefixlen}`);
+      const cidr = networkPrefix(ownPrefix(message));
       return [{ cidr, what: `the network of ${ifname} of this node`, subjects: [linkId(ifindex)] }];
     });
   const services = (planned?.serviceCidrs ?? []).map((cidr) => ({ cidr, what: 'a range of Services', subjects: [] }));

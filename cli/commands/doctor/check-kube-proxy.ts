@@ -9,6 +9,7 @@ import {
   parseIptablesRules,
 } from '../../../inspection/node/parse-iptables-rules.ts';
 import { prefixContains } from '../../../inspection/node/prefix-contains.ts';
+import { ownAddress } from '../../../netlink/address-message.ts';
 import { recordOf } from '../../../runtime/json.ts';
 import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
@@ -72,7 +73,7 @@ function wrongSources(node: NodeFacts, sources: readonly SourcePrefix[]): readon
   const own = [primary, ...enis.map(({ link }) => link)].flatMap((link) =>
     node.host.addresses
       .filter(({ ifindex }) => ifindex === link?.ifindex)
-      .map((address) => ({ link, ip: address.local ?? address.address ?? '' })),
+      .map((address) => ({ link, ip: ownAddress(address) })),
   );
   return sources.flatMap(({ prefix, isOfLocalPolicy }) => {
     const held = own.find(({ ip }) => prefixContains(prefix, ip));

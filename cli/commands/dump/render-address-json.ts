@@ -1,4 +1,4 @@
-import type { AddressMessage } from '../../../netlink/address-message.ts';
+import { type AddressMessage, ownAddress } from '../../../netlink/address-message.ts';
 import {
   IFA_F_DADFAILED,
   IFA_F_DEPRECATED,
@@ -26,7 +26,7 @@ const FOREVER = 0xffffffff;
 /** Renders an address as an element of "addr_info" of `ip -j address`. @see ip-address(8), iproute2 ip/ipaddress.c */
 export function renderAddressJson(address: AddressMessage, names: IpNames): IpObject {
   const { flags, family, cacheinfo } = address;
-  const local = address.local ?? address.address;
+  const local = ownAddress(address);
   return {
     family: familyName(family),
     local,

@@ -1,4 +1,4 @@
-import type { AddressMessage } from '../../../netlink/address-message.ts';
+import { type AddressMessage, ownAddress } from '../../../netlink/address-message.ts';
 import type { NeighMessage } from '../../../netlink/neigh-message.ts';
 import { line, pair } from '../../../netlink/render-arguments.ts';
 import {
@@ -27,7 +27,7 @@ const FOREVER = 0xffffffff;
  */
 export function renderAddressLine(address: AddressMessage, names: IpNames): string {
   const { flags, cacheinfo } = address;
-  const local = address.local ?? address.address;
+  const local = ownAddress(address);
   const dev = names.link(address.ifindex);
   const label = address.label === undefined ? undefined : batchWord(address.label);
   const isPeer = address.address !== local && address.address !== '';

@@ -1,6 +1,6 @@
 import { flowtableDeviceCommands, splitFlowtableListing } from '../../../dataplane/fast-path/flowtable.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
-import type { AddressMessage } from '../../../netlink/address-message.ts';
+import { type AddressMessage, ownAddress } from '../../../netlink/address-message.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import type { TrafficFilterMessage } from '../../../netlink/traffic-filter-message.ts';
 import { AF_INET, AF_INET6 } from '../../../netlink/uapi/netlink.ts';
@@ -120,13 +120,11 @@ function filterComments(filters: ScriptOptions['filters'], names: IpNames): stri
 function lostAddresses(addresses: readonly AddressMessage[], names: IpNames): ReadonlySet<string> {
   const isCreated = (address: AddressMessage) => isRepresentable(renderAddressLine(address, names));
   const [created, lost] = [true, false].map((is) =>
-    addresses.filter((address) => isCreated(address) === is).map(ownOf),
+    addresses.filter((address) => isCreated(address) === is).map(ownAddress),
   );
   const others = new Set(created);
   return new Set(lost?.filter((address) => !others.has(address)));
 }
-
-const ownOf = ({ local, address }: AddressMessage): string => local ?? address;
 
 function byFamily<M extends { readonly family: number }>(
   messages: readonly M[],

@@ -9,6 +9,7 @@ import {
   NUD_FAILED,
   NUD_INCOMPLETE,
   NUD_NOARP,
+  NUD_NONE,
   NUD_PERMANENT,
   NUD_PROBE,
   NUD_REACHABLE,
@@ -35,7 +36,7 @@ export function renderNeighJson(neigh: NeighMessage, names: IpNames): IpObject {
 
 /** Names the states of a neighbour, usually one. */
 function neighStates(state: number): readonly string[] {
-  return state === 0 ? ['NONE'] : STATES.flatMap(([bit, name]) => ((state & bit) === 0 ? [] : [name]));
+  return state === NUD_NONE ? ['NONE'] : STATES.flatMap(([bit, name]) => ((state & bit) === 0 ? [] : [name]));
 }
 
 /** States in the order of iproute2. */

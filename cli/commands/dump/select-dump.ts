@@ -5,7 +5,7 @@ import { findPod } from '../../../inspection/node/find-pod.ts';
 import { joinPods } from '../../../inspection/node/join-pods.ts';
 import { findTable } from '../../../inspection/node/merge-table-names.ts';
 import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
-import { NUD_NOARP } from '../../../netlink/uapi/neighbour.ts';
+import { NUD_NOARP, NUD_NONE } from '../../../netlink/uapi/neighbour.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 
 /** Filters of the list commands; undefined: no filter. */
@@ -133,5 +133,5 @@ function interfacesOf({ routes }: NetnsFacts, table: number): ReadonlySet<number
  * ARP.
  */
 export function withoutKernelNeighs(facts: NetnsFacts): NetnsFacts {
-  return { ...facts, neighs: facts.neighs.filter(({ state }) => state !== NUD_NOARP && state !== 0) };
+  return { ...facts, neighs: facts.neighs.filter(({ state }) => state !== NUD_NOARP && state !== NUD_NONE) };
 }

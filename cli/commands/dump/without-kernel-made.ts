@@ -1,6 +1,6 @@
 import { familyOfMessage } from '../../../dataplane/address-family.ts';
 import type { NetnsFacts } from '../../../inspection/node/node-facts.ts';
-import type { AddressMessage } from '../../../netlink/address-message.ts';
+import { type AddressMessage, ownAddress } from '../../../netlink/address-message.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import type { NeighMessage } from '../../../netlink/neigh-message.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
@@ -78,7 +78,7 @@ function isKernelAddress(address: AddressMessage, link: LinkMessage | undefined)
   const { protocol, prefixlen } = address;
   if (protocol === IFAPROT_KERNEL_LL || protocol === IFAPROT_KERNEL_LO) return true;
   const isLoopback = link !== undefined && (link.flags & IFF_LOOPBACK) !== 0;
-  if (isLoopback) return (address.local ?? address.address) === '127.0.0.1' || address.address === '::1';
+  if (isLoopback) return ownAddress(address) === '127.0.0.1' || address.address === '::1';
   return protocol === undefined && prefixlen === 64 && address.address === eui64(link?.address);
 }
 

@@ -5,6 +5,7 @@ import type { Explanation, Path } from '../../../inspection/explain/explanation.
 import { parsePacketAddress } from '../../../inspection/explain/parse-packet-address.ts';
 import { joinPods } from '../../../inspection/node/join-pods.ts';
 import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
+import { ownAddress } from '../../../netlink/address-message.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { openCloudReader } from '../../command/open-cloud-reader.ts';
@@ -42,7 +43,7 @@ export async function explainConnection(
   const facts = findServing(await readFacts(connection, args, context), connection);
   const listeners = findListeners(buildLbRows(facts, client), connection);
   const node = await readNodeFacts(context, { insides: 'none', nft: false, sysctls: false });
-  const nodeIps = node.host.addresses.map(({ local, address }) => local ?? address);
+  const nodeIps = node.host.addresses.map(ownAddress);
   const podIps = new Set(joinPods(node).flatMap(({ ips }) => ips));
   const walks = new Map<string, Explanation>();
   let warning: string | undefined;

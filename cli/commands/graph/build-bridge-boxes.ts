@@ -3,6 +3,7 @@ import { BRIDGE_NAME } from '../../../dataplane/numbers.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { ownPrefix } from '../../../netlink/address-message.ts';
 import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/rtnetlink.ts';
 import { isUp, linkRows, linkState } from './build-pod-boxes.ts';
 import type { GraphPod } from './build-pod-views.ts';
@@ -47,7 +48,7 @@ function bridgeBox(facts: NodeFacts, pods: readonly GraphPod[]): readonly GraphN
   if (!isNeeded) return [];
   const prefixes = addresses
     .filter((address) => address.ifindex === ifindex && address.scope === RT_SCOPE_UNIVERSE)
-    .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`);
+    .map(ownPrefix);
   const ports = links.filter(({ master }) => master === ifindex);
   return [
     {

@@ -1,7 +1,9 @@
+import { TABLE_MAIN } from '../../../dataplane/numbers.ts';
 import { eniId, linkId } from '../../../inspection/catalogue/element-id.ts';
 import type { EniFacts } from '../../../inspection/node/find-enis.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { ownPrefix } from '../../../netlink/address-message.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { IFF_LOOPBACK } from '../../../netlink/uapi/if-link.ts';
 import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/rtnetlink.ts';
@@ -95,7 +97,7 @@ export function buildGatewayBox(table: number, group: string, facts: NodeFacts, 
 function nicBox(link: LinkMessage, isPrimary: boolean, facts: NodeFacts): GraphNode {
   const addresses = facts.host.addresses
     .filter(({ ifindex, scope }) => ifindex === link.ifindex && scope === RT_SCOPE_UNIVERSE)
-    .map(({ local, address, prefixlen }) => `${local ?? address}/${prefixlen}`);
+    .map(ownPrefix);
   return {
     id: linkId(link.ifindex),
     kind: 'nic',
@@ -131,5 +133,5 @@ function restBox(rest: readonly LinkMessage[]): GraphNode {
 function primaryIfindex({ host, agent }: NodeFacts): number | undefined {
   const record = ifKnown(agent)?.node;
   const planned = record === undefined ? undefined : ifKnown(record)?.node.primary.ifindex;
-  return planned ?? host.routes.find(({ table, dst }) => table === 254 && dst === undefined)?.oif;
+  return planned ?? host.routes.find(({ table, dst }) => table === TABLE_MAIN && dst === undefined)?.oif;
 }

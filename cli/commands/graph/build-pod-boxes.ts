@@ -1,11 +1,14 @@
 import { flowFilterOf } from '../../../dataplane/fast-path/flow-filter.ts';
 import { hostPrefix } from '../../../dataplane/ip-prefix.ts';
+import { TABLE_MAIN } from '../../../dataplane/numbers.ts';
 import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { ownPrefix } from '../../../netlink/address-message.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { IFF_LOWER_UP, IFF_UP } from '../../../netlink/uapi/if-link.ts';
-import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/rtnetlink.ts';
+import { NUD_PERMANENT } from '../../../netlink/uapi/neighbour.ts';
+import { RT_SCOPE_UNIVERSE, RT_TABLE_LOCAL } from '../../../netlink/uapi/rtnetlink.ts';
 import type { GraphPod } from './build-pod-views.ts';
 import { routeLine } from './build-table-boxes.ts';
 import type { GraphFact, GraphNode, GraphState } from './graph.ts';
@@ -80,7 +83,7 @@ export function linkState(link: Pick<LinkMessage, 'flags'>): string {
 export function linkRows(link: LinkMessage, { host }: Pick<NodeFacts, 'host'>): readonly string[] {
   const addresses = host.addresses
     .filter(({ ifindex }) => ifindex === link.ifindex)
-    .map(({ local, address, prefixlen }) => `address ${local ?? address}/${prefixlen}`);
+    .map((message) => `address ${ownPrefix(message)}`);
   const rpFilter = host.sysctls.get(`net.ipv4.conf.${link.ifname}.rp_filter`);
   return [
     `${link.ifname}, ifindex ${link.ifindex}, ${linkState(link)}, MTU ${link.mtu}${link.kind === undefined ? '' : `, ${link.kind}`}`,
@@ -131,10 +134,10 @@ function insideFact({ pod }: GraphPod): GraphFact {
         .map((link) => `${link.ifname}, ${linkState(link)}, MTU ${link.mtu}, MAC ${link.address ?? 'none'}`),
       ...addresses
         .filter(({ ifindex, scope }) => ifindex !== 1 && scope === RT_SCOPE_UNIVERSE)
-        .map(({ local, address, prefixlen, ifindex }) => `${local ?? address}/${prefixlen} on ${nameOf(ifindex)}`),
-      ...routes.filter(({ table }) => table === 254).map((route) => routeLine(route, nameOf)),
+        .map((message) => `${ownPrefix(message)} on ${nameOf(message.ifindex)}`),
+      ...routes.filter(({ table }) => table === TABLE_MAIN).map((route) => routeLine(route, nameOf)),
       ...neighs
-        .filter(({ state }) => state === 0x80)
+        .filter(({ state }) => state === NUD_PERMANENT)
         .map(({ dst, lladdr }) => `neighbour ${dst} is ${lladdr ?? 'unknown'}`),
     ],
   };
@@ -146,7 +149,9 @@ function hostFacts({ ips, hostLink }: GraphPod, { host }: NodeFacts): readonly G
   const prefixes = new Set(ips.map(hostPrefix));
   const routes = host.routes.filter(
     ({ dst, oif, table }) =>
-      table !== 255 && dst !== undefined && (prefixes.has(dst) || (oif !== undefined && oif === hostLink?.ifindex)),
+      table !== RT_TABLE_LOCAL &&
+      dst !== undefined &&
+      (prefixes.has(dst) || (oif !== undefined && oif === hostLink?.ifindex)),
   );
   const rows = routes
     .filter(({ dst }) => dst?.startsWith('fe80:') !== true && dst?.startsWith('ff00:') !== true)
