@@ -3,7 +3,7 @@ import type { Tags } from '../../cloud/cloud.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { NoticeReason } from './notice.ts';
-import type { OwnerMark } from './read-record.ts';
+import type { OwnerMark } from './owner-mark.ts';
 
 /** The object that a load balancer is for, as far as the keeping of the load balancer depends on it. */
 export type BalancerOwner = {
@@ -50,15 +50,15 @@ export type OwnerRef = Pick<BalancerOwner, 'kind' | 'key'>;
 /** Where clients reach an owner: an entry of `status.loadBalancer.ingress`. */
 export type StatusAddress = { readonly ip?: string; readonly hostname?: string; readonly ipMode?: string };
 
-/** Reads owners, and writes what is on record about their load balancers. */
+/** Reads owners, and writes their marks. */
 export type OwnerWriter = {
   readonly kind: OwnerKind;
   /** The product's annotation for the id of the load balancer. */
   readonly idAnnotation: string;
   /** Reads the head of an owner; accepts any shape. */
   readonly headOf: (object: KubeObject) => BalancerOwner;
-  /** Writes the finalizer and the record of what is made next. @throws KubeError CONFLICT when the object has changed */
-  readonly writeRecord: (object: KubeObject, record: OwnerMark, signal: AbortSignal) => Promise<KubeObject>;
+  /** Writes the finalizer and the mark of what is made next. @throws KubeError CONFLICT when the object has changed */
+  readonly writeMark: (object: KubeObject, mark: OwnerMark, signal: AbortSignal) => Promise<KubeObject>;
 };
 
 /** What is wrong with an owner now. */

@@ -40,7 +40,7 @@ export function otherVpcOf(source: BalancerSource, { balancer, isOwn }: Identity
 
 /**
  * Says why a load balancer on record is not the owner's own, and what to do: its tags were removed, it is of another cluster,
- * or the record is of another object. Undefined: the owner has no tag to compare with.
+ * or the mark is of another object. Undefined: the owner has no tag to compare with.
  */
 export function describeForeign(
   { spec }: Extract<BalancerSource, { readonly kind: 'own' }>,

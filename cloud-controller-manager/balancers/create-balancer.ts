@@ -4,7 +4,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { OwnerReports, OwnerWriter } from './balancer-owner.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
-import { readRecord, tokenOf } from './read-record.ts';
+import { readOwnerMark, tokenOf } from './owner-mark.ts';
 import { StepError } from './run-step.ts';
 
 /** A load balancer whose creation is not known may be listed so much later. */
@@ -45,11 +45,11 @@ export class BalancerCreator {
   ): Promise<KubeObject | undefined> {
     const { loadBalancers } = this.#deps.cloud;
     const head = this.#writer.headOf(object);
-    const record = readRecord(head);
-    const isUnderWay = record.serial > 0 && record.loadBalancerId === undefined;
-    const serial = isUnderWay ? record.serial : record.serial + 1;
+    const mark = readOwnerMark(head);
+    const isUnderWay = mark.serial > 0 && mark.loadBalancerId === undefined;
+    const serial = isUnderWay ? mark.serial : mark.serial + 1;
     // The write fails when the object has changed since it was read.
-    const recorded = await this.#writer.writeRecord(object, { serial }, context.signal);
+    const recorded = await this.#writer.writeMark(object, { serial }, context.signal);
     this.#reports.progress(head, { reason: 'EnsuringLoadBalancer', message: 'Ensuring load balancer' });
     const clientToken = tokenOf(owner, serial);
     try {
@@ -57,17 +57,17 @@ export class BalancerCreator {
       const outcome = await loadBalancers.settle(task, context);
       const [loadBalancerId] = outcome.kind === 'done' ? outcome.loadBalancerIds : [];
       if (loadBalancerId !== undefined)
-        return await this.#writer.writeRecord(recorded, { serial, loadBalancerId }, context.signal);
+        return await this.#writer.writeMark(recorded, { serial, loadBalancerId }, context.signal);
       if (outcome.kind === 'lost' && this.isLost(clientToken))
-        await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
+        await this.#writer.writeMark(recorded, { serial: serial + 1 }, context.signal);
       if (outcome.kind !== 'failed') return undefined;
-      await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
+      await this.#writer.writeMark(recorded, { serial: serial + 1 }, context.signal);
       throw new StepError(`the cloud did not make the load balancer: ${outcome.reason}`);
     } catch (error) {
       if (!isCloudError(error)) throw error;
       const isOver = error.code === TOKEN_USED_UP || (error.code === OTHER_REQUEST && this.isLost(clientToken));
       if (!isOver && error.code !== OTHER_REQUEST) throw error;
-      if (isOver) await this.#writer.writeRecord(recorded, { serial: serial + 1 }, context.signal);
+      if (isOver) await this.#writer.writeMark(recorded, { serial: serial + 1 }, context.signal);
       return undefined;
     }
   }

@@ -54,7 +54,7 @@ export function findDrift(
   if (observed.balancer.loadBalancerId !== loadBalancerId) return [];
   const now = contentOf(observed, desired);
   const drifts: Drift[] = [];
-  // A record does not have the id of the group that was made for source ranges.
+  // A mark does not have the id of the group that was made for source ranges.
   const before = withSourceGroup(desired, observed);
   for (const field of observed.isOwn ? ATTRIBUTES : []) {
     const [was, is] = [before[field], observed.balancer[field]];

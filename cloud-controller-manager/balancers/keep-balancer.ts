@@ -14,14 +14,14 @@ import { desiredListenersOf } from './desired-places.ts';
 import { withSourceGroup } from './diff-security-groups.ts';
 import { type Baseline, baselineOf } from './find-drift.ts';
 import { type DriftDecision, DriftFinder } from './keep-drift.ts';
-import { existingIdOf, OwnerMarkWriter } from './keep-record.ts';
 import type { ListenerMemory } from './listener-memory.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
 import { blocking, type Notice, remark } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { allTargetsOf, type ObservedLoadBalancer } from './observed-load-balancer.ts';
 import type { OwnerAddresses } from './owner-addresses.ts';
-import { readRecord } from './read-record.ts';
+import { readOwnerMark } from './owner-mark.ts';
+import { existingIdOf, OwnerMarkWriter } from './owner-mark-writer.ts';
 import { RefusedSteps, withKnownPlaces } from './refused-steps.ts';
 import { StepError } from './run-step.ts';
 import { takeSteps } from './take-steps.ts';
@@ -64,7 +64,7 @@ const MADE_MS = 60_000;
 export class BalancerKeeper {
   readonly #deps: ControllerDeps;
   readonly #reports: OwnerReports;
-  readonly #records: OwnerMarkWriter;
+  readonly #marks: OwnerMarkWriter;
   readonly #creator: BalancerCreator;
   readonly #comparer: BalancerComparer;
   readonly #refusedSteps: RefusedSteps;
@@ -90,11 +90,11 @@ export class BalancerKeeper {
     this.#kind = writer.kind;
     this.#deps = deps;
     this.#reports = reports;
-    this.#records = new OwnerMarkWriter(writer);
+    this.#marks = new OwnerMarkWriter(writer);
     this.#creator = new BalancerCreator(deps, writer, reports);
     this.#comparer = new BalancerComparer(deps, published);
     this.#refusedSteps = new RefusedSteps(deps.clock);
-    this.#groups = new SourceGroupCreator(deps, this.#records);
+    this.#groups = new SourceGroupCreator(deps, this.#marks);
     this.#drift = new DriftFinder(deps, writer.kind, reports);
   }
 
@@ -113,7 +113,7 @@ export class BalancerKeeper {
     try {
       return await this.#keep(object, desired, vpcId, context, baseline);
     } finally {
-      if (!context.signal.aborted) this.#drift.reportOpen(this.#records.headOf(object));
+      if (!context.signal.aborted) this.#drift.reportOpen(this.#marks.headOf(object));
     }
   }
 
@@ -127,13 +127,13 @@ export class BalancerKeeper {
     let current = object;
     let drift: DriftDecision | undefined;
     for (let round = 1; round <= MAX_ROUNDS; round++) {
-      const head = this.#records.headOf(current);
+      const head = this.#marks.headOf(current);
       const view = await this.#observe(head, desired, context);
       if (view.kind === 'pending') return this.#wait(head.key, view.loadBalancerId);
       this.#pendingSinceMs.delete(head.key);
       const observed = view.kind === 'found' ? view.observed : undefined;
       if (observed !== undefined && isOfOther(head, desired, observed, this.#deps.config.clusterId)) {
-        current = await this.#records.restart(current, context.signal);
+        current = await this.#marks.restart(current, context.signal);
         continue;
       }
       const wanted = withSourceGroup(desired, observed);
@@ -153,7 +153,7 @@ export class BalancerKeeper {
       if (diff === undefined) return again(SOON_MS);
       const steps = withKnownPlaces(this.#refusedSteps.open(head.key, diff.steps), observed, desired);
       const [first] = steps;
-      const moved = await this.#records.move(current, observed, first, desired, context.signal);
+      const moved = await this.#marks.move(current, observed, first, desired, context.signal);
       if (moved !== undefined) {
         current = moved;
         continue;
@@ -167,7 +167,7 @@ export class BalancerKeeper {
         current = made.object;
         continue;
       }
-      current = await this.#records.ensure(current, observed, context.signal);
+      current = await this.#marks.ensure(current, observed, context.signal);
       if (first?.kind === 'createSecurityGroup') {
         const made = await this.#groups.create(current, first.spec, context);
         if (made === undefined) return again(ASK_AGAIN_MS, notices);
@@ -198,10 +198,10 @@ export class BalancerKeeper {
         const leastMs = Math.min(waitMs, groupWaitMs, this.#refusedSteps.nextMs(head.key));
         return { kind: 'kept', ...kept, waitMs: leastMs, notices: [...notices, ...more] };
       }
-      current = await this.#records.unsettle(current, context.signal);
+      current = await this.#marks.unsettle(current, context.signal);
       await this.#take(head, observed, steps, desired.listenerName, context);
       if (steps.some(({ kind }) => kind === 'delete'))
-        current = await this.#records.next(current, desired.source, context.signal);
+        current = await this.#marks.next(current, desired.source, context.signal);
     }
     throw new StepError('the load balancer keeps changing: another program writes it too');
   }
@@ -239,11 +239,11 @@ export class BalancerKeeper {
   #observe(head: BalancerOwner, desired: DesiredLoadBalancer, context: CallContext) {
     const { source, listenerName, sourceGroup } = desired;
     const owner = ownerOf(this.#deps.config.clusterId, head.uid, head.kind);
-    const record = readRecord(head);
-    const loadBalancerId = record.loadBalancerId ?? existingIdOf(source);
-    // Without a record a group may be there all the same.
-    const isLost = record.serial === 0 && source.kind === 'own';
-    const looksForGroups = sourceGroup !== undefined || record.sourceGroup === true || isLost;
+    const mark = readOwnerMark(head);
+    const loadBalancerId = mark.loadBalancerId ?? existingIdOf(source);
+    // Without a mark a group may be there all the same.
+    const isLost = mark.serial === 0 && source.kind === 'own';
+    const looksForGroups = sourceGroup !== undefined || mark.sourceGroup === true || isLost;
     const claim = this.#memory.claimOf(listenerName, desiredListenersOf(desired));
     return observeLoadBalancer(this.#deps, { owner, ...claim, loadBalancerId, looksForGroups }, context);
   }
@@ -299,8 +299,8 @@ export class BalancerKeeper {
     first: LoadBalancerStep | undefined,
     context: CallContext,
   ): Promise<{ readonly object: KubeObject } | KeepAgain> {
-    const head = this.#records.headOf(object);
-    const { loadBalancerId } = readRecord(head);
+    const head = this.#marks.headOf(object);
+    const { loadBalancerId } = readOwnerMark(head);
     if (first?.kind !== 'create') return again(SOON_MS);
     if (loadBalancerId !== undefined) {
       if (!this.#creator.isLost(loadBalancerId)) return again(ASK_AGAIN_MS);
@@ -334,7 +334,7 @@ export class BalancerKeeper {
 }
 
 /**
- * Tells whether the record of an owner, of a release that wrote no uid, is that of another object: the load balancer was made
+ * Tells whether the mark of an owner, of a release that wrote no uid, is that of another object: the load balancer was made
  * for another one of this cluster, and has no listener of this one.
  */
 function isOfOther(
@@ -343,7 +343,7 @@ function isOfOther(
   { balancer, isOwn, listeners }: ObservedLoadBalancer,
   clusterId: string,
 ): boolean {
-  const { uid, loadBalancerId } = readRecord(head);
+  const { uid, loadBalancerId } = readOwnerMark(head);
   if (uid !== undefined || loadBalancerId !== balancer.loadBalancerId || isOwn) return false;
   if (existingIdOf(source) === loadBalancerId || balancer.tags[OWNER_TAG]?.startsWith(`${clusterId}/`) !== true)
     return false;

@@ -9,9 +9,9 @@ import type { Notice } from './notice.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { allTargetsOf } from './observed-load-balancer.ts';
 import type { OwnerAddresses } from './owner-addresses.ts';
+import { readOwnerMark } from './owner-mark.ts';
 import type { OwnerGates, OwnerPlan } from './owner-plan.ts';
 import type { OwnerUnit } from './owner-unit.ts';
-import { readRecord } from './read-record.ts';
 
 /** What refused owners are kept with. */
 type RefusedParts = {
@@ -37,7 +37,7 @@ export class RefusedKeeper<H extends BalancerOwner> {
   /** Leaves the load balancer of an owner as it is. @throws CloudError */
   async leave(unit: OwnerUnit<H>, notices: readonly Notice[], context: CallContext): Promise<void> {
     const { head, listenerName } = unit;
-    const { loadBalancerId } = readRecord(head);
+    const { loadBalancerId } = readOwnerMark(head);
     const { memory, published } = this.#parts;
     unit.report(notices);
     if (loadBalancerId === undefined || !published.isOld(head.key)) return;
@@ -67,7 +67,7 @@ export class RefusedKeeper<H extends BalancerOwner> {
   ): Promise<{ readonly waitMs: number; readonly baseline?: Baseline }> {
     const { gates, keeper } = this.#parts;
     const { head, object, key } = unit;
-    const { loadBalancerId } = readRecord(head);
+    const { loadBalancerId } = readOwnerMark(head);
     if (listeners === undefined || loadBalancerId === undefined || vpcId === undefined) {
       gates.note(key, 'refused');
       await this.leave(unit, notices, context);

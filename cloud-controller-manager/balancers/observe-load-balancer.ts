@@ -11,7 +11,7 @@ import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
 /** Who has the load balancer that is looked for, and where it was last. */
 type BalancerSearch = ListenerClaim & {
   readonly owner: string;
-  /** From the record, or the one that an annotation names; undefined: it is found by its tag. */
+  /** From the mark, or the one that an annotation names; undefined: it is found by its tag. */
   readonly loadBalancerId: string | undefined;
   /** Whether security groups of the owner are looked for: two calls. */
   readonly looksForGroups?: boolean;

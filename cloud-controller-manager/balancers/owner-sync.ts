@@ -14,10 +14,10 @@ import type { ListenerMemory } from './listener-memory.ts';
 import { blocking, type Notice } from './notice.ts';
 import type { OwnerAddresses } from './owner-addresses.ts';
 import { describeFailure, isOfGroup, needsPerson } from './owner-failure.ts';
+import { readOwnerMark } from './owner-mark.ts';
 import type { OwnerGates, OwnerPlan } from './owner-plan.ts';
 import type { OwnerEvents } from './owner-reports.ts';
 import type { OwnerUnit } from './owner-unit.ts';
-import { readRecord } from './read-record.ts';
 import { groupsKeyOf, type ReleaseSettings, releaseBalancer } from './release-balancer.ts';
 import { settledHashOf } from './settled-hash.ts';
 import { RESYNC_MS, SettledUnits } from './settled-units.ts';
@@ -179,7 +179,7 @@ export class OwnerSync<H extends BalancerOwner> {
       .update(JSON.stringify([plan.desired, unit.addressKey]))
       .digest('base64');
     const settled = this.#settled.get(key);
-    const isRecorded = readRecord(head).loadBalancerId === settled?.loadBalancerId && head.hasFinalizer;
+    const isRecorded = readOwnerMark(head).loadBalancerId === settled?.loadBalancerId && head.hasFinalizer;
     if (settled?.desired === text && isRecorded && clock.monotonicMs() < settled.untilMs) {
       gates.recover(key);
       await unit.publish(object, settled.addresses, [...notices, ...settled.notices], context.signal);

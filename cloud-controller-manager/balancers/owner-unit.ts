@@ -3,7 +3,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import type { BalancerOwner, OwnerProblem, StatusAddress } from './balancer-owner.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
 
-/** What has a load balancer: one owner, or some that share listeners, of which one has the record. */
+/** What has a load balancer: one owner, or some that share listeners, of which one has the mark. */
 export type OwnerUnit<H extends BalancerOwner> = {
   /** By which its state is kept. */
   readonly key: string;

@@ -7,7 +7,7 @@ import { type BalancerOwner, OWNER_NAMES, type OwnerReports, ownerOf } from './b
 import type { ListenerClaim } from './claim-listeners.ts';
 import { releaseSteps, retainSteps } from './diff-load-balancer.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
-import { readRecord } from './read-record.ts';
+import { readOwnerMark } from './owner-mark.ts';
 import { deleteGroup, StepRunner } from './run-step.ts';
 
 /** What a release works with. */
@@ -51,9 +51,9 @@ export async function releaseBalancer(
   const { clock, reports, absentSinceMs } = deps;
   const { mode, retain, deletionProtection } = settings;
   if (mode === 'skip') return { kind: 'done' };
-  const record = readRecord(head);
-  const { loadBalancerId } = record;
-  const looksForGroups = retain === true && record.sourceGroup === true;
+  const mark = readOwnerMark(head);
+  const { loadBalancerId } = mark;
+  const looksForGroups = retain === true && mark.sourceGroup === true;
   const { listenerName } = claim;
   const search = { owner: ownerOf(clusterId, head.uid, head.kind), ...claim, loadBalancerId, looksForGroups };
   const view = await observeLoadBalancer(deps, search, context);
@@ -61,16 +61,16 @@ export async function releaseBalancer(
   const stepsOf = retain === true ? retainSteps : releaseSteps;
   const steps = view.kind === 'absent' ? [] : stepsOf(listenerName, view.observed);
   if (view.kind === 'absent' || steps.length === 0) {
-    if (record.serial === 0) return { kind: 'done' };
+    if (mark.serial === 0) return { kind: 'done' };
     const groups = groupsKeyOf(head.key);
-    if (record.sourceGroup === true) {
+    if (mark.sourceGroup === true) {
       const deleted = await releaseGroups(deps, search.owner, context);
       if (deleted === undefined) return { kind: 'again', afterMs: SOON_MS };
       if (deleted > 0) absentSinceMs.set(groups, Number.NEGATIVE_INFINITY);
     }
     // What is read may be as of a while ago.
     const leftMs = Math.max(
-      ...[head.key, ...(record.sourceGroup === true ? [groups] : [])].map((key) => {
+      ...[head.key, ...(mark.sourceGroup === true ? [groups] : [])].map((key) => {
         const since = absentSinceMs.get(key) ?? clock.monotonicMs();
         absentSinceMs.set(key, since);
         return since + APPEARS_MS - clock.monotonicMs();

@@ -7,8 +7,8 @@ import type { BalancerOwner, StatusAddress } from './balancer-owner.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { type Baseline, baselineOnRecord } from './find-drift.ts';
 import type { Notice } from './notice.ts';
+import { readOwnerMark } from './owner-mark.ts';
 import type { OwnerUnit } from './owner-unit.ts';
-import { readRecord } from './read-record.ts';
 import { settledHashOf } from './settled-hash.ts';
 
 /** What was in order when it was last compared. */
@@ -69,7 +69,7 @@ export class SettledUnits<H extends BalancerOwner> {
     text: string,
     context: CallContext,
   ): Promise<Settled | undefined> {
-    const { loadBalancerId, settled: hash } = readRecord(head);
+    const { loadBalancerId, settled: hash } = readOwnerMark(head);
     if (loadBalancerId === undefined || hash === undefined || !head.hasFinalizer) return undefined;
     if (hash !== settledHashOf(loadBalancerId, desired)) return undefined;
     const balancer = await this.#directory.find(loadBalancerId, context);

@@ -120,7 +120,7 @@ function sweptBalancers(parts: SweepParts): OrphanKind<LoadBalancer> {
     reportTooMany: ({ length: orphans }, all) => {
       log.error('too many load balancers seem to be orphans', { orphans, all });
       const none = `${orphans} of the ${all} load balancers of this cluster seem to have no ${owners.names[0]}; none is deleted`;
-      record(deps, 'Warning', `${none}. ${lostText(owners)}`);
+      recordEvent(deps, 'Warning', `${none}. ${lostText(owners)}`);
     },
   };
 }
@@ -211,7 +211,7 @@ function report(deps: ControllerDeps, what: string, outcome: OrphanOutcome): voi
   if (outcome.kind === 'removed') {
     const message = `${what}; it was deleted, as --delete-orphan-load-balancers says`;
     log.info('an orphan is deleted', { message });
-    record(deps, 'Normal', message);
+    recordEvent(deps, 'Normal', message);
     return;
   }
   let end = 'delete it in the console, or set --delete-orphan-load-balancers';
@@ -221,10 +221,10 @@ function report(deps: ControllerDeps, what: string, outcome: OrphanOutcome): voi
   if (outcome.kind === 'failed')
     end = `it could not be deleted: ${outcome.error.message}; look at it in the console. It is tried again`;
   log.warn('an orphan', { message: `${what}; ${end}` });
-  record(deps, 'Warning', `${what}; ${end}`);
+  recordEvent(deps, 'Warning', `${what}; ${end}`);
 }
 
-function record({ events, config }: ControllerDeps, type: 'Normal' | 'Warning', message: string): void {
+function recordEvent({ events, config }: ControllerDeps, type: 'Normal' | 'Warning', message: string): void {
   const involved = { apiVersion: 'v1', kind: 'Namespace', name: config.namespace };
   const reason = type === 'Normal' ? 'OrphanLoadBalancerDeleted' : 'OrphanLoadBalancer';
   events.record({ involved, type, reason, message });

@@ -4,7 +4,7 @@ import type { KubeObject, ResourceType } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { BalancerOwner, OwnerWriter, StatusAddress } from './balancer-owner.ts';
-import { type OwnerMark, readRecord } from './read-record.ts';
+import { type OwnerMark, readOwnerMark } from './owner-mark.ts';
 
 /** What owners of a kind are. */
 export type OwnerType<H extends BalancerOwner> = {
@@ -21,7 +21,7 @@ export type OwnerType<H extends BalancerOwner> = {
 
 /** Fields of owners that others may write too, for people. */
 const FIELDS = {
-  record: 'the finalizer and the annotations of its load balancer',
+  mark: 'the finalizer and the annotations of its load balancer',
   address: `the annotation ${SERVICE_ANNOTATION.address}`,
   status: 'status.loadBalancer',
 } as const;
@@ -77,17 +77,17 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
   }
 
   /**
-   * Writes the finalizer and the record of what is made next; that there is a security group stays, unless it is denied.
+   * Writes the finalizer and the mark of what is made next; that there is a security group stays, unless it is denied.
    * While another client keeps taking them away, the object is returned as if it had them: nothing waits for them.
    * @throws KubeError CONFLICT when the object has changed
    */
-  async writeRecord(object: KubeObject, record: OwnerMark, signal: AbortSignal): Promise<KubeObject> {
+  async writeMark(object: KubeObject, mark: OwnerMark, signal: AbortSignal): Promise<KubeObject> {
     const { finalizer, idAnnotation } = this.type;
     const head = this.headOf(object);
     const { resourceVersion, uid } = head;
-    const before = readRecord(head);
-    const kept = keptOf(before, record);
-    const { sourceGroup = before.sourceGroup ?? false, ports = kept.ports, grouped = kept.grouped, ...rest } = record;
+    const before = readOwnerMark(head);
+    const kept = keptOf(before, mark);
+    const { sourceGroup = before.sourceGroup ?? false, ports = kept.ports, grouped = kept.grouped, ...rest } = mark;
     const balancer = {
       ...{ ...rest, uid },
       ...(ports === undefined ? {} : { ports: Object.fromEntries(ports) }),
@@ -96,19 +96,19 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
     const finalizers = object.metadata.finalizers ?? [];
     const annotations = {
       [SERVICE_ANNOTATION.record]: JSON.stringify(sourceGroup ? { ...balancer, sourceGroup } : balancer),
-      [idAnnotation]: record.loadBalancerId ?? null,
+      [idAnnotation]: mark.loadBalancerId ?? null,
     };
     const added = finalizers.includes(finalizer) ? {} : { finalizers: [...finalizers, finalizer] };
-    if (this.#isHeld(object, 'record')) return withRecord(object, annotations, added);
+    if (this.#isHeld(object, 'mark')) return withMark(object, annotations, added);
     const written = await this.#patch(object, { annotations, resourceVersion, ...added }, signal);
-    this.#noteWritten(written, 'record');
+    this.#noteWritten(written, 'mark');
     return written;
   }
 
-  /** Notes in the record what is in force. No write when it is there. */
+  /** Notes in the mark what is in force. No write when it is there. */
   async writeSettled(object: KubeObject, settled: string, signal: AbortSignal): Promise<KubeObject> {
-    const record = readRecord(this.headOf(object));
-    return record.settled === settled ? object : await this.writeRecord(object, { ...record, settled }, signal);
+    const mark = readOwnerMark(this.headOf(object));
+    return mark.settled === settled ? object : await this.writeMark(object, { ...mark, settled }, signal);
   }
 
   /** Writes where clients reach the owner, into an annotation. No write when it is there. */
@@ -150,8 +150,8 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
     const { waitMs, isNew } = this.#contests.ask(key, isUndone, object.metadata, nowMs);
     if (isNew) this.#deps.onContest(owner, FIELDS[field]);
     if (waitMs === 0) return false;
-    // A record is written with the version that was read: of an object that is behind the own write it is refused.
-    if (field === 'record' && !this.#contests.isContested(key, nowMs)) return false;
+    // A mark is written with the version that was read: of an object that is behind the own write it is refused.
+    if (field === 'mark' && !this.#contests.isContested(key, nowMs)) return false;
     const untilMs = this.#heldUntilMs.get(owner.uid) ?? Number.POSITIVE_INFINITY;
     this.#heldUntilMs.set(owner.uid, Math.min(untilMs, nowMs + waitMs));
     return true;
@@ -169,7 +169,7 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
     const { annotations = {}, finalizers = [] } = object.metadata;
     const { record, address } = SERVICE_ANNOTATION;
     switch (field) {
-      case 'record':
+      case 'mark':
         return JSON.stringify([annotations[record], annotations[idAnnotation], finalizers.includes(finalizer)]);
       case 'address':
         return JSON.stringify(annotations[address]) ?? '';
@@ -190,7 +190,7 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
     try {
       const { resourceVersion } = this.headOf(await this.#clearStatus(object, signal));
       const written = await this.#patch(object, { finalizers, annotations, resourceVersion }, signal);
-      for (const field of ['record', 'address'] as const) this.#noteWritten(written, field);
+      for (const field of ['mark', 'address'] as const) this.#noteWritten(written, field);
     } catch (error) {
       if (!isKubeError(error, 'NOT_FOUND')) throw error;
     }
@@ -246,7 +246,7 @@ function renderAddresses(addresses: readonly StatusAddress[], hasIpMode: boolean
 }
 
 /** Returns an object with annotations and finalizers that it is to have. */
-function withRecord(
+function withMark(
   object: KubeObject,
   annotations: Readonly<Record<string, string | null>>,
   added: { readonly finalizers?: readonly string[] },

@@ -1,4 +1,4 @@
-import { readRecord } from '../balancers/read-record.ts';
+import { readOwnerMark } from '../balancers/owner-mark.ts';
 import { readAnnotations } from './read-annotations.ts';
 import type { IngressHead } from './read-ingress.ts';
 import { type IngressSettings, SERVED_ANNOTATIONS } from './served-annotations.ts';
@@ -23,7 +23,7 @@ export function unitKeysOf(head: IngressHead): readonly string[] {
   const joined = joinedOf(head);
   const keys = new Set(joined === undefined ? [] : [groupKeyOf(joined)]);
   const wanted = wantedOf(head);
-  const isAlone = joined === undefined && readRecord(head).loadBalancerId !== undefined;
+  const isAlone = joined === undefined && readOwnerMark(head).loadBalancerId !== undefined;
   keys.add(wanted === undefined || isAlone ? head.key : groupKeyOf(wanted));
   return [...keys];
 }
@@ -52,7 +52,7 @@ export function decideMembership(
     return wantsToLeave(head) && settings.allowAddressChange === true ? 'leaving' : 'serving';
   }
   const isWanted = wantedOf(head) === loadBalancerId;
-  if (!isWanted || readRecord(head).loadBalancerId !== undefined || role === 'ignore') return 'none';
+  if (!isWanted || readOwnerMark(head).loadBalancerId !== undefined || role === 'ignore') return 'none';
   return role === 'serve' ? 'serving' : 'leaving';
 }
 
@@ -77,7 +77,7 @@ function groupKeyOf(loadBalancerId: string): string {
 }
 
 function joinedOf(head: IngressHead): string | undefined {
-  const { grouped, loadBalancerId } = readRecord(head);
+  const { grouped, loadBalancerId } = readOwnerMark(head);
   return grouped === true ? loadBalancerId : undefined;
 }
 

@@ -61,7 +61,7 @@ const AVOIDED_MS = 600_000;
 
 /**
  * Keeps groups of Ingresses: their rules are on the listeners of one load balancer, whose name is that of the group. The
- * oldest Ingress has the record. One that leaves keeps its finalizer until its rules are gone.
+ * oldest Ingress has the mark. One that leaves keeps its finalizer until its rules are gone.
  */
 export class GroupSync {
   readonly #deps: ControllerDeps;
@@ -70,7 +70,7 @@ export class GroupSync {
   readonly #reservations: GroupReservations;
   /** By unit: since when it is looked at; monotonic milliseconds. */
   readonly #sinceMs = new Map<string, number>();
-  /** By uid: until when an Ingress does not have the record of its group; monotonic milliseconds. */
+  /** By uid: until when an Ingress does not have the mark of its group; monotonic milliseconds. */
   readonly #avoidedUntilMs = new Map<string, number>();
 
   constructor(deps: ControllerDeps, parts: GroupParts) {
@@ -198,7 +198,7 @@ export class GroupSync {
         await forEach(planned, async (member) => {
           const all = [...noticesFor(member), ...problems];
           const written = member === leader ? object : member.object;
-          // Who wrote a record of a group himself is none of it.
+          // Who wrote a mark of a group himself is none of it.
           const isServed = member.isUnknown || this.#claims.get(member.head.key) !== undefined;
           const isWritten = member.membership === 'serving' && isJoined(member.head) && isServed;
           if (isWritten) await status.publish(written, addresses, all, signal);

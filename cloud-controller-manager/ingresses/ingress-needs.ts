@@ -1,12 +1,12 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { readRecord } from '../balancers/read-record.ts';
+import { readOwnerMark } from '../balancers/owner-mark.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readIngressHead } from './read-ingress.ts';
 
 /** Tells whether an Ingress has a load balancer, which may have targets. */
 export function hasBalancer(object: KubeObject): boolean {
   const head = readIngressHead(object);
-  return head.hasFinalizer && readRecord(head).loadBalancerId !== undefined;
+  return head.hasFinalizer && readOwnerMark(head).loadBalancerId !== undefined;
 }
 
 /** Tells whether an Ingress asks for its Pods as backends. */

@@ -9,12 +9,12 @@ import { type BalancerOwner, listenerNameOf } from '../balancers/balancer-owner.
 import type { ListenerMemory } from '../balancers/listener-memory.ts';
 import { blocking, type Notice } from '../balancers/notice.ts';
 import type { OwnerAddresses } from '../balancers/owner-addresses.ts';
+import { readOwnerMark } from '../balancers/owner-mark.ts';
 import type { OwnerGates } from '../balancers/owner-plan.ts';
 import { OwnerEvents } from '../balancers/owner-reports.ts';
 import { OwnerSync } from '../balancers/owner-sync.ts';
 import type { OwnerUnit } from '../balancers/owner-unit.ts';
 import { StatusPublisher } from '../balancers/publish-status.ts';
-import { readRecord } from '../balancers/read-record.ts';
 import { RESYNC_MS } from '../balancers/settled-units.ts';
 import type { StartOrder } from '../balancers/start-order.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
@@ -198,7 +198,7 @@ export class IngressSync {
 function refuseGroup(head: IngressHead): readonly Notice[] {
   const { enableGroup } = readAnnotations(head.annotations).settings;
   if (enableGroup !== true) return [];
-  const { loadBalancerId } = readRecord(head);
+  const { loadBalancerId } = readOwnerMark(head);
   const message =
     loadBalancerId === undefined
       ? 'the annotation ingress.cloud.tencent.com/enable-group needs kubernetes.io/ingress.existLbId, the load balancer that is shared; add it, or remove enable-group'

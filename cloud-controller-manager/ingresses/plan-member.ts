@@ -3,8 +3,8 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import type { DesiredRuleListener } from '../balancers/desired-rules.ts';
 import { type Notice, remark } from '../balancers/notice.ts';
 import type { OwnerAddresses } from '../balancers/owner-addresses.ts';
+import { readOwnerMark } from '../balancers/owner-mark.ts';
 import type { StatusPublisher } from '../balancers/publish-status.ts';
-import { readRecord } from '../balancers/read-record.ts';
 import type { OwnerObjects } from '../balancers/write-owner.ts';
 import { isJoined, type Membership, wantsToLeave } from './decide-membership.ts';
 import type { Member } from './find-members.ts';
@@ -19,7 +19,7 @@ import { type IngressHead, readIngressHead } from './read-ingress.ts';
 type MemberParts = {
   readonly published: Pick<OwnerAddresses, 'need'>;
   readonly planner: Pick<IngressPlanner, 'plan' | 'forget'>;
-  readonly objects: Pick<OwnerObjects<IngressHead>, 'writeRecord'>;
+  readonly objects: Pick<OwnerObjects<IngressHead>, 'writeMark'>;
   readonly status: Pick<StatusPublisher<IngressHead>, 'isAllowed'>;
   readonly claims: GroupClaims;
   /** Why the load balancer may not be used for a namespace. */
@@ -68,8 +68,8 @@ export async function planMember(
 }
 
 /**
- * Tells whether rules may have been made for an Ingress by a former process. Its record says so, which people may write;
- * its status does too, which they may not. Where this program may not write it, the record has to do.
+ * Tells whether rules may have been made for an Ingress by a former process. Its mark says so, which people may write;
+ * its status does too, which they may not. Where this program may not write it, the mark has to do.
  */
 async function isProven({ status }: MemberParts, head: IngressHead, signal: AbortSignal): Promise<boolean> {
   if (!isJoined(head) || !head.hasFinalizer) return false;
@@ -107,10 +107,10 @@ async function plan(
     return { ...member, plan: isStarting(planned) ? planned : NOTHING, notices: [], claimed, isUnknown: false };
   }
   const isReadable = planned.desired !== undefined && !ofAnnotations.some(({ blocks }) => blocks);
-  const isOnRecord = isJoined(head) && head.hasFinalizer && readRecord(head).uid !== undefined;
-  const joins = isReadable && membership === 'serving' && !isOnRecord;
-  const record = { serial: 1, loadBalancerId, grouped: true };
-  const object = joins ? await objects.writeRecord(member.object, record, context.signal) : member.object;
+  const hasMark = isJoined(head) && head.hasFinalizer && readOwnerMark(head).uid !== undefined;
+  const joins = isReadable && membership === 'serving' && !hasMark;
+  const mark = { serial: 1, loadBalancerId, grouped: true };
+  const object = joins ? await objects.writeMark(member.object, mark, context.signal) : member.object;
   if (isReadable && planned.listeners !== undefined) claims.note(head.key, planned.listeners);
   const now = areTargetsKnown ? (planned.listeners ?? []) : [];
   const notices = [

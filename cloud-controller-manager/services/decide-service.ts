@@ -1,5 +1,5 @@
 import { isServedClass } from '../../crd/load-balancer-class.ts';
-import { readRecord } from '../balancers/read-record.ts';
+import { readOwnerMark } from '../balancers/owner-mark.ts';
 import type { ServiceHead } from './read-service.ts';
 
 /**
@@ -27,6 +27,6 @@ export function decideService(head: ServiceHead, loadBalancerClass: string): Ser
 }
 
 function isMade(head: ServiceHead): boolean {
-  const { serial, loadBalancerId } = readRecord(head);
+  const { serial, loadBalancerId } = readOwnerMark(head);
   return serial > 0 || loadBalancerId !== undefined;
 }

@@ -14,8 +14,8 @@ import type { BackendPod } from '../backends/backend-pod.ts';
 import type { PodFollower } from '../backends/follow-pods.ts';
 import { type OwnerKind, ownerIdOf } from '../balancers/balancer-owner.ts';
 import { placesOfAddresses } from '../balancers/desired-places.ts';
+import { readOwnerMark } from '../balancers/owner-mark.ts';
 import type { GatePlan, OwnerGates } from '../balancers/owner-plan.ts';
-import { readRecord } from '../balancers/read-record.ts';
 import { TargetStates } from '../balancers/target-states.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { CcmEvents } from '../events/event-reasons.ts';
@@ -235,7 +235,7 @@ function rank({ status }: GateDecision): number {
 }
 
 function idOf({ metadata: { annotations = {}, uid = '' } }: KubeObject): string | undefined {
-  return readRecord({ annotations, uid }).loadBalancerId;
+  return readOwnerMark({ annotations, uid }).loadBalancerId;
 }
 
 /** What writes gates. */

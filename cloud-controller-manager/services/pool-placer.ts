@@ -8,6 +8,7 @@ import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import { listenerNameOf } from '../balancers/balancer-owner.ts';
 import { compareIdentity } from '../balancers/compare-identity.ts';
 import { BalancerCreator } from '../balancers/create-balancer.ts';
+import { type OwnerMark, readOwnerMark } from '../balancers/owner-mark.ts';
 import type { OwnerEvents } from '../balancers/owner-reports.ts';
 import {
   allottedOf,
@@ -16,7 +17,6 @@ import {
   type PoolPorts,
   placeOnPool,
 } from '../balancers/place-on-pool.ts';
-import { type OwnerMark, readRecord } from '../balancers/read-record.ts';
 import type { ListenerKey } from '../balancers/target-place.ts';
 import { listenerKeyOf } from '../balancers/target-place.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
@@ -47,7 +47,7 @@ type PoolDeps = Pick<ControllerDeps, 'cloud' | 'clock' | 'log' | 'config'>;
 
 /** What was listed serves Services that come together. */
 const AGE_MS = 30_000;
-/** Between the two listings that contradict a record: one alone may be behind, or a listener renamed for a moment. */
+/** Between the two listings that contradict a mark: one alone may be behind, or a listener renamed for a moment. */
 const CONTRADICTION_MS = 60_000;
 const NONE: OwnerMark = { serial: 0 };
 /** The cloud's quota, where it does not say. */
@@ -68,7 +68,7 @@ export class PoolPlacer {
   readonly #listed = new Map<string, { readonly atMs: number; readonly members: readonly Listed[] }>();
   /** By uid of a Service: what it was given. The cache learns of it later. */
   readonly #given = new Map<string, OwnerMark>();
-  /** By uid of a Service: when the listing was made that first contradicted its record; monotonic milliseconds. */
+  /** By uid of a Service: when the listing was made that first contradicted its mark; monotonic milliseconds. */
   readonly #contradictedMs = new Map<string, number>();
 
   constructor(
@@ -89,13 +89,13 @@ export class PoolPlacer {
   async place(user: PoolUser, context: CallContext): Promise<PoolPlace> {
     const head = readServiceHead(user.object);
     const owner = user.spec.tags?.[OWNER_TAG] ?? '';
-    const found = readRecord(head);
+    const found = readOwnerMark(head);
     const isShown = found.uid !== undefined || (await this.#isShown(head, found, owner, context));
     if (isShown === undefined) return { kind: 'again' };
-    const record = isShown ? found : NONE;
-    const placed = placeOnRecord(record, user);
+    const mark = isShown ? found : NONE;
+    const placed = placeOfMark(mark, user);
     if (placed !== undefined) return placed;
-    return await this.#mutex.run(owner, () => this.#give(user, record, owner, context));
+    return await this.#mutex.run(owner, () => this.#give(user, mark, owner, context));
   }
 
   /** Runs work while no Service is placed on the pool of this owner. */
@@ -112,7 +112,7 @@ export class PoolPlacer {
       const head = readServiceHead(service);
       if (this.#placeOf(head)?.loadBalancerId === loadBalancerId) return true;
     }
-    return [...this.#given.values()].some((record) => record.loadBalancerId === loadBalancerId);
+    return [...this.#given.values()].some((mark) => mark.loadBalancerId === loadBalancerId);
   }
 
   /** Forgets a Service. */
@@ -122,7 +122,7 @@ export class PoolPlacer {
   }
 
   /**
-   * Tells whether a record without uid, of a former release, is of the Service: its status has an address of the load balancer,
+   * Tells whether a mark without uid, of a former release, is of the Service: its status has an address of the load balancer,
    * which no copy has and a tenant cannot write, or a listener has its name. False: two listings contradict that. Undefined: not
    * known.
    */
@@ -151,53 +151,53 @@ export class PoolPlacer {
     return atMs - sinceMs >= CONTRADICTION_MS ? false : undefined;
   }
 
-  async #give(user: PoolUser, record: OwnerMark, owner: string, context: CallContext): Promise<PoolPlace> {
+  async #give(user: PoolUser, mark: OwnerMark, owner: string, context: CallContext): Promise<PoolPlace> {
     const { uid, namespace, name } = readServiceHead(user.object);
-    const isUnderWay = record.serial > 0 && record.loadBalancerId === undefined;
+    const isUnderWay = mark.serial > 0 && mark.loadBalancerId === undefined;
     const members = await this.#members(owner, context);
     if (members === undefined) return { kind: 'again' };
     const max = (await this.#quota.listeners(context)) ?? MAX_LISTENERS;
-    const request = { ...user, ...(record.ports === undefined ? {} : { given: allottedOf(record.ports) }) };
+    const request = { ...user, ...(mark.ports === undefined ? {} : { given: allottedOf(mark.ports) }) };
     const place = (candidates: readonly Listed[]) =>
       placeOnPool(
         request,
-        candidates.map((one) => this.#countTaken(one, uid, record)),
+        candidates.map((one) => this.#countTaken(one, uid, mark)),
         max,
       );
     // A Service stays where it was placed.
-    if (record.loadBalancerId !== undefined && record.ports !== undefined) {
-      const { loadBalancerId } = record;
+    if (mark.loadBalancerId !== undefined && mark.ports !== undefined) {
+      const { loadBalancerId } = mark;
       const found = place(members.filter(({ balancer }) => balancer.loadBalancerId === loadBalancerId));
       return found === undefined
         ? { kind: 'full', loadBalancerId }
-        : await this.#write(user.object, { ...record, ...found }, context);
+        : await this.#write(user.object, { ...mark, ...found }, context);
     }
-    const { loadBalancerId } = record;
+    const { loadBalancerId } = mark;
     if (loadBalancerId !== undefined && members.every(({ balancer }) => balancer.loadBalancerId !== loadBalancerId))
       return { kind: 'elsewhere', loadBalancerId };
     const source = { kind: 'own', spec: user.spec } as const;
     const fitting = members.filter(({ balancer }) => compareIdentity(source, { balancer, isOwn: true }).length === 0);
     const found = isUnderWay ? undefined : place(fitting);
-    if (found !== undefined) return await this.#write(user.object, { serial: record.serial, ...found }, context);
+    if (found !== undefined) return await this.#write(user.object, { serial: mark.serial, ...found }, context);
     const token = `${owner} ${namespace}/${name} ${uid}`;
     const made = await this.#creator.create(user.object, { kind: 'create', spec: user.spec }, token, context);
     this.#listed.delete(owner);
     if (made === undefined) return { kind: 'again' };
-    const { serial, loadBalancerId: madeId = '' } = readRecord(readServiceHead(made));
+    const { serial, loadBalancerId: madeId = '' } = readOwnerMark(readServiceHead(made));
     const first = placeOnPool(request, [{ loadBalancerId: madeId, taken: new Set() }], max);
     return first === undefined
       ? { kind: 'full', loadBalancerId: madeId }
       : await this.#write(made, { serial, ...first }, context);
   }
 
-  async #write(object: KubeObject, record: OwnerMark, { signal }: CallContext): Promise<PoolPlace> {
+  async #write(object: KubeObject, mark: OwnerMark, { signal }: CallContext): Promise<PoolPlace> {
     const { uid } = readServiceHead(object);
-    this.#given.set(uid, record);
+    this.#given.set(uid, mark);
     try {
-      const next = { ...record, serial: Math.max(1, record.serial) };
-      const written = await this.#writer.writeRecord(object, next, signal);
-      // Another client keeps taking the record away: the Service is served all the same.
-      const { loadBalancerId, ports } = record;
+      const next = { ...mark, serial: Math.max(1, mark.serial) };
+      const written = await this.#writer.writeMark(object, next, signal);
+      // Another client keeps taking the mark away: the Service is served all the same.
+      const { loadBalancerId, ports } = mark;
       if (written.metadata.resourceVersion === object.metadata.resourceVersion && loadBalancerId !== undefined)
         return { kind: 'placed', loadBalancerId, ports: ports ?? new Map() };
     } catch (error) {
@@ -226,7 +226,7 @@ export class PoolPlacer {
   }
 
   /**
-   * What a Service was given, or has on record. The record is an annotation, which everybody writes who may write the Service:
+   * What a Service was given, or has in its mark. That is an annotation, which everybody writes who may write the Service:
    * it counts for a Service that is served in a pool, which gets as many listeners as it asks for anyway.
    */
   #placeOf(head: ServiceHead): OwnerMark | undefined {
@@ -234,7 +234,7 @@ export class PoolPlacer {
     if (given !== undefined) return given;
     const isOfPool = head.annotations[SERVICE_ANNOTATION.pool] !== undefined;
     return isOfPool && decideService(head, this.#deps.config.loadBalancerClass) === 'serve'
-      ? readRecord(head)
+      ? readOwnerMark(head)
       : undefined;
   }
 
@@ -244,10 +244,10 @@ export class PoolPlacer {
     const own = new Set<ListenerKey>();
     for (const service of this.#services.values()) {
       const head = readServiceHead(service);
-      const record = this.#given.get(head.uid) ?? (head.uid === except ? its : this.#placeOf(head));
-      if (record?.loadBalancerId !== loadBalancerId) continue;
+      const mark = this.#given.get(head.uid) ?? (head.uid === except ? its : this.#placeOf(head));
+      if (mark?.loadBalancerId !== loadBalancerId) continue;
       for (const { protocol, port } of portsOf(service)) {
-        const key: ListenerKey = `${protocol}/${listenerPortOf(record.ports, protocol, port)}`;
+        const key: ListenerKey = `${protocol}/${listenerPortOf(mark.ports, protocol, port)}`;
         (head.uid === except ? own : taken).add(key);
       }
     }
@@ -265,7 +265,7 @@ type Listed = {
   readonly atMs: number;
 };
 
-function placeOnRecord(
+function placeOfMark(
   { loadBalancerId, ports }: OwnerMark,
   { listeners, allots }: PoolUser,
 ): Extract<PoolPlace, { readonly kind: 'placed' }> | undefined {

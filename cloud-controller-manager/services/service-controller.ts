@@ -3,8 +3,8 @@ import { runController } from '../../kube/controller.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import { OwnerAddresses } from '../balancers/owner-addresses.ts';
+import { readOwnerMark } from '../balancers/owner-mark.ts';
 import type { AddressSource } from '../balancers/publish-addresses.ts';
-import { readRecord } from '../balancers/read-record.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { usesConfig } from '../service-configs/choose-config.ts';
 import { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
@@ -134,7 +134,7 @@ export class ServiceController {
   /** The Service itself where its Pods are targets of a load balancer that it has. */
   #boundOf(service: KubeObject): readonly string[] {
     const head = readServiceHead(service);
-    return readRecord(head).loadBalancerId !== undefined && this.#bindsPods(service) ? [head.key] : [];
+    return readOwnerMark(head).loadBalancerId !== undefined && this.#bindsPods(service) ? [head.key] : [];
   }
 
   /** Whether the Pods of a Service are bound by their addresses. */
@@ -148,7 +148,7 @@ export class ServiceController {
   #mayHaveTargets(service: KubeObject): boolean {
     const head = readServiceHead(service);
     return (
-      readRecord(head).loadBalancerId !== undefined &&
+      readOwnerMark(head).loadBalancerId !== undefined &&
       decideService(head, this.#deps.config.loadBalancerClass) !== 'ignore'
     );
   }

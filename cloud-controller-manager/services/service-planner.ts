@@ -7,8 +7,8 @@ import type { BackendNodes } from '../backends/backend-nodes.ts';
 import type { FollowedServices, PodFollower } from '../backends/follow-pods.ts';
 import { PodFinder, refuseForbidden } from '../balancers/find-pods.ts';
 import { blocking, type Notice, remark } from '../balancers/notice.ts';
+import { readOwnerMark } from '../balancers/owner-mark.ts';
 import type { OwnerPlan } from '../balancers/owner-plan.ts';
-import { readRecord } from '../balancers/read-record.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { VPC_CURE } from '../nodes/decide-vpc.ts';
@@ -127,8 +127,8 @@ export class ServicePlanner {
     const { value } = planPoolSpec(facts, pool);
     // The plan says what is wrong.
     if (value === undefined) return { kind: 'own' };
-    const { loadBalancerId: recordedId } = readRecord(readServiceHead(object));
-    if (recordedId === undefined && planSourceRanges(spec, facts.settings).isShut) return { kind: 'refused' };
+    const { loadBalancerId: markedId } = readOwnerMark(readServiceHead(object));
+    if (markedId === undefined && planSourceRanges(spec, facts.settings).isShut) return { kind: 'refused' };
     const user = { object, spec: value, listeners: listenersOf(spec), allots: poolPorts === 'allotted' };
     const place = await this.#parts.pools.place(user, context);
     if (place.kind === 'placed' || place.kind === 'again') return place;

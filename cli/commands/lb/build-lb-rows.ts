@@ -1,7 +1,7 @@
 import type { HealthCheck } from '../../../cloud/health-check.ts';
 import type { Listener } from '../../../cloud/listeners.ts';
 import type { HealthState, Target } from '../../../cloud/targets.ts';
-import { readRecord } from '../../../cloud-controller-manager/balancers/read-record.ts';
+import { readOwnerMark } from '../../../cloud-controller-manager/balancers/owner-mark.ts';
 import { decideService } from '../../../cloud-controller-manager/services/decide-service.ts';
 import { readServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
@@ -90,7 +90,7 @@ function buildRow(
   client: string | undefined,
 ): LbRow {
   const head = readServiceHead(object);
-  const record = readRecord(head);
+  const record = readOwnerMark(head);
   const shown = head.ingress.flatMap(({ ip, hostname }) => ip ?? hostname ?? []);
   const base = { service: head.key, addresses: shown, isSettled: record.settled !== undefined, listeners: [] };
   if (decideService(head, facts.loadBalancerClass) === 'ignore')

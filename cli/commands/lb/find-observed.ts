@@ -6,7 +6,7 @@ import {
 } from '../../../cloud-controller-manager/balancers/balancer-owner.ts';
 import { claimListeners } from '../../../cloud-controller-manager/balancers/claim-listeners.ts';
 import type { ObservedLoadBalancer } from '../../../cloud-controller-manager/balancers/observed-load-balancer.ts';
-import { readRecord } from '../../../cloud-controller-manager/balancers/read-record.ts';
+import { readOwnerMark } from '../../../cloud-controller-manager/balancers/owner-mark.ts';
 import { readAnnotations } from '../../../cloud-controller-manager/services/read-annotations.ts';
 import { readPorts } from '../../../cloud-controller-manager/services/read-ports.ts';
 import { readServiceHead } from '../../../cloud-controller-manager/services/read-service.ts';
@@ -34,7 +34,7 @@ export function findObserved(
   { balancers }: LbCloud,
   groups?: GroupFacts,
 ): ObservedBalancer | undefined {
-  const id = readRecord(head).loadBalancerId ?? namedId;
+  const id = readOwnerMark(head).loadBalancerId ?? namedId;
   const owner = ownerOf(clusterId ?? '', head.uid, head.kind);
   const byId = balancers.find(({ balancer }) => balancer.loadBalancerId === id);
   const owned = balancers.filter(({ balancer }) => balancer.tags[OWNER_TAG] === owner);
@@ -63,7 +63,7 @@ function sourceGroupOf(
 ): Pick<ObservedLoadBalancer, 'sourceGroup'> {
   const [securityGroupId, ...others] = balancer.securityGroupIds;
   const rules = groups?.rules.get(securityGroupId ?? '');
-  if (readRecord(head).sourceGroup !== true || others.length > 0) return {};
+  if (readOwnerMark(head).sourceGroup !== true || others.length > 0) return {};
   return securityGroupId === undefined || rules === undefined
     ? {}
     : { sourceGroup: { securityGroupId, rules, version: '' } };

@@ -2,7 +2,7 @@ import { decodeBackendPod } from '../../../cloud-controller-manager/backends/bac
 import type { BackendPort } from '../../../cloud-controller-manager/backends/backend-port.ts';
 import { decodeEndpointSlice } from '../../../cloud-controller-manager/backends/endpoint-slice.ts';
 import { ownerOf, type StatusAddress } from '../../../cloud-controller-manager/balancers/balancer-owner.ts';
-import { readRecord } from '../../../cloud-controller-manager/balancers/read-record.ts';
+import { readOwnerMark } from '../../../cloud-controller-manager/balancers/owner-mark.ts';
 import { decodeCcmNode } from '../../../cloud-controller-manager/controller/ccm-node.ts';
 import { unitKeysOf } from '../../../cloud-controller-manager/ingresses/decide-membership.ts';
 import { readAnnotations as readIngressAnnotations } from '../../../cloud-controller-manager/ingresses/read-annotations.ts';
@@ -138,14 +138,14 @@ function onlyVpcOf(balancers: readonly BalancerFacts[]): string | undefined {
 function idsOf(object: KubeObject): readonly string[] {
   const head = readServiceHead(object);
   const { existedLbId } = readAnnotations(head.annotations, head.labels).settings;
-  return [readRecord(head).loadBalancerId, existedLbId].filter((id) => id !== undefined);
+  return [readOwnerMark(head).loadBalancerId, existedLbId].filter((id) => id !== undefined);
 }
 
 /** The load balancers that an Ingress names. */
 function idsOfIngress(object: KubeObject): readonly string[] {
   const head = readIngressHead(object);
   const { existedLbId } = readIngressAnnotations(head.annotations).settings;
-  return [readRecord(head).loadBalancerId, existedLbId].filter((id) => id !== undefined);
+  return [readOwnerMark(head).loadBalancerId, existedLbId].filter((id) => id !== undefined);
 }
 
 /** Reads Ingresses and their classes. Secrets are not asked for. @throws UserError NO_CLUSTER */

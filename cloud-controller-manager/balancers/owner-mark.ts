@@ -14,7 +14,10 @@ import {
 import type { PoolPorts } from './place-on-pool.ts';
 import type { ListenerKey } from './target-place.ts';
 
-/** What is on record about the load balancer of an owner, in an annotation, before and after it is made. */
+/**
+ * What is on record about the load balancer of an owner, before and after it is made: the annotation
+ * `load-balancer-record`.
+ */
 export type OwnerMark = {
   /** Of the object that it was written for. Absent: by a release that wrote none; it counts where the load balancer shows it. */
   readonly uid?: string;
@@ -43,7 +46,7 @@ const poolPorts: Decoder<PoolPorts> = (value, path, faults) => {
 const MAX_SERIAL = 1_000_000;
 /** With an allotted port for each of fifty listeners. */
 const MAX_CHARS = 2_000;
-const RECORD = record(
+const MARK = record(
   {
     uid: optional(text(/^[\x21-\x7e]{1,64}$/, 'a uid')),
     serial: required(integer(0, MAX_SERIAL)),
@@ -57,10 +60,10 @@ const RECORD = record(
 );
 
 /**
- * Reads the record of an owner. One that is not readable counts as none, as the load balancer is found by its tag; so does
+ * Reads the mark of an owner. One that is not readable counts as none, as the load balancer is found by its tag; so does
  * one that was written for another object: the owner is a copy, or restored.
  */
-export function readRecord({
+export function readOwnerMark({
   annotations,
   uid,
 }: {
@@ -71,7 +74,7 @@ export function readRecord({
   const json = annotations[SERVICE_ANNOTATION.record];
   if (json === undefined || json.length > MAX_CHARS) return none;
   try {
-    const read: OwnerMark = RECORD(JSON.parse(json), '', new Faults()) ?? none;
+    const read: OwnerMark = MARK(JSON.parse(json), '', new Faults()) ?? none;
     return read.uid === undefined || read.uid === uid ? read : none;
   } catch {
     return none;

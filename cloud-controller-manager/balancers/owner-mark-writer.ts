@@ -4,9 +4,9 @@ import { compareIdentity, otherVpcOf } from './compare-identity.ts';
 import type { BalancerSource, DesiredLoadBalancer } from './desired-load-balancer.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
-import { readRecord } from './read-record.ts';
+import { readOwnerMark } from './owner-mark.ts';
 
-/** Keeps the record of which load balancer an owner has: it is written before anything is changed. */
+/** Keeps the mark of which load balancer an owner has: it is written before anything is changed. */
 export class OwnerMarkWriter {
   readonly #writer: OwnerWriter;
 
@@ -30,7 +30,7 @@ export class OwnerMarkWriter {
     { source, allowsAddressChange }: DesiredLoadBalancer,
     signal: AbortSignal,
   ): Promise<KubeObject | undefined> {
-    const { loadBalancerId } = readRecord(this.headOf(object));
+    const { loadBalancerId } = readOwnerMark(this.headOf(object));
     const wantedId = existingIdOf(source);
     const isReleased =
       observed === undefined
@@ -42,12 +42,12 @@ export class OwnerMarkWriter {
     return isReleased ? await this.next(object, source, signal) : undefined;
   }
 
-  /** Writes the record of the next load balancer: the present one is released. @throws KubeError */
+  /** Writes the mark of the next load balancer: the present one is released. @throws KubeError */
   async next(object: KubeObject, source: BalancerSource, signal: AbortSignal): Promise<KubeObject> {
-    const { serial } = readRecord(this.headOf(object));
+    const { serial } = readOwnerMark(this.headOf(object));
     const loadBalancerId = existingIdOf(source);
-    const record = loadBalancerId === undefined ? { serial: serial + 1 } : { serial, loadBalancerId };
-    return await this.#writer.writeRecord(object, record, signal);
+    const mark = loadBalancerId === undefined ? { serial: serial + 1 } : { serial, loadBalancerId };
+    return await this.#writer.writeMark(object, mark, signal);
   }
 
   /** Writes finalizer and id, before the first change of a load balancer. No write when they are there. @throws KubeError */
@@ -57,31 +57,31 @@ export class OwnerMarkWriter {
     signal: AbortSignal,
   ): Promise<KubeObject> {
     const head = this.headOf(object);
-    const record = readRecord(head);
+    const mark = readOwnerMark(head);
     const isShown = head.annotations[this.#writer.idAnnotation] === loadBalancerId;
-    const isSame = head.hasFinalizer && isShown && record.loadBalancerId === loadBalancerId;
-    if (isSame && record.uid !== undefined) return object;
+    const isSame = head.hasFinalizer && isShown && mark.loadBalancerId === loadBalancerId;
+    if (isSame && mark.uid !== undefined) return object;
     // One of a former release gets the uid, and stays as it is.
-    if (isSame) return await this.#writer.writeRecord(object, record, signal);
-    return await this.#writer.writeRecord(object, { serial: Math.max(1, record.serial), loadBalancerId }, signal);
+    if (isSame) return await this.#writer.writeMark(object, mark, signal);
+    return await this.#writer.writeMark(object, { serial: Math.max(1, mark.serial), loadBalancerId }, signal);
   }
 
-  /** Writes that nothing was begun for the object: what its record names is of another one. @throws KubeError */
+  /** Writes that nothing was begun for the object: what its mark names is of another one. @throws KubeError */
   async restart(object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
-    return await this.#writer.writeRecord(object, { serial: 0 }, signal);
+    return await this.#writer.writeMark(object, { serial: 0 }, signal);
   }
 
   /** Removes the hash of what is in force: it is about to change. No write when there is none. @throws KubeError */
   async unsettle(object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
-    const { settled, ...changing } = readRecord(this.headOf(object));
-    return settled === undefined ? object : await this.#writer.writeRecord(object, changing, signal);
+    const { settled, ...changing } = readOwnerMark(this.headOf(object));
+    return settled === undefined ? object : await this.#writer.writeMark(object, changing, signal);
   }
 
   /** Writes whether there may be a security group for source ranges. No write when that is there. @throws KubeError */
   async noteGroup(object: KubeObject, sourceGroup: boolean, signal: AbortSignal): Promise<KubeObject> {
-    const { settled: _, ...record } = readRecord(this.headOf(object));
-    if ((record.sourceGroup ?? false) === sourceGroup) return object;
-    return await this.#writer.writeRecord(object, { ...record, sourceGroup }, signal);
+    const { settled: _, ...mark } = readOwnerMark(this.headOf(object));
+    if ((mark.sourceGroup ?? false) === sourceGroup) return object;
+    return await this.#writer.writeMark(object, { ...mark, sourceGroup }, signal);
   }
 }
 
