@@ -19,7 +19,7 @@ import {
   readVip,
   type VipFacts,
 } from './index/facts.ts';
-import { type KeptTexts, type PodRequest, readPodRequest } from './index/pod-request.ts';
+import { type PodRequest, readPodRequest, type SharedTexts } from './index/pod-request.ts';
 import type { SchedulerIndex } from './index/scheduler-index.ts';
 
 /** The informers of the scheduler extender, by resource. */
@@ -51,7 +51,7 @@ const PAGE_SIZE = 200;
 export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: ChangeSignal): Followed {
   const open = <T>(specifics: Pick<InformerOptions<T>, 'type' | 'decode' | 'query'>): Informer<T> =>
     openInformer<T>({ ...deps, pageSize: PAGE_SIZE, ...specifics });
-  const keptWith = (key: string): KeptTexts => ({ key, nodeNameOf: (name) => index.node(name)?.name ?? name });
+  const sharedWith = (key: string): SharedTexts => ({ key, nodeNameOf: (name) => index.node(name)?.name ?? name });
   const withoutRecords = { query: { labelSelector: `!${RECORD_LABEL.key}` } };
   const subnetsQuery = { namespace: deps.namespace, fieldSelector: `metadata.name=${SUBNETS_CONFIG_MAP}` };
   const followed: Followed = {
@@ -59,11 +59,11 @@ export function followCluster(deps: FollowDeps, index: SchedulerIndex, changes: 
     nodeeniconfigs: open({ type: NODE_ENI_CONFIGS, decode: readNec }),
     vpcipclaims: open({
       type: VPC_IP_CLAIMS,
-      decode: (object, key) => readClaim(object, keptWith(key)),
+      decode: (object, key) => readClaim(object, sharedWith(key)),
       ...withoutRecords,
     }),
     vpcips: open({ type: VPC_IPS, decode: readVip, ...withoutRecords }),
-    pods: open({ type: PODS, decode: (object, key) => readPodRequest(object, keptWith(key)) }),
+    pods: open({ type: PODS, decode: (object, key) => readPodRequest(object, sharedWith(key)) }),
     configmaps: open({ type: CONFIG_MAPS, decode: readSubnets, query: subnetsQuery }),
   };
   const ages = new StampAges(deps.clock);

@@ -125,7 +125,7 @@ export class PodFollower {
   }
 
   /** Resolves when all Pods and slices were read once, a right to read them is missing, `mostMs` have passed, or `signal` aborts. */
-  async settled(mostMs: number, signal: AbortSignal): Promise<void> {
+  async untilRead(mostMs: number, signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     const ending = AbortSignal.any([signal, over.signal]);
     const read = Promise.all([this.#slices.synced(ending), this.#pods.synced(ending)]);

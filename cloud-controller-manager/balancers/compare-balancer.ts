@@ -119,7 +119,7 @@ export class BalancerComparer {
    * @returns how long until a target has drained, or is tried again: infinite when none waits; and whether the load balancer
    * is as desired, but for what a notice says
    */
-  settle(service: string, { targets }: ObservedLoadBalancer): Wait & { readonly isDone: boolean } {
+  finish(service: string, { targets }: ObservedLoadBalancer): Wait & { readonly isDone: boolean } {
     this.#serving.release(service);
     const nowMs = this.#clock.monotonicMs();
     const { sinceMs = nowMs, ips = [] } = this.#doubts.get(service) ?? {};

@@ -188,17 +188,17 @@ export class BalancerKeeper {
         return { ...again(waits.afterMs, [...notices, ...waits.notices]), waiting };
       }
       if (first === undefined) {
-        const { afterMs: waitMs, notices: more, isDone } = this.#comparer.settle(head.key, observed);
+        const { afterMs: waitMs, notices: more, isDone } = this.#comparer.finish(head.key, observed);
         if (!isDone) return again(waitMs, notices);
         // What is refused is set again later.
-        if (desired.followsOnly !== true) this.#drift.settle(head, observed);
+        if (desired.followsOnly !== true) this.#drift.reportOutcome(head, observed);
         const isAsBefore = round === 1 && drift.drifts.length === 0 && !mayLeadToPods(observed);
         const next = baselineOf(wanted, observed, drift.left);
         const kept = { object: current, balancer: observed.balancer, baseline: next, isAsBefore };
         const leastMs = Math.min(waitMs, groupWaitMs, this.#refusedSteps.nextMs(head.key));
         return { kind: 'kept', ...kept, waitMs: leastMs, notices: [...notices, ...more] };
       }
-      current = await this.#marks.unsettle(current, context.signal);
+      current = await this.#marks.clearHash(current, context.signal);
       await this.#take(head, observed, steps, desired.listenerName, context);
       if (steps.some(({ kind }) => kind === 'delete'))
         current = await this.#marks.next(current, desired.source, context.signal);

@@ -87,7 +87,7 @@ export class DriftFinder {
   }
 
   /** Reports what became of what was to be set again, now that nothing is left to do. */
-  settle(head: BalancerOwner, observed: ObservedLoadBalancer): void {
+  reportOutcome(head: BalancerOwner, observed: ObservedLoadBalancer): void {
     const repair = this.#repairs.get(head.key);
     if (repair === undefined) return;
     this.#repairs.delete(head.key);

@@ -72,7 +72,7 @@ export class OwnerMarkWriter {
   }
 
   /** Removes the hash of what is in force: it is about to change. No write when there is none. @throws KubeError */
-  async unsettle(object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
+  async clearHash(object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
     const { settled, ...changing } = readOwnerMark(this.headOf(object));
     return settled === undefined ? object : await this.#writer.writeMark(object, changing, signal);
   }

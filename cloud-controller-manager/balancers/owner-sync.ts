@@ -6,6 +6,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { BalancerOwner } from './balancer-owner.ts';
 import { decidePriority } from './decide-priority.ts';
+import { desiredHashOf } from './desired-hash.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { desiredPlacesOf } from './desired-places.ts';
 import { BalancerKeeper } from './keep-balancer.ts';
@@ -19,8 +20,7 @@ import type { OwnerGates, OwnerPlan } from './owner-plan.ts';
 import type { OwnerEvents } from './owner-reports.ts';
 import type { OwnerUnit } from './owner-unit.ts';
 import { groupsKeyOf, type ReleaseSettings, releaseBalancer } from './release-balancer.ts';
-import { settledHashOf } from './settled-hash.ts';
-import { RESYNC_MS, SettledUnits } from './settled-units.ts';
+import { RESYNC_MS, UnitsInOrder } from './units-in-order.ts';
 import type { OwnerObjects } from './write-owner.ts';
 
 /** The cache has not caught up with a write. */
@@ -45,7 +45,7 @@ export class OwnerSync<H extends BalancerOwner> {
   readonly #parts: SyncParts<H>;
   readonly #keeper: BalancerKeeper;
   readonly #refused: RefusedKeeper<H>;
-  readonly #settled: SettledUnits<H>;
+  readonly #inOrder: UnitsInOrder<H>;
   /** By owner that is released: since when nothing of it is found; monotonic milliseconds. */
   readonly #absentSinceMs = new Map<string, number>();
 
@@ -55,13 +55,13 @@ export class OwnerSync<H extends BalancerOwner> {
     this.#parts = parts;
     this.#keeper = new BalancerKeeper(deps, objects, reports, published, memory);
     this.#refused = new RefusedKeeper(deps, { keeper: this.#keeper, gates, published, memory });
-    this.#settled = new SettledUnits(deps);
+    this.#inOrder = new UnitsInOrder(deps);
   }
 
   /** Leaves the load balancer of a unit as it is. @throws CloudError */
   async leave(unit: OwnerUnit<H>, notices: readonly Notice[], context: CallContext): Promise<void> {
     this.#parts.gates.note(unit.key, 'refused');
-    this.#settled.delete(unit.key);
+    this.#inOrder.delete(unit.key);
     await this.#refused.leave(unit, notices, context);
   }
 
@@ -95,7 +95,7 @@ export class OwnerSync<H extends BalancerOwner> {
     if (signal.aborted) throw error;
     if (isKubeError(error, 'CONFLICT', 'NOT_FOUND')) return { kind: 'again', afterMs: CONFLICT_MS };
     const reason = work === 'serve' ? 'SyncLoadBalancerFailed' : 'DeleteLoadBalancerFailed';
-    this.#settled.delete(unit.key);
+    this.#inOrder.delete(unit.key);
     unit.report([{ reason, message: describeFailure(error, work, this.#parts.objects.kind) }]);
     if (work === 'serve' && needsPerson(error)) this.#parts.gates.fail(unit.key);
     if (!isCloudError(error, 'never', 'quota', 'credentials')) throw error;
@@ -114,7 +114,7 @@ export class OwnerSync<H extends BalancerOwner> {
   ): Promise<ReconcileResult> {
     const { objects, gates, published, reports } = this.#parts;
     const { object, head, listenerName } = unit;
-    this.#settled.delete(unit.key);
+    this.#inOrder.delete(unit.key);
     gates.forget(unit.key);
     const fresh = await objects.read(head, context.signal);
     const current = fresh === undefined ? head : objects.headOf(fresh);
@@ -134,13 +134,13 @@ export class OwnerSync<H extends BalancerOwner> {
 
   /** Tells whether the load balancer of a unit was as planned when it was compared last. */
   isInOrder(key: string): boolean {
-    return (this.#settled.get(key)?.desired ?? '') !== '';
+    return (this.#inOrder.get(key)?.desired ?? '') !== '';
   }
 
   /** Forgets a unit. */
   forget(key: string): void {
     const { gates } = this.#parts;
-    this.#settled.delete(key);
+    this.#inOrder.delete(key);
     gates.forget(key);
   }
 
@@ -154,11 +154,11 @@ export class OwnerSync<H extends BalancerOwner> {
 
   /** Lets the targets of a unit that is refused follow its backends. `mostMs`: when it is looked at again at the latest. */
   async #follow(unit: OwnerUnit<H>, plan: OwnerPlan, mostMs: number, context: CallContext): Promise<ReconcileResult> {
-    const before = this.#settled.get(unit.key)?.baseline;
-    this.#settled.delete(unit.key);
+    const before = this.#inOrder.get(unit.key)?.baseline;
+    this.#inOrder.delete(unit.key);
     const { waitMs, baseline } = await this.#refused.follow(unit, plan, this.#parts.vpcId(), context, before);
     // Not in order: once it is not refused any more it is compared.
-    if (baseline !== undefined) this.#settled.noteBaseline(unit.key, baseline);
+    if (baseline !== undefined) this.#inOrder.noteBaseline(unit.key, baseline);
     return { kind: 'again', afterMs: Math.min(mostMs, waitMs, plan.afterMs ?? mostMs) };
   }
 
@@ -178,14 +178,14 @@ export class OwnerSync<H extends BalancerOwner> {
     const text = createHash('sha256')
       .update(JSON.stringify([plan.desired, unit.addressKey]))
       .digest('base64');
-    const settled = this.#settled.get(key);
-    const isRecorded = readOwnerMark(head).loadBalancerId === settled?.loadBalancerId && head.hasFinalizer;
-    if (settled?.desired === text && isRecorded && clock.monotonicMs() < settled.untilMs) {
+    const known = this.#inOrder.get(key);
+    const isRecorded = readOwnerMark(head).loadBalancerId === known?.loadBalancerId && head.hasFinalizer;
+    if (known?.desired === text && isRecorded && clock.monotonicMs() < known.untilMs) {
       gates.recover(key);
-      await unit.publish(object, settled.addresses, [...notices, ...settled.notices], context.signal);
-      return { kind: 'again', afterMs: settled.untilMs - clock.monotonicMs() };
+      await unit.publish(object, known.addresses, [...notices, ...known.notices], context.signal);
+      return { kind: 'again', afterMs: known.untilMs - clock.monotonicMs() };
     }
-    const resumed = settled === undefined ? await this.#settled.resume(unit, plan.desired, text, context) : undefined;
+    const resumed = known === undefined ? await this.#inOrder.resume(unit, plan.desired, text, context) : undefined;
     if (resumed !== undefined) {
       this.#parts.published.note(
         head.key,
@@ -194,7 +194,7 @@ export class OwnerSync<H extends BalancerOwner> {
       await unit.publish(object, resumed.addresses, notices, context.signal);
       return { kind: 'again', afterMs: resumed.untilMs - clock.monotonicMs() };
     }
-    const before = settled?.baseline;
+    const before = known?.baseline;
     const urgent = { ...context, priority: decidePriority(before?.desired, plan.desired) };
     let kept: Awaited<ReturnType<BalancerKeeper['keep']>>;
     try {
@@ -211,7 +211,7 @@ export class OwnerSync<H extends BalancerOwner> {
     if (kept.kind === 'again' && kept.notices.some(({ blocks }) => blocks))
       return await this.#follow(unit, { ...plan, notices: [...notices, ...kept.notices] }, kept.afterMs, context);
     if (kept.kind === 'again') {
-      this.#settled.delete(key);
+      this.#inOrder.delete(key);
       const { waiting } = kept;
       const all = [...notices, ...kept.notices];
       if (waiting === undefined) unit.report(all);
@@ -223,15 +223,15 @@ export class OwnerSync<H extends BalancerOwner> {
     }
     const addresses = unit.addressesOf(kept.balancer);
     const { loadBalancerId } = kept.balancer;
-    const isSettled = settled?.desired === text && kept.isAsBefore && kept.waitMs === Number.POSITIVE_INFINITY;
+    const isInOrder = known?.desired === text && kept.isAsBefore && kept.waitMs === Number.POSITIVE_INFINITY;
     const recorded =
-      isSettled && kept.notices.length === 0
-        ? await objects.writeSettled(kept.object, settledHashOf(loadBalancerId, plan.desired), context.signal)
+      isInOrder && kept.notices.length === 0
+        ? await objects.writeHash(kept.object, desiredHashOf(loadBalancerId, plan.desired), context.signal)
         : kept.object;
     await unit.publish(recorded, addresses, [...notices, ...kept.notices], context.signal);
     const { notices: itsNotices, baseline } = kept;
     const now = { desired: text, loadBalancerId, addresses, notices: itsNotices, baseline };
-    return { kind: 'again', afterMs: this.#settled.note(key, now, kept.waitMs) };
+    return { kind: 'again', afterMs: this.#inOrder.note(key, now, kept.waitMs) };
   }
 
   /** Tells the readiness gates of its Pods what is planned for a unit. */

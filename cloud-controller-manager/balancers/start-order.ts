@@ -10,10 +10,10 @@ const MAX_READING_MS = 10_000;
  */
 export class StartOrder {
   readonly #deps: Pick<ControllerDeps, 'instances' | 'nodes'>;
-  readonly #pods: Pick<PodFollower, 'settled' | 'podsOf'>;
+  readonly #pods: Pick<PodFollower, 'untilRead' | 'podsOf'>;
   #isStarting = true;
 
-  constructor(deps: Pick<ControllerDeps, 'instances' | 'nodes'>, pods: Pick<PodFollower, 'settled' | 'podsOf'>) {
+  constructor(deps: Pick<ControllerDeps, 'instances' | 'nodes'>, pods: Pick<PodFollower, 'untilRead' | 'podsOf'>) {
     this.#deps = deps;
     this.#pods = pods;
   }
@@ -29,7 +29,7 @@ export class StartOrder {
    */
   async run(queueAll: () => void, signal: AbortSignal): Promise<void> {
     const { instances, nodes } = this.#deps;
-    await Promise.all([this.#pods.settled(MAX_READING_MS, signal), nodes.synced(signal)]);
+    await Promise.all([this.#pods.untilRead(MAX_READING_MS, signal), nodes.synced(signal)]);
     queueAll();
     if (!this.#isStarting) return;
     await instances.ready(signal);

@@ -105,10 +105,10 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
     return written;
   }
 
-  /** Notes in the mark what is in force. No write when it is there. */
-  async writeSettled(object: KubeObject, settled: string, signal: AbortSignal): Promise<KubeObject> {
+  /** Notes in the mark the hash of what is in force. No write when it is there. */
+  async writeHash(object: KubeObject, hash: string, signal: AbortSignal): Promise<KubeObject> {
     const mark = readOwnerMark(this.headOf(object));
-    return mark.settled === settled ? object : await this.writeMark(object, { ...mark, settled }, signal);
+    return mark.settled === hash ? object : await this.writeMark(object, { ...mark, settled: hash }, signal);
   }
 
   /** Writes where clients reach the owner, into an annotation. No write when it is there. */

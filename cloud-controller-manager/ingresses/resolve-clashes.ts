@@ -115,7 +115,7 @@ function grant(
   const free = listeners.map((listener) => {
     const state = ports.get(listener.port);
     if (state === undefined || state.protocol === listener.protocol)
-      return { ...listener, rules: listener.rules.flatMap((rule) => settle(rule, listener, state)) };
+      return { ...listener, rules: listener.rules.flatMap((rule) => freeRule(rule, listener, state)) };
     clashes.add(`port ${listener.port} is ${state.protocol} of the Ingress ${state.owner}`);
     return { ...listener, rules: [] };
   });
@@ -138,7 +138,7 @@ function grant(
   }
   return { listeners: whole, notices };
 
-  function settle(rule: DesiredRule, listener: DesiredRuleListener, state?: PortState): readonly DesiredRule[] {
+  function freeRule(rule: DesiredRule, listener: DesiredRuleListener, state?: PortState): readonly DesiredRule[] {
     const taken = state?.rules.get(idOf(listener, rule));
     const { protocol, port } = listener;
     if (taken !== undefined) {

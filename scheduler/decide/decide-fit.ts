@@ -18,7 +18,7 @@ export function decideFit(context: FitContext, view: NodeEntry | undefined): Ref
     locationRefusal(context, view) ??
     routeRefusal(context, view, view.capacity) ??
     subnetRefusal(context, view, view.hasPendingCalls) ??
-    directRefusal(demand, context.reservation, view, view.capacity) ??
+    exclusiveRefusal(demand, context.reservation, view, view.capacity) ??
     eipRefusal(demand, context.reservation, view, view.capacity)
   );
 }
@@ -114,16 +114,16 @@ function routeRefusal(context: FitContext, view: NodeEntry, capacity: NodeCapaci
   return { reason, isUnresolvable: false, isTransient: view.hasPendingCalls };
 }
 
-function directRefusal(
+function exclusiveRefusal(
   demand: PodRequest,
   reservation: Reservation | undefined,
   view: NodeEntry,
   capacity: NodeCapacity,
 ): Refusal | undefined {
-  if (demand.directEnis === 0) return undefined;
-  const need = demand.isStatic ? 1 : demand.directEnis;
-  const ownUsage = ownUsageOf(demand, reservation, view, capacity.direct, need);
-  const short = shortage('ENILimitExceed', ' exclusive ENIs', need, capacity.direct, ownUsage);
+  if (demand.exclusiveEnis === 0) return undefined;
+  const need = demand.isStatic ? 1 : demand.exclusiveEnis;
+  const ownUsage = ownUsageOf(demand, reservation, view, capacity.exclusive, need);
+  const short = shortage('ENILimitExceed', ' exclusive ENIs', need, capacity.exclusive, ownUsage);
   return short === undefined ? undefined : { reason: short, isUnresolvable: false, isTransient: false };
 }
 

@@ -65,7 +65,7 @@ function decideVictims(context: FitContext, name: string, proposed: Victims, loo
 function frees(pod: PodRequest, demand: PodRequest): boolean {
   if (demand.eips > 0 && pod.eips > 0) return true;
   if (pod.isStatic) return false;
-  return (demand.routeIps > 0 && pod.routeIps > 0) || (demand.directEnis > 0 && pod.directEnis > 0);
+  return (demand.routeIps > 0 && pod.routeIps > 0) || (demand.exclusiveEnis > 0 && pod.exclusiveEnis > 0);
 }
 
 /** Returns all uids, those of higher priority first: the scheduler compares nodes by the first. */
@@ -81,17 +81,17 @@ function merged(proposed: readonly string[], added: readonly PodRequest[], podOf
 function withoutPods(view: NodeEntry, evicted: readonly PodRequest[], there: readonly PodRequest[]): NodeEntry {
   const { capacity } = view;
   if (capacity === undefined) return view;
-  const freed = { route: 0, direct: 0, eip: 0 };
+  const freed = { route: 0, exclusive: 0, eip: 0 };
   for (const pod of evicted) {
     freed.eip += pod.eips;
     if (pod.isStatic) continue;
     freed.route += pod.routeIps;
-    freed.direct += pod.directEnis;
+    freed.exclusive += pod.exclusiveEnis;
   }
   const after = {
     ...capacity,
     route: { ...capacity.route, used: capacity.route.used - freed.route },
-    direct: { ...capacity.direct, used: capacity.direct.used - freed.direct },
+    exclusive: { ...capacity.exclusive, used: capacity.exclusive.used - freed.exclusive },
     eip: { ...capacity.eip, used: capacity.eip.used - freed.eip },
   };
   const { name, node, nec } = view;

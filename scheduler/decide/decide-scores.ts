@@ -45,8 +45,8 @@ function scoreOf(context: FitContext, view: NodeEntry | undefined, share: number
 
 function freeCapacityOf({ demand, availability }: FitContext, view: NodeEntry | undefined): number {
   if (view === undefined) return 0;
-  if (demand.directEnis === 0) return Math.max(0, Math.min(view.routeFree, availableAddresses(availability, view)));
-  const { limit = 0, used = 0 } = view.capacity?.direct ?? {};
+  if (demand.exclusiveEnis === 0) return Math.max(0, Math.min(view.routeFree, availableAddresses(availability, view)));
+  const { limit = 0, used = 0 } = view.capacity?.exclusive ?? {};
   return Math.max(0, limit - used);
 }
 

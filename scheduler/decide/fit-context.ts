@@ -62,7 +62,7 @@ function subnetsOf(
 }
 
 function shortcutOf(demand: PodRequest, takesAnySubnet: boolean, isAddressThere: boolean): FitContext['shortcut'] {
-  if (demand.directEnis > 0 || demand.eips > 0) return undefined;
+  if (demand.exclusiveEnis > 0 || demand.eips > 0) return undefined;
   if (!demand.isStatic) return takesAnySubnet ? 'freeIps' : undefined;
   return isAddressThere ? 'staticIp' : undefined;
 }

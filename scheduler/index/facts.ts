@@ -13,7 +13,7 @@ import {
   type SubnetUsage,
 } from '../../crd/subnet-supply.ts';
 import { type JsonObject, recordOf, textOf, textsOf } from '../../runtime/json.ts';
-import type { KeptTexts } from './pod-request.ts';
+import type { SharedTexts } from './pod-request.ts';
 
 /** The fields of a Node that the index keeps. */
 export type NodeTraits = {
@@ -69,7 +69,7 @@ export type NecFacts = {
   readonly allocatable?: number;
   readonly staticIps: number;
   /** Where shared ENIs leave fewer places than the limit, those. */
-  readonly maxDirectEnis: number;
+  readonly maxExclusiveEnis: number;
   readonly maxEips?: number;
   /** The only subnets for new ENIs; empty: the subnets of the cluster. */
   readonly subnetIds: readonly string[];
@@ -132,7 +132,7 @@ export function readNec(object: JsonObject): NecFacts | undefined {
     ...some('ipsPerEni', ipsPerEni),
     ...some('allocatable', status.allocatableRouteENIIPs),
     staticIps: status.staticRouteENIIPs ?? 0,
-    maxDirectEnis: Math.min(directEnis, status.allocatableDirectENIs ?? directEnis),
+    maxExclusiveEnis: Math.min(directEnis, status.allocatableDirectENIs ?? directEnis),
     ...some('maxEips', status.maxEIPs),
     subnetIds: spec.subnetIDs ?? [],
     enis: (status.eniInfos ?? []).map((eni) => readEni(eni, status)),
@@ -178,7 +178,7 @@ function readEni(eni: NodeEniInfo, status: NodeEniConfigStatus): EniFacts {
 /**
  * Reads the fields of a VpcIPClaim that the index keeps; undefined for the record of a Pod without a static address.
  */
-export function readClaim(object: JsonObject, kept?: KeptTexts): ClaimFacts | undefined {
+export function readClaim(object: JsonObject, shared?: SharedTexts): ClaimFacts | undefined {
   const metadata = recordOf(object['metadata']);
   if (recordOf(metadata['labels'])[RECORD_LABEL.key] !== undefined) return undefined;
   const spec = recordOf(object['spec']);
@@ -188,11 +188,11 @@ export function readClaim(object: JsonObject, kept?: KeptTexts): ClaimFacts | un
   const isReserved = reservedFor !== '' && !Number.isNaN(Date.parse(since));
   const nominatedSubnetIds = textsOf(spec['nominatedSubnetIDs']);
   return {
-    key: kept?.key ?? `${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`,
+    key: shared?.key ?? `${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`,
     uid: textOf(metadata['uid']),
     mode: spec['mode'] === 'direct-eni' ? 'direct-eni' : 'route-eni',
     ips: textsOf(status['ips']),
-    nodeName: kept?.nodeNameOf(textOf(status['nodeName'])) ?? textOf(status['nodeName']),
+    nodeName: shared?.nodeNameOf(textOf(status['nodeName'])) ?? textOf(status['nodeName']),
     ...(typeof spec['nominatedIP'] === 'string' ? { nominatedIp: spec['nominatedIP'] } : {}),
     ...(nominatedSubnetIds.length > 0 ? { nominatedSubnetIds } : {}),
     ...(isReserved ? { reserved: { nodeName: reservedFor, since } } : {}),

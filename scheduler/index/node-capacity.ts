@@ -18,7 +18,7 @@ export type EniCapacity = { readonly subnetId: string; readonly left: number };
 /** The capacity of a node, of each kind. */
 export type NodeCapacity = {
   readonly route: Capacity;
-  readonly direct: Capacity;
+  readonly exclusive: Capacity;
   readonly eip: Capacity;
   /** Shared ENIs that serve Pods or will, their limit, and how many more the node can have. */
   readonly enis: number;
@@ -46,25 +46,25 @@ export function nodeCapacityOf(nec: NecFacts, { pods, reservations }: NodeLoad):
   const shared = nec.enis.filter(({ isShared }) => isShared);
   const routeKeys = new Set(shared.flatMap(({ claims }) => claims));
   const exclusive = nec.enis.filter(({ isShared }) => !isShared);
-  const directKeys = new Set(exclusive.flatMap(({ claims }) => claims));
-  const counted = { route: 0, direct: 0, eip: 0 };
-  const count = (demand: Pick<PodRequest, 'key' | 'isStatic' | 'routeIps' | 'directEnis' | 'eips'>): void => {
+  const exclusiveKeys = new Set(exclusive.flatMap(({ claims }) => claims));
+  const counted = { route: 0, exclusive: 0, eip: 0 };
+  const count = (demand: Pick<PodRequest, 'key' | 'isStatic' | 'routeIps' | 'exclusiveEnis' | 'eips'>): void => {
     counted.eip += demand.eips;
     if (demand.isStatic && demand.routeIps > 0) routeKeys.add(demand.key);
     else counted.route += demand.routeIps;
-    if (demand.isStatic && demand.directEnis > 0) directKeys.add(demand.key);
-    else counted.direct += demand.directEnis;
+    if (demand.isStatic && demand.exclusiveEnis > 0) exclusiveKeys.add(demand.key);
+    else counted.exclusive += demand.exclusiveEnis;
   };
   for (const pod of pods) count(pod);
   for (const { demand } of reservations) count(demand);
   const routeUsed = counted.route + Math.max(routeKeys.size, nec.staticIps);
-  const directUsed = counted.direct + directKeys.size;
+  const exclusiveUsed = counted.exclusive + exclusiveKeys.size;
   // Exclusive ENIs that Pods will get take places as well as those that are there.
-  const promised = Math.max(0, directUsed - nec.places.exclusive);
+  const promised = Math.max(0, exclusiveUsed - nec.places.exclusive);
   const maxEnis = nec.maxEnis === undefined ? undefined : maxSharedEnis(nec.places, promised);
   return {
-    route: { limit: routeLimit(nec, maxEnis, shared), used: routeUsed, keys: keptKeys(routeKeys) },
-    direct: { limit: directLimit(nec, routeUsed), used: directUsed, keys: keptKeys(directKeys) },
+    route: { limit: routeLimit(nec, maxEnis, shared), used: routeUsed, keys: orNoKeys(routeKeys) },
+    exclusive: { limit: exclusiveLimit(nec, routeUsed), used: exclusiveUsed, keys: orNoKeys(exclusiveKeys) },
     eip: { limit: nec.maxEips, used: counted.eip, keys: NO_KEYS },
     enis: nec.places.serving,
     maxEnis,
@@ -74,7 +74,7 @@ export function nodeCapacityOf(nec: NecFacts, { pods, reservations }: NodeLoad):
 }
 
 /** Most nodes have no such claim, and an empty Set takes 200 bytes. */
-function keptKeys(keys: ReadonlySet<string>): ReadonlySet<string> {
+function orNoKeys(keys: ReadonlySet<string>): ReadonlySet<string> {
   return keys.size === 0 ? NO_KEYS : keys;
 }
 
@@ -105,7 +105,7 @@ function routeLimit(
 }
 
 /** Returns the limit of exclusive ENIs. Shared ENIs that the Pods of the node need take standard places too. */
-function directLimit({ maxDirectEnis, ipsPerEni, places }: NecFacts, routeUsed: number): number {
+function exclusiveLimit({ maxExclusiveEnis: maxDirectEnis, ipsPerEni, places }: NecFacts, routeUsed: number): number {
   const { standard, extension, used, exclusiveOnStandard } = places;
   if (standard === undefined || extension > 0) return maxDirectEnis;
   const needed = ipsPerEni === undefined || ipsPerEni === 0 ? 0 : Math.ceil(routeUsed / ipsPerEni);

@@ -15,7 +15,7 @@ export type PodRequest = {
   /** Addresses on shared ENIs. */
   readonly routeIps: number;
   /** Exclusive ENIs. */
-  readonly directEnis: number;
+  readonly exclusiveEnis: number;
   /** Elastic public addresses. */
   readonly eips: number;
   /** True when its address, or its exclusive ENI, is static: the next Pod of the same name gets it again. */
@@ -29,10 +29,10 @@ export type PodRequest = {
 };
 
 /** Texts that are in memory already. Without them each of a hundred thousand Pods has copies of its own. */
-export type KeptTexts = {
+export type SharedTexts = {
   /** `namespace/name` of the object. */
   readonly key: string;
-  /** Returns the name of a node as it is kept. */
+  /** Returns the name of a node as the index has it. */
   readonly nodeNameOf: (name: string) => string;
 };
 
@@ -43,30 +43,33 @@ const MAX_COUNT = 1_000_000;
  * Reads what a Pod requests; undefined for a Pod that requests nothing of this system, neither by resources nor by
  * annotations, and for a Pod that has ended. Malformed values read as absent: the API server has validated the Pod
  * before.
- * @param kept texts that the answer shares
+ * @param shared texts that the answer shares
  */
-export function readPodRequest(object: Readonly<Record<string, unknown>>, kept?: KeptTexts): PodRequest | undefined {
+export function readPodRequest(
+  object: Readonly<Record<string, unknown>>,
+  shared?: SharedTexts,
+): PodRequest | undefined {
   const metadata = recordOf(object['metadata']);
   const spec = recordOf(object['spec']);
   const status = recordOf(object['status']);
   if (spec['hostNetwork'] === true || hasPodEnded(status)) return undefined;
-  const { nodeNameOf = unchanged } = kept ?? {};
+  const { nodeNameOf = unchanged } = shared ?? {};
   const { request } = readPodNetworkRequest(annotationsOf(metadata['annotations']));
   const resources = resourcesOf(spec);
-  const isNamed = resources.routeIps === 0 && resources.directEnis === 0;
+  const isNamed = resources.routeIps === 0 && resources.exclusiveEnis === 0;
   const routeIps = isNamed && request.mode === 'route-eni' ? 1 : resources.routeIps;
-  const directEnis = isNamed && request.mode === 'direct-eni' ? 1 : resources.directEnis;
+  const exclusiveEnis = isNamed && request.mode === 'direct-eni' ? 1 : resources.exclusiveEnis;
   const eips = resources.eips === 0 && request.eip !== undefined ? 1 : resources.eips;
-  if (routeIps === 0 && directEnis === 0 && eips === 0) return undefined;
+  if (routeIps === 0 && exclusiveEnis === 0 && eips === 0) return undefined;
   return {
-    key: kept?.key ?? `${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`,
+    key: shared?.key ?? `${textOf(metadata['namespace'])}/${textOf(metadata['name'])}`,
     uid: textOf(metadata['uid']),
     nodeName: nodeNameOf(textOf(spec['nodeName'])),
     priority: typeof spec['priority'] === 'number' ? spec['priority'] : 0,
     routeIps,
-    directEnis,
+    exclusiveEnis,
     eips,
-    isStatic: request.isStatic && (routeIps > 0 || directEnis > 0),
+    isStatic: request.isStatic && (routeIps > 0 || exclusiveEnis > 0),
     ...(request.nominatedIp === undefined ? {} : { nominatedIp: request.nominatedIp }),
     ...(request.nominatedSubnetIds === undefined ? {} : { nominatedSubnetIds: request.nominatedSubnetIds }),
     ips: readPodIps(status),
@@ -77,7 +80,7 @@ function unchanged(name: string): string {
   return name;
 }
 
-type Resources = Pick<PodRequest, 'routeIps' | 'directEnis' | 'eips'>;
+type Resources = Pick<PodRequest, 'routeIps' | 'exclusiveEnis' | 'eips'>;
 
 /** Sums the containers and takes the maximum with each init container, as Kubernetes does. */
 function resourcesOf(spec: Readonly<Record<string, unknown>>): Resources {
@@ -87,7 +90,7 @@ function resourcesOf(spec: Readonly<Record<string, unknown>>): Resources {
     const sum = containers.reduce((total, one) => total + one[name], 0);
     return Math.min(MAX_COUNT, Math.max(sum, ...inits.map((one) => one[name])));
   };
-  return { routeIps: totalOf('routeIps'), directEnis: totalOf('directEnis'), eips: totalOf('eips') };
+  return { routeIps: totalOf('routeIps'), exclusiveEnis: totalOf('exclusiveEnis'), eips: totalOf('eips') };
 }
 
 function containerResources(container: Readonly<Record<string, unknown>>): Resources {
@@ -96,7 +99,7 @@ function containerResources(container: Readonly<Record<string, unknown>>): Resou
   const quantities = { ...recordOf(resources['limits']), ...recordOf(resources['requests']) };
   return {
     routeIps: countOf(quantities[ENI_IP_RESOURCE]),
-    directEnis: countOf(quantities[DIRECT_ENI_RESOURCE]),
+    exclusiveEnis: countOf(quantities[DIRECT_ENI_RESOURCE]),
     eips: countOf(quantities[EIP_RESOURCE]),
   };
 }

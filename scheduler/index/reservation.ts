@@ -3,7 +3,7 @@ import type { PodRequest } from './pod-request.ts';
 /** Capacity of a node that is reserved for a Pod before it is bound. */
 export type Reservation = {
   readonly nodeName: string;
-  readonly demand: Pick<PodRequest, 'key' | 'uid' | 'isStatic' | 'routeIps' | 'directEnis' | 'eips'>;
+  readonly demand: Pick<PodRequest, 'key' | 'uid' | 'isStatic' | 'routeIps' | 'exclusiveEnis' | 'eips'>;
   /** Monotonic milliseconds at which it expires. */
   readonly expiresMs: number;
 };

@@ -232,7 +232,7 @@ export class SchedulerIndex {
       return;
     }
     const isRoute = facts.mode === 'route-eni';
-    const demand = { key, uid: '', isStatic: true, routeIps: isRoute ? 1 : 0, directEnis: isRoute ? 0 : 1, eips: 0 };
+    const demand = { key, uid: '', isStatic: true, routeIps: isRoute ? 1 : 0, exclusiveEnis: isRoute ? 0 : 1, eips: 0 };
     const expiresMs = expiryOf(age, this.#ttlMs);
     this.#reserve(`claim/${key}`, { nodeName: reserved.nodeName, demand, expiresMs });
   }

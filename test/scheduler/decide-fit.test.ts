@@ -409,7 +409,7 @@ test('readPodRequest: sums containers, takes the greatest of init containers, an
     resources: {},
     annotations: { [POD_ANNOTATION.networks]: 'tke-direct-eni' },
   });
-  t.like(readPodRequest(byAnnotation), { routeIps: 0, directEnis: 1, eips: 0, isStatic: false });
+  t.like(readPodRequest(byAnnotation), { routeIps: 0, exclusiveEnis: 1, eips: 0, isStatic: false });
   const eip = podOf({ name: 'a', resources: {}, annotations: { [POD_ANNOTATION.eipAttributes]: '' } });
   t.like(readPodRequest(eip), { routeIps: 0, eips: 1 });
   t.is(readPodRequest(podOf({ name: 'a', resources: { cpu: '1' }, isStatic: true })), undefined);

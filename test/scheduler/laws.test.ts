@@ -185,7 +185,7 @@ function answersOf(index: SchedulerIndex) {
       const { name, node, nec, capacity, eniCapacities, routeFree, supply } = view;
       // Sets are compared in their order, which says nothing.
       const sorted = (one: Capacity) => ({ ...one, keys: [...one.keys].sort() });
-      const counted = capacity && { ...capacity, route: sorted(capacity.route), direct: sorted(capacity.direct) };
+      const counted = capacity && { ...capacity, route: sorted(capacity.route), direct: sorted(capacity.exclusive) };
       return { name, node, nec, capacity: counted, eniCapacities, routeFree, supply };
     }),
     kept: POD_NAMES.map((name) => index.staticAddressOf({ key: `default/${name}` })),

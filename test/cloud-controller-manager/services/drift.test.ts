@@ -2,8 +2,8 @@
 import test from 'ava';
 import type { CallContext } from '../../../cloud/cloud.ts';
 import { decidePriority } from '../../../cloud-controller-manager/balancers/decide-priority.ts';
+import { desiredHashOf } from '../../../cloud-controller-manager/balancers/desired-hash.ts';
 import type { DesiredLoadBalancer } from '../../../cloud-controller-manager/balancers/desired-load-balancer.ts';
-import { settledHashOf } from '../../../cloud-controller-manager/balancers/settled-hash.ts';
 import { ServiceWorld } from './service-world.ts';
 
 const DONE_MS = 40_000;
@@ -212,17 +212,17 @@ test('whose calls go first: a target that drains, a change, a comparison', (t) =
 
 test('the hash of what is in force: order does not matter, all else does', (t) => {
   const [one, other] = [target('10.0.0.1'), target('10.0.0.2')];
-  const hash = settledHashOf('lb-1', desired(one, other));
-  t.is(settledHashOf('lb-1', desired(other, one)), hash);
-  t.not(settledHashOf('lb-2', desired(one, other)), hash);
-  t.not(settledHashOf('lb-1', desired(one)), hash);
-  t.not(settledHashOf('lb-1', desired(one, target('10.0.0.2', 0))), hash);
-  t.not(settledHashOf('lb-1', { ...desired(one, other), passesToTarget: true }), hash);
+  const hash = desiredHashOf('lb-1', desired(one, other));
+  t.is(desiredHashOf('lb-1', desired(other, one)), hash);
+  t.not(desiredHashOf('lb-2', desired(one, other)), hash);
+  t.not(desiredHashOf('lb-1', desired(one)), hash);
+  t.not(desiredHashOf('lb-1', desired(one, target('10.0.0.2', 0))), hash);
+  t.not(desiredHashOf('lb-1', { ...desired(one, other), passesToTarget: true }), hash);
   const withRange = (cidr: string) => {
     const rules = [{ isAccepted: true, cidr, protocol: 'TCP' }];
     return { ...desired(one, other), sourceGroup: { spec: { name: 'g', description: '', tags: {} }, rules } };
   };
-  const closed = settledHashOf('lb-1', withRange('10.0.0.0/8'));
+  const closed = desiredHashOf('lb-1', withRange('10.0.0.0/8'));
   t.not(closed, hash);
-  t.not(settledHashOf('lb-1', withRange('192.0.2.0/24')), closed);
+  t.not(desiredHashOf('lb-1', withRange('192.0.2.0/24')), closed);
 });

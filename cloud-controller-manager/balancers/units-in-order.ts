@@ -4,15 +4,15 @@ import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import { CLUSTER_TAG } from '../../crd/cloud-tags.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { BalancerOwner, StatusAddress } from './balancer-owner.ts';
+import { desiredHashOf } from './desired-hash.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { type Baseline, baselineOnRecord } from './find-drift.ts';
 import type { Notice } from './notice.ts';
 import { readOwnerMark } from './owner-mark.ts';
 import type { OwnerUnit } from './owner-unit.ts';
-import { settledHashOf } from './settled-hash.ts';
 
 /** What was in order when it was last compared. */
-type Settled = {
+type UnitInOrder = {
   readonly desired: string;
   readonly baseline: Baseline;
   readonly loadBalancerId: string;
@@ -26,24 +26,24 @@ type Settled = {
 export const RESYNC_MS = 600_000;
 
 /** Remembers which load balancers are in order, by the key of their unit. */
-export class SettledUnits<H extends BalancerOwner> {
+export class UnitsInOrder<H extends BalancerOwner> {
   readonly #deps: Pick<ControllerDeps, 'clock' | 'random'>;
   readonly #directory: BalancerDirectory;
-  readonly #settled = new Map<string, Settled>();
+  readonly #inOrder = new Map<string, UnitInOrder>();
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
     this.#directory = new BalancerDirectory(deps);
   }
 
-  get(key: string): Settled | undefined {
-    return this.#settled.get(key);
+  get(key: string): UnitInOrder | undefined {
+    return this.#inOrder.get(key);
   }
 
   /** Notes that a load balancer is in order. @param mostMs when it is to be compared again at the latest; returns when it is */
-  note(key: string, settled: Omit<Settled, 'untilMs'>, mostMs: number): number {
+  note(key: string, unit: Omit<UnitInOrder, 'untilMs'>, mostMs: number): number {
     const afterMs = Math.min(RESYNC_MS, mostMs);
-    this.#settled.set(key, { ...settled, untilMs: this.#deps.clock.monotonicMs() + afterMs });
+    this.#inOrder.set(key, { ...unit, untilMs: this.#deps.clock.monotonicMs() + afterMs });
     this.#directory.forgetOld();
     return afterMs;
   }
@@ -51,12 +51,12 @@ export class SettledUnits<H extends BalancerOwner> {
   /** Notes what is in force of a load balancer that is not in order. */
   noteBaseline(key: string, baseline: Baseline): void {
     const never = { desired: '', addresses: [], notices: [], untilMs: Number.NEGATIVE_INFINITY };
-    this.#settled.set(key, { ...never, loadBalancerId: baseline.loadBalancerId, baseline });
+    this.#inOrder.set(key, { ...never, loadBalancerId: baseline.loadBalancerId, baseline });
   }
 
   /** Notes that a load balancer may not be in order. */
   delete(key: string): void {
-    this.#settled.delete(key);
+    this.#inOrder.delete(key);
   }
 
   /**
@@ -68,19 +68,19 @@ export class SettledUnits<H extends BalancerOwner> {
     desired: DesiredLoadBalancer,
     text: string,
     context: CallContext,
-  ): Promise<Settled | undefined> {
+  ): Promise<UnitInOrder | undefined> {
     const { loadBalancerId, settled: hash } = readOwnerMark(head);
     if (loadBalancerId === undefined || hash === undefined || !head.hasFinalizer) return undefined;
-    if (hash !== settledHashOf(loadBalancerId, desired)) return undefined;
+    if (hash !== desiredHashOf(loadBalancerId, desired)) return undefined;
     const balancer = await this.#directory.find(loadBalancerId, context);
     if (balancer === undefined) return undefined;
     const { clock, random } = this.#deps;
     const untilMs = clock.monotonicMs() + RESYNC_MS * random();
     const baseline = baselineOnRecord(loadBalancerId, desired);
     const common = { desired: text, loadBalancerId, notices: [], untilMs, baseline };
-    const settled = { ...common, addresses: addressesOf(balancer) };
-    this.#settled.set(key, settled);
-    return settled;
+    const unit = { ...common, addresses: addressesOf(balancer) };
+    this.#inOrder.set(key, unit);
+    return unit;
   }
 }
 

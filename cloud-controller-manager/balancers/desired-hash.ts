@@ -9,7 +9,7 @@ const VERSION = 1;
  * Returns a hash of a load balancer that is as desired. It is on record while nothing has changed for a while, so that the
  * next process need not read it: the order of listeners and targets does not matter.
  */
-export function settledHashOf(loadBalancerId: string, desired: DesiredLoadBalancer): string {
+export function desiredHashOf(loadBalancerId: string, desired: DesiredLoadBalancer): string {
   const {
     source,
     passesToTarget,
