@@ -1,5 +1,6 @@
 import { plainText } from '../../../runtime/plain-text.ts';
 import { paint } from '../../output/color.ts';
+import { plural } from '../../output/plural.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { wrapText } from '../../output/render-text.ts';
 import type { Capacity, SubnetCapacity, ZoneCapacity } from './decide-capacity.ts';
@@ -54,7 +55,7 @@ export function renderCapacity({ zones, podCidrs, eniQuota, nodes }: Capacity, l
   const problems = [...zones, eniQuota, ...(podCidrs === undefined ? [] : [podCidrs])]
     .filter(({ isEnough }) => !isEnough)
     .map(({ problem }) => problem);
-  const enough = problems.length === 0 ? [`enough for ${nodes} more node${nodes === 1 ? '' : 's'}`] : [];
+  const enough = problems.length === 0 ? [`enough for ${plural(nodes, 'more node')}`] : [];
   const isShort = zones.some((zone) => !zone.isEnough);
   const lines = (texts: readonly string[]) => texts.flatMap((text) => wrapText(plainText(text), layout.width));
   const end = [

@@ -3,6 +3,7 @@ import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { plainText } from '../../../runtime/plain-text.ts';
 import { cutText } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
+import { plural } from '../../output/plural.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { wrapText } from '../../output/render-text.ts';
 import { type ClusterTotals, type NodeRow, totalsOf } from './build-node-rows.ts';
@@ -60,7 +61,7 @@ function renderTotals(totals: ClusterTotals, { isColored }: ClusterLayout): stri
   const trouble = withProblems === 0 ? 'no problems' : `${withProblems} with problems`;
   const colored = paint(trouble, withProblems === 0 ? 'green' : 'yellow', isColored);
   const counts = `${countText(used)} used, ${countText(free)} free, ${releasing} releasing`;
-  return `${nodes} node${nodes === 1 ? '' : 's'}, ${colored}; ${enis} ENI${enis === 1 ? '' : 's'}
+  return `${plural(nodes, 'node')}, ${colored}; ${plural(enis, 'ENI')}
 ${assigned} addresses: ${counts}; ${desired} wanted of ${quota} at most
 `;
 }
@@ -114,7 +115,7 @@ export function renderPodCidrs(view: PodCidrView, { width, isColored }: ClusterL
   const range = `podCIDRs: /${maskSize} of ${clusterCidrs.join(', ')}`;
   const line = `${range}: ${used} used, ${held} held, ${free} free, ${reserved} of Services and subnets`;
   const more = waiting.count > waiting.nodes.length ? ', …' : '';
-  const nodes = `${waiting.count} node${waiting.count === 1 ? '' : 's'}`;
+  const nodes = plural(waiting.count, 'node');
   const problems = [
     ...(waiting.count === 0 ? [] : [`${nodes} without a podCIDR: ${waiting.nodes.join(', ')}${more}`]),
     ...(stopped === '' ? [] : [`no podCIDR is given: ${stopped}`]),

@@ -2,6 +2,7 @@ import type { AgentFacts } from '../../../inspection/node/node-facts.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
+import { plural } from '../../output/plural.ts';
 import { printDocument } from '../../output/print-document.ts';
 import type { DiffArgs } from './arguments.ts';
 import { buildNames } from './build-names.ts';
@@ -61,9 +62,5 @@ function compareAll(snapshot: NodeSnapshot, remotes: readonly RemoteState[]): No
 
 function equalText({ desired }: NodeSnapshot, { unjudged }: NodeDifferences): string {
   const rest = unjudged.length === 0 ? '' : ', as far as it could be checked';
-  return `${count(desired.networks.size, 'Pod')} and ${count(desired.enis.length, 'ENI')} are as the agent planned them${rest}`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+  return `${plural(desired.networks.size, 'Pod')} and ${plural(desired.enis.length, 'ENI')} are as the agent planned them${rest}`;
 }

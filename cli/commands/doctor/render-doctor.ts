@@ -2,6 +2,7 @@ import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { plainText } from '../../../runtime/plain-text.ts';
 import { cutText, textWidth } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
+import { plural } from '../../output/plural.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { type CheckResult, countFindings, type Diagnosis } from './evaluate-checks.ts';
 
@@ -105,10 +106,6 @@ function countsText({ error, warning, info }: ReturnType<typeof countFindings>):
     ...(warning > 0 ? [plural(warning, 'warning')] : []),
     ...(info > 0 ? [`${info} worth knowing`] : []),
   ];
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function renderSum({ results, findings }: Diagnosis, skips: number, { isColored }: DoctorLayout): string {

@@ -2,6 +2,7 @@ import type { Explanation, Hop, Path } from '../../../inspection/explain/explana
 import { plainText } from '../../../runtime/plain-text.ts';
 import { textWidth } from '../../output/cell-text.ts';
 import { type Color, paint } from '../../output/color.ts';
+import { plural } from '../../output/plural.ts';
 import { wrapText } from '../../output/render-text.ts';
 
 /** How an explanation is laid out. */
@@ -111,8 +112,8 @@ function renderVerdict({ paths }: Explanation, { width, isColored }: Explanation
   const unknown = count('unknown');
   const warnings = count('warning');
   const notes = [
-    ...(warnings === 0 ? [] : [`${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`]),
-    ...(unknown === 0 ? [] : [`${unknown} ${unknown === 1 ? 'hop' : 'hops'} could not be looked at`]),
+    ...(warnings === 0 ? [] : [plural(warnings, 'warning')]),
+    ...(unknown === 0 ? [] : [`${plural(unknown, 'hop')} could not be looked at`]),
   ];
   const text = unknown === 0 ? 'Every hop is in order: the packets arrive' : 'No broken hop was found';
   const color = notes.length === 0 ? 'green' : 'yellow';

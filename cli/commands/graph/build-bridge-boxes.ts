@@ -5,6 +5,7 @@ import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { ownPrefix } from '../../../netlink/address-message.ts';
 import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/rtnetlink.ts';
+import { plural } from '../../output/plural.ts';
 import { isUp, linkRows, linkState } from './build-pod-boxes.ts';
 import type { GraphPod } from './build-pod-views.ts';
 import type { GraphGroup, GraphNode } from './graph.ts';
@@ -18,7 +19,7 @@ export function buildBridgeGroup(facts: NodeFacts, views: readonly GraphPod[]): 
   if (pods.length === 0) return undefined;
   const blocks = blocksOf(facts, pods);
   const title = blocks.length === 0 ? 'GlobalRoute Pods' : `podCIDR ${blocks.join(', ')}`;
-  return { id: BRIDGE_GROUP, kind: 'other', title, subtitle: `${pods.length} Pod${pods.length === 1 ? '' : 's'}` };
+  return { id: BRIDGE_GROUP, kind: 'other', title, subtitle: plural(pods.length, 'Pod') };
 }
 
 /** Builds the boxes of GlobalRoute Pods in common: the bridge, where one of them is on it, and the VPC's route of each block. */

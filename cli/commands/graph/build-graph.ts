@@ -8,6 +8,7 @@ import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { ruleElement } from '../../../inspection/node/rule-selector.ts';
 import type { RuleMessage } from '../../../netlink/rule-message.ts';
+import { plural } from '../../output/plural.ts';
 import { attachPaths } from './attach-paths.ts';
 import { BRIDGE_GROUP, buildBridgeBoxes, buildBridgeGroup } from './build-bridge-boxes.ts';
 import { buildEniBox, buildGatewayBox, buildNicBoxes } from './build-link-boxes.ts';
@@ -41,8 +42,8 @@ export function buildGraph(facts: NodeFacts, extras: GraphExtras): Graph {
     title: titleOf(facts),
     subtitle: [
       `${ruleModeOf(facts)} mode`,
-      count(owners.enis.length, 'ENI'),
-      count(views.length, 'Pod'),
+      plural(owners.enis.length, 'ENI'),
+      plural(views.length, 'Pod'),
       ...(facts.agent.kind === 'unknown' ? ['without the agent’s record'] : []),
     ].join(' · '),
     groups: groupsOf(owners.enis, views, facts),
@@ -134,14 +135,19 @@ function groupsOf(enis: readonly EniFacts[], views: readonly GraphPod[], facts: 
         id,
         kind: 'eni',
         title,
-        subtitle: `${eni.ifname ?? 'not attached'} · ${count(byGroup.get(id)?.length ?? 0, 'Pod')}`,
+        subtitle: `${eni.ifname ?? 'not attached'} · ${plural(byGroup.get(id)?.length ?? 0, 'Pod')}`,
       };
     }),
     ...(bridge === undefined ? [] : [bridge]),
     ...(others.length === 0
       ? []
       : [
-          { id: OTHER_GROUP, kind: 'other', title: otherTitle(others), subtitle: count(others.length, 'Pod') } as const,
+          {
+            id: OTHER_GROUP,
+            kind: 'other',
+            title: otherTitle(others),
+            subtitle: plural(others.length, 'Pod'),
+          } as const,
         ]),
   ];
 }
@@ -253,7 +259,7 @@ function unknownsOf({ agent, host, pods }: NodeFacts): Graph['unknowns'] {
     ...(host.nft.kind === 'unknown' ? [{ what: 'nftables', why: host.nft.why, next: host.nft.next }] : []),
     ...(unread[0] === undefined
       ? []
-      : [{ what: `the inside of ${count(unread.length, 'Pod')}`, why: unread[0].why, next: unread[0].next }]),
+      : [{ what: `the inside of ${plural(unread.length, 'Pod')}`, why: unread[0].why, next: unread[0].next }]),
   ];
 }
 
@@ -271,8 +277,4 @@ function groupOfTable(table: number): string {
 function groupOfPod({ eniTable, isGr }: GraphPod): string {
   if (isGr) return BRIDGE_GROUP;
   return eniTable === undefined ? OTHER_GROUP : groupOfTable(eniTable);
-}
-
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
 }

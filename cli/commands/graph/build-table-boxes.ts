@@ -10,6 +10,7 @@ import { renderRoute } from '../../../netlink/render-route.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import { AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import { RT_TABLE_DEFAULT, RT_TABLE_LOCAL, RTN_LOCAL, RTN_MULTICAST } from '../../../netlink/uapi/rtnetlink.ts';
+import { plural } from '../../output/plural.ts';
 import { type GraphNode, NODE_GROUP } from './graph.ts';
 
 /** Number of routes that a box shows; of the rest only the number is shown. */
@@ -87,10 +88,10 @@ function linesOf(
   input: TableInput,
 ): readonly string[] {
   if (routes.length === 0) return ['empty'];
-  const toPods = podRoutes === 0 ? [] : [`${podRoutes} ${podRoutes === 1 ? 'route' : 'routes'} to Pods`];
+  const toPods = podRoutes === 0 ? [] : [`${plural(podRoutes, 'route')} to Pods`];
   if (table === RT_TABLE_LOCAL) {
     const localAddresses = routes.filter(({ type }) => type === RTN_LOCAL).length;
-    return [`${localAddresses} ${localAddresses === 1 ? 'address' : 'addresses'} of this node`];
+    return [`${plural(localAddresses, 'address')} of this node`];
   }
   const relevant = others.filter((route) => route.type !== RTN_MULTICAST && !isLinkLocal(route));
   const shown = relevant.slice(0, SHOWN_ROUTES);

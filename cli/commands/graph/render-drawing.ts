@@ -1,3 +1,4 @@
+import { plural } from '../../output/plural.ts';
 import type { Graph, GraphEdge, GraphNode } from './graph.ts';
 import { type Band, type Box, FONTS, type Layout, SIZES } from './plan-layout.ts';
 import { fitText } from './plan-text.ts';
@@ -76,11 +77,7 @@ function renderFolded(pods: Box, podCount: number, nodes: readonly GraphNode[]):
     { class: 'folded' },
     [
       element('rect', { class: 'pods-frame', x: pods.x, y, width: pods.w, height: SIZES.foldedPods, rx: 8 }),
-      element(
-        'text',
-        { class: 'card-title', x: pods.x + SIZES.podPad, y: y + 19 },
-        `${podCount} Pod${podCount === 1 ? '' : 's'}`,
-      ),
+      element('text', { class: 'card-title', x: pods.x + SIZES.podPad, y: y + 19 }, plural(podCount, 'Pod')),
       element(
         'text',
         { class: 'mono', x: pods.x + SIZES.podPad, y: y + 35 },

@@ -1,4 +1,5 @@
 import { ageText } from '../../agent/duration-text.ts';
+import { plural } from '../../output/plural.ts';
 
 /** Why an ENI is not returned to the cloud: a code for programs, and one sentence for people. */
 export type Stay = { readonly reason: StayReason; readonly text: string };
@@ -162,13 +163,13 @@ function cooling({ addresses }: EniSituation): Stay | undefined {
   if (cool.length === 0) return undefined;
   const lastMs = Math.max(0, ...cool.map(({ coolRemainingMs = 0 }) => coolRemainingMs));
   const verb = cool.length === 1 ? 'cools' : 'cool';
-  return { reason: 'cooling', text: `${countText(cool.length)} ${verb} down, for ${ageText(lastMs)} more` };
+  return { reason: 'cooling', text: `${plural(cool.length, 'address')} ${verb} down, for ${ageText(lastMs)} more` };
 }
 
 function registered({ kind, addresses }: EniSituation): Stay | undefined {
   const count = countOf(addresses, 'registered');
   if (count === 0) return undefined;
-  const what = kind === 'exclusive' ? 'its address' : countText(count);
+  const what = kind === 'exclusive' ? 'its address' : plural(count, 'address');
   const verb = kind === 'exclusive' || count === 1 ? 'is' : 'are';
   return {
     reason: 'registered',
@@ -181,7 +182,7 @@ function reserved({ kind, addresses }: EniSituation): Stay | undefined {
   if (fixed.length === 0) return undefined;
   const owners = namesText(ownersOf(addresses, 'static'));
   if (kind === 'exclusive') return { reason: 'static', text: `it is static for ${owners}` };
-  return { reason: 'static', text: `${countText(fixed.length, 'static address')} for ${owners}` };
+  return { reason: 'static', text: `${plural(fixed.length, 'static address')} for ${owners}` };
 }
 
 function unattached({ state, calls }: EniSituation): Stay | undefined {
@@ -205,7 +206,7 @@ function releasing({ state, addresses, calls }: EniSituation): Stay | undefined 
   const count = countOf(addresses, 'releasing');
   // The addresses of an ENI that is detached go with it.
   if (count === 0 || state === 'detaching') return undefined;
-  return { reason: 'releasing', text: `ipamd unassigns ${countText(count)}${callText(calls, RELEASE)}` };
+  return { reason: 'releasing', text: `ipamd unassigns ${plural(count, 'address')}${callText(calls, RELEASE)}` };
 }
 
 function otherCall({ state, addresses, calls = [] }: EniSituation): Stay | undefined {
@@ -285,14 +286,17 @@ function warm(eni: EniSituation): Stay | undefined {
 function minimum(eni: EniSituation): Stay | undefined {
   const { minimum: least = 0, used } = eni.pool;
   if (least <= used || !isWanted(eni)) return undefined;
-  return { reason: 'minimum', text: `desired-route-eni-pod-num keeps at least ${countText(least)} on the node` };
+  return {
+    reason: 'minimum',
+    text: `desired-route-eni-pod-num keeps at least ${plural(least, 'address')} on the node`,
+  };
 }
 
 function demanded(eni: EniSituation): Stay | undefined {
   const { demand, used, have, warm: target } = eni.pool;
   if (demand === undefined || !isWanted(eni)) return undefined;
   if (target === undefined) {
-    const text = `the node asks for ${countText(demand, NOUNS[eni.kind])}, and has ${have} that are not offered`;
+    const text = `the node asks for ${plural(demand, NOUNS[eni.kind])}, and has ${have} that are not offered`;
     return { reason: 'demand', text };
   }
   const more = demand - used - target.max;
@@ -314,7 +318,7 @@ function pace(eni: EniSituation): Stay | undefined {
 function unconfirmed({ kind, addresses, node: { epochs } }: EniSituation): Stay | undefined {
   const count = countOf(addresses, 'offered');
   if (epochs === undefined || count === 0 || !isBehind(epochs)) return undefined;
-  const what = kind === 'exclusive' ? 'it is' : `${countText(count)} ${count === 1 ? 'is' : 'are'}`;
+  const what = kind === 'exclusive' ? 'it is' : `${plural(count, 'address')} ${count === 1 ? 'is' : 'are'}`;
   return {
     reason: 'offer-unconfirmed',
     text: `${what} offered, and the agent has to confirm it by its next write: ${epochsText(epochs)}`,
@@ -325,7 +329,8 @@ function offered(eni: EniSituation): Stay | undefined {
   const count = countOf(eni.addresses, 'offered');
   const { epochs } = eni.node;
   if (count === 0 || (epochs !== undefined && isBehind(epochs)) || isTakenBack(eni)) return undefined;
-  const what = eni.kind === 'exclusive' ? 'it is offered' : `${countText(count)} ${count === 1 ? 'is' : 'are'} offered`;
+  const what =
+    eni.kind === 'exclusive' ? 'it is offered' : `${plural(count, 'address')} ${count === 1 ? 'is' : 'are'} offered`;
   return { reason: 'offered', text: `${what}, and ipamd has not taken ${count === 1 ? 'it' : 'them'} yet` };
 }
 
@@ -385,10 +390,6 @@ const NOUNS = { shared: 'address', exclusive: 'exclusive ENI' } as const;
 
 function countOf(addresses: readonly StayAddress[], wanted: StayAddress['use']): number {
   return addresses.filter(({ use }) => use === wanted).length;
-}
-
-function countText(count: number, noun = 'address'): string {
-  return count === 1 ? `1 ${noun}` : `${count} ${noun}${noun.endsWith('s') ? 'es' : 's'}`;
 }
 
 function ownersOf(addresses: readonly StayAddress[], wanted: StayAddress['use']): readonly string[] {

@@ -1,5 +1,6 @@
 import { plainLines } from '../../../runtime/plain-text.ts';
 import { paint } from '../../output/color.ts';
+import { plural } from '../../output/plural.ts';
 import { renderChange } from '../diff/change.ts';
 import { isDifferent } from '../diff/difference.ts';
 import { renderForeign, renderUnjudged, section, type TextLayout } from '../diff/render-differences.ts';
@@ -75,7 +76,7 @@ function summary(repair: Repair): string {
 }
 
 function lines({ length }: readonly string[]): string {
-  return `${length} change${length === 1 ? '' : 's'}`;
+  return plural(length, 'change');
 }
 
 function asComments(text: string): string {
