@@ -38,10 +38,12 @@ export async function readRepeated(
   router: NetnsView,
   nameOf: (port: string) => string,
 ): Promise<readonly RepeatedPackets[]> {
-  const entries = [...(await readSet(router, 'repeated_v4')), ...(await readSet(router, 'repeated_v6'))];
-  return entries.map(({ key: [iif = '', src = '', dst = '', protocol = ''], packets }) => {
-    return { via: nameOf(iif), src, dst, protocol, packets };
-  });
+  const entriesOf = await readSets(router);
+  return [...entriesOf('repeated_v4'), ...entriesOf('repeated_v6')].map(
+    ({ key: [iif = '', src = '', dst = '', protocol = ''], packets }) => {
+      return { via: nameOf(iif), src, dst, protocol, packets };
+    },
+  );
 }
 
 const SHOWN_WAYS = 5;
@@ -63,8 +65,8 @@ export async function readPassed(
   router: NetnsView,
   nameOf: (port: string) => string,
 ): Promise<readonly PassedPackets[]> {
-  const entries = [...(await readSet(router, 'passed_v4')), ...(await readSet(router, 'passed_v6'))];
-  return entries.map(({ key, packets }) => {
+  const entriesOf = await readSets(router);
+  return [...entriesOf('passed_v4'), ...entriesOf('passed_v6')].map(({ key, packets }) => {
     const [iif = '', oif = '', src = '', dst = '', protocol = ''] = key;
     return { via: nameOf(iif), to: nameOf(oif), src, dst, protocol, packets };
   });
@@ -75,13 +77,14 @@ export async function readDropped(
   router: NetnsView,
   nameOf: (port: string) => string,
 ): Promise<readonly DroppedPackets[]> {
-  const byAddress = [...(await readSet(router, 'dropped_v4')), ...(await readSet(router, 'dropped_v6'))];
-  const byMac = await readSet(router, 'dropped_mac');
+  const entriesOf = await readSets(router);
   return [
-    ...byAddress.map(({ key: [iif = '', src = '', dst = ''], packets }): DroppedPackets => {
-      return { via: nameOf(iif), reason: 'source-address', src, dst, packets };
-    }),
-    ...byMac.map(({ key: [iif = '', src = ''], packets }): DroppedPackets => {
+    ...[...entriesOf('dropped_v4'), ...entriesOf('dropped_v6')].map(
+      ({ key: [iif = '', src = '', dst = ''], packets }): DroppedPackets => {
+        return { via: nameOf(iif), reason: 'source-address', src, dst, packets };
+      },
+    ),
+    ...entriesOf('dropped_mac').map(({ key: [iif = '', src = ''], packets }): DroppedPackets => {
       return { via: nameOf(iif), reason: 'source-mac', src, packets };
     }),
   ];
@@ -96,11 +99,14 @@ type Entry = { readonly key: readonly string[]; readonly packets: number };
 
 type SetName = (typeof SETS)[number] | 'repeated_v4' | 'repeated_v6';
 
-async function readSet(router: NetnsView, name: SetName): Promise<readonly Entry[]> {
-  const objects = (await router.nftJson('set', 'inet', 'vpc', name)) ?? [];
-  const set = objects.map((object) => object['set']).find(isObject);
-  const elements: unknown = set?.['elem'];
-  return Array.isArray(elements) ? elements.filter(isObject).flatMap(decodeElement) : [];
+/** Reads all sets at once: a process for each would cost more than what it reads. */
+async function readSets(router: NetnsView): Promise<(name: SetName) => readonly Entry[]> {
+  const objects = (await router.nftJson('sets', 'table', 'inet', 'vpc')) ?? [];
+  const sets = objects.map((object) => object['set']).filter(isObject);
+  return (name) => {
+    const elements: unknown = sets.find((set) => set['name'] === name)?.['elem'];
+    return Array.isArray(elements) ? elements.filter(isObject).flatMap(decodeElement) : [];
+  };
 }
 
 /** `{"elem": {"val": {"concat": [...]}, "counter": {"packets": n, "bytes": n}}}` */
