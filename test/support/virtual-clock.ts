@@ -14,6 +14,8 @@ export class VirtualClock implements Clock {
   #elapsedMs = 0;
   #startMs: number;
   #timers = new MinHeap<Timer>();
+  /** What wakes each sleeper of a signal: of many listeners, a signal looks at each whenever one is added. */
+  #wakersOf = new WeakMap<AbortSignal, Set<() => void>>();
 
   /** `startMs` is the wall clock at the beginning; default 2026-01-01. */
   constructor(startMs: number = Date.UTC(2026, 0, 1)) {
@@ -40,6 +42,7 @@ export class VirtualClock implements Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const wakers = signal === undefined ? undefined : this.#wakers(signal);
     const onAbort = (): void => {
       timer.isDead = true;
       reject(signal?.reason);
@@ -47,11 +50,11 @@ export class VirtualClock implements Clock {
     const timer: Timer = {
       isDead: false,
       fire: () => {
-        signal?.removeEventListener('abort', onAbort);
+        wakers?.delete(onAbort);
         resolve();
       },
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
+    wakers?.add(onAbort);
     const delayMs = delayOf(ms);
     // Nobody wakes whoever sleeps for ever.
     if (Number.isFinite(delayMs)) this.#timers.push(timer, this.#elapsedMs + delayMs);
@@ -95,6 +98,19 @@ export class VirtualClock implements Clock {
       if (this.#elapsedMs > endMs) throw new Error(`virtual clock: not done after ${limitMs} ms of virtual time`);
     }
     return await work;
+  }
+
+  /** What an abort of the signal calls, in this order. */
+  #wakers(signal: AbortSignal): Set<() => void> {
+    const known = this.#wakersOf.get(signal);
+    if (known !== undefined) return known;
+    const wakers = new Set<() => void>();
+    this.#wakersOf.set(signal, wakers);
+    const wakeAll = (): void => {
+      for (const wake of wakers) wake();
+    };
+    signal.addEventListener('abort', wakeAll, { once: true });
+    return wakers;
   }
 
   /** Wakes all sleepers of the next moment. */

@@ -19,8 +19,10 @@ export function applyStep(
     return { balancer: made(step.spec), isOwn: true, listeners: [], targets: [] };
   }
   const { balancer, listeners, targets } = observed;
+  // The first of two with one name; once for all targets.
+  const ids = new Map([...placesOf(listeners, listenerName)].map(([id, place]) => [place, id] as const).reverse());
   const idOf = (key: TargetPlace): string => {
-    const [id] = [...placesOf(listeners, listenerName)].find(([, place]) => place === key) ?? [];
+    const id = ids.get(key);
     if (id === undefined) throw new Error(`no listener or rule ${key}`);
     return id;
   };
