@@ -21,7 +21,7 @@ export type OrphanKind<T> = {
   readonly ownerCheck: () => ((one: T) => boolean) | undefined;
   /** Most removals of a sweep that are tried; read before each. */
   readonly limit: () => number;
-  /** Tells which orphans are removed last, because they may have to stay. Absent: in the order in which they were found. */
+  /** Tells which orphans are tried last, because they may have to stay. Absent: only those that were tried in vain. */
   readonly isLast?: (one: T) => boolean;
   /** Returns why an orphan stays, as the list shows it; such ones use up no limit. */
   readonly whyKept?: (one: T) => string | undefined;
@@ -67,7 +67,12 @@ export type Swept<T> =
       readonly outcomes: ReadonlyMap<string, OrphanOutcome>;
     };
 
-type Candidate = { readonly sinceMs: number; readonly sweeps: number };
+type Candidate = {
+  readonly sinceMs: number;
+  readonly sweeps: number;
+  /** When it was last tried in vain. */
+  readonly triedMs?: number;
+};
 
 /** Consecutive sweeps that must find an orphan, however short the grace. */
 const MIN_SWEEPS = 2;
@@ -140,20 +145,25 @@ export class OrphanSweep<T> {
     return own.filter((one) => isOld(one) && !hasOwner(one));
   }
 
-  /** Returns those that are due, the longest first. The time is monotonic: it is never compared with a clock of the cloud. */
+  /**
+   * Returns those that are due, the longest first; one that was tried in vain waits behind those that were not, and then for
+   * its turn, so that it keeps the limit from no other. The time is monotonic: it is never compared with a clock of the cloud.
+   */
   #dueOf(orphans: readonly T[]): readonly T[] {
     const nowMs = this.#deps.clock.monotonicMs();
     const { idOf, isLast = () => false } = this.#kind;
     const found = orphans.map((one) => {
-      const { sinceMs, sweeps } = this.#candidates.get(idOf(one)) ?? { sinceMs: nowMs, sweeps: 0 };
-      return { one, id: idOf(one), candidate: { sinceMs, sweeps: sweeps + 1 } };
+      const known: Candidate = this.#candidates.get(idOf(one)) ?? { sinceMs: nowMs, sweeps: 0 };
+      return { one, id: idOf(one), candidate: { ...known, sweeps: known.sweeps + 1 } };
     });
     this.#candidates.clear();
     for (const { id, candidate } of found) this.#candidates.set(id, candidate);
+    const turnMsOf = ({ triedMs, sinceMs }: Candidate): number => triedMs ?? sinceMs;
+    const rankOf = ({ one, candidate }: (typeof found)[number]): number =>
+      Number(isLast(one) || candidate.triedMs !== undefined);
     return found
       .filter(({ candidate: { sinceMs, sweeps } }) => sweeps >= MIN_SWEEPS && nowMs - sinceMs >= this.#graceMs)
-      .toSorted((a, b) => a.candidate.sinceMs - b.candidate.sinceMs)
-      .toSorted((a, b) => Number(isLast(a.one)) - Number(isLast(b.one)))
+      .toSorted((a, b) => rankOf(a) - rankOf(b) || turnMsOf(a.candidate) - turnMsOf(b.candidate))
       .map(({ one }) => one);
   }
 
@@ -169,10 +179,16 @@ export class OrphanSweep<T> {
       if (mayTry && outcome.kind !== 'kept') tried += 1;
       // It counts from the beginning, and uses up the limit of the others no more.
       if (outcome.kind === 'spared') this.#candidates.delete(idOf(one));
+      if (outcome.kind === 'failed' || outcome.kind === 'later') this.#noteTried(idOf(one));
       outcomes.set(idOf(one), outcome);
       report(one, outcome);
     }
     return outcomes;
+  }
+
+  #noteTried(id: string): void {
+    const candidate = this.#candidates.get(id);
+    if (candidate !== undefined) this.#candidates.set(id, { ...candidate, triedMs: this.#deps.clock.monotonicMs() });
   }
 
   async #remove(one: T, context: CallContext): Promise<OrphanOutcome> {

@@ -44,41 +44,42 @@ class ThingWorld {
     if (owned) this.owned.add(id);
   }
 
+  readonly kind: OrphanKind<Thing> = {
+    skipMessage: 'things were not looked for',
+    idOf: ({ id }) => id,
+    createdAtMs: (thing) => thing.createdAtMs,
+    list: async () => {
+      if (this.listing === 'failing') throw failure('backoff');
+      return this.listing === 'inconsistent' ? 'SweepInconsistent' : [...this.things.values()];
+    },
+    isOurs: ({ tag }) => tag === OWN,
+    ownerCheck: () => {
+      const owned = new Set(this.owned);
+      return this.isSynced ? ({ id }) => owned.has(id) : undefined;
+    },
+    limit: () => this.limit,
+    whyKept: ({ id }) => (this.kept.has(id) ? 'it is protected' : undefined),
+    lookAgain: async ({ id }) => {
+      this.onLook(id);
+      return this.ownedUnseen.has(id) ? undefined : this.things.get(id);
+    },
+    remove: async (thing) => {
+      this.onRemove(thing);
+      const answer = this.answers.shift() ?? { kind: 'removed' };
+      if (answer instanceof CloudError) throw answer;
+      if (answer.kind !== 'removed') return answer;
+      this.things.delete(thing.id);
+      this.removed.push(thing.id);
+      return answer;
+    },
+    report: ({ id }, { kind: outcome }) => this.reports.push([id, outcome]),
+    reportTooMany: ({ length }) => {
+      this.tooMany = length;
+    },
+  };
+
   open(change: Partial<OrphanKind<Thing>> = {}, graceMs = GRACE_MS): OrphanSweep<Thing> {
-    const kind: OrphanKind<Thing> = {
-      skipMessage: 'things were not looked for',
-      idOf: ({ id }) => id,
-      createdAtMs: (thing) => thing.createdAtMs,
-      list: async () => {
-        if (this.listing === 'failing') throw failure('backoff');
-        return this.listing === 'inconsistent' ? 'SweepInconsistent' : [...this.things.values()];
-      },
-      isOurs: ({ tag }) => tag === OWN,
-      ownerCheck: () => {
-        const owned = new Set(this.owned);
-        return this.isSynced ? ({ id }) => owned.has(id) : undefined;
-      },
-      limit: () => this.limit,
-      whyKept: ({ id }) => (this.kept.has(id) ? 'it is protected' : undefined),
-      lookAgain: async ({ id }) => {
-        this.onLook(id);
-        return this.ownedUnseen.has(id) ? undefined : this.things.get(id);
-      },
-      remove: async (thing) => {
-        this.onRemove(thing);
-        const answer = this.answers.shift() ?? { kind: 'removed' };
-        if (answer instanceof CloudError) throw answer;
-        if (answer.kind !== 'removed') return answer;
-        this.things.delete(thing.id);
-        this.removed.push(thing.id);
-        return answer;
-      },
-      report: ({ id }, { kind: outcome }) => this.reports.push([id, outcome]),
-      reportTooMany: ({ length }) => {
-        this.tooMany = length;
-      },
-      ...change,
-    };
+    const kind = { ...this.kind, ...change };
     return new OrphanSweep(kind, { clock: this.clock, log: silentLogger }, graceMs);
   }
 
@@ -204,11 +205,52 @@ test('OrphanSweep: what is kept uses up no limit, what may have to stay comes la
   await world.sweep(sweep);
   t.deepEqual(world.reports.slice(5), [
     ['kept', 'kept'],
+    ['c', 'removed'],
+    ['stuck', 'kept'],
     ['a', 'removed'],
-    ['c', 'kept'],
-    ['stuck', 'removed'],
   ]);
 });
+
+const TRIES_IN_VAIN = {
+  'a look that fails': {
+    lookAgain: () => {
+      throw new Error('the API server does not answer');
+    },
+  },
+  'a removal that the cloud refuses': {
+    remove: () => {
+      throw failure('never');
+    },
+  },
+  'a removal that does not come about': { remove: async () => ({ kind: 'later', why: 'its task runs' }) },
+} as const satisfies Readonly<Record<string, Partial<OrphanKind<Thing>>>>;
+
+for (const [what, inVain] of Object.entries(TRIES_IN_VAIN)) {
+  test(`OrphanSweep: ${what}, for ever, keeps the limit from no other orphan`, async (t) => {
+    const world = new ThingWorld();
+    const { lookAgain, remove } = { ...world.kind, ...inVain };
+    const isStuck = ({ id }: Thing): boolean => id.startsWith('stuck');
+    const sweep = world.open({
+      isLast: ({ id }) => id === 'last',
+      lookAgain: async (one, context) => await (isStuck(one) ? lookAgain : world.kind.lookAgain)(one, context),
+      remove: async (one, context) => await (isStuck(one) ? remove : world.kind.remove)(one, context),
+    });
+    for (const id of ['stuck-0', 'stuck-1', 'stuck-2', 'last', 'a', 'b', 'c']) world.add(id);
+    world.limit = 3;
+    for (let nth = 0; nth < 4; nth++) await world.sweep(sweep);
+    t.deepEqual(world.removed.toSorted(), ['a', 'b', 'c', 'last']);
+    const before = world.reports.length;
+    await world.sweep(sweep);
+    t.deepEqual(
+      world.reports
+        .slice(before)
+        .map(([id]) => id)
+        .toSorted(),
+      ['stuck-0', 'stuck-1', 'stuck-2'],
+      'each is tried again',
+    );
+  });
+}
 
 test('OrphanSweep: so many orphans that owners must have been lost are reported, and none is removed', async (t) => {
   const world = new ThingWorld();
