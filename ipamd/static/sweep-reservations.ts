@@ -1,3 +1,4 @@
+import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { OrphanKind } from '../../cloud/orphan-sweep.ts';
 import type { ReservedIp } from '../../cloud/reserved-ips.ts';
 import { RESERVATION_TAG } from '../../crd/cloud-tags.ts';
@@ -57,7 +58,15 @@ function sweptReservations(deps: ClaimsTerm): OrphanKind<ReservedIp> {
       }
       if (!isSynced()) return 'NotSynced';
       const lost = findUnrecorded(deps, all);
-      for (const one of lost) if (unrecorded.has(one.reservationId)) await recordAgain(deps, one, context.signal);
+      for (const one of lost) {
+        if (!unrecorded.has(one.reservationId)) continue;
+        await recordAgain(deps, one, context.signal).catch((error: unknown) => {
+          context.signal.throwIfAborted();
+          if (!isKubeError(error) && !isCloudError(error)) throw error;
+          // The next sweep tries again; the others are swept.
+          log.warn('the reservation of a claim cannot be recorded', { claim: claimKeyOf(one.tags), error });
+        });
+      }
       unrecorded = new Set(lost.map(({ reservationId }) => reservationId));
       return all;
     },
@@ -115,9 +124,12 @@ function findUnrecorded({ claims, config }: ClaimsTerm, all: readonly ReservedIp
   return all.filter((one) => isReservedHere(one, config.clusterId) && keys.has(claimKeyOf(one.tags) ?? ''));
 }
 
-/** Writes into a claim what is reserved for it, when that was edited out of it, so that it ends with the claim. */
+/**
+ * Writes into a claim what is reserved for it, when that was edited out of it, so that it ends with the claim.
+ * @throws CloudError, KubeError
+ */
 async function recordAgain(deps: ClaimsTerm, one: ReservedIp, signal: AbortSignal): Promise<void> {
-  const { cloud, kube, ids, events, log } = deps;
+  const { cloud, kube, ids, events } = deps;
   const { ip, vpcId: vpcID, reservationId: id } = one;
   const key = claimKeyOf(one.tags) ?? '';
   const { reservations } = await cloud.reservedIps.find(vpcID, { ip }, sweepContext(signal));
@@ -128,10 +140,7 @@ async function recordAgain(deps: ClaimsTerm, one: ReservedIp, signal: AbortSigna
   const subnetID = now?.subnetId === '' ? findSubnet(ip, deps.subnets.all()) : now?.subnetId;
   if (subnetID === undefined) return;
   const fresh: ReservationRecord = { clientToken: ids.next(), vpcID, subnetID, ip, id, state: 'Reserved' };
-  const written = await changeReservation(kube, key, (before) => before ?? fresh, signal).catch((error: unknown) => {
-    if (!isKubeError(error)) throw error;
-    log.warn('the reservation of a claim cannot be recorded', { claim: key, error });
-  });
+  const written = await changeReservation(kube, key, (before) => before ?? fresh, signal);
   if (written?.clientToken !== fresh.clientToken) return;
   const message = `status.reservation was lost; ${ip} (${id}) is reserved for this claim`;
   events.record({ involved: involvedClaim(key, undefined), type: 'Warning', reason: 'ObjectMended', message });

@@ -28,6 +28,8 @@ export type FaultRule = {
   readonly fault: Fault;
   /** APIs it is for; absent: all. `Describe*` stands for all that begin so. */
   readonly actions?: readonly string[];
+  /** Text in the parameters of the requests it is for, which are JSON; absent: all. */
+  readonly within?: string;
   /** Share of the requests, 0 to 1; default 1. */
   readonly probability?: number;
   /** Requests at most; default no limit. */
@@ -66,11 +68,12 @@ export class FaultScript {
   }
 
   /** The faults of one request at `elapsedMs`. */
-  draw(action: string, elapsedMs: number): readonly Fault[] {
+  draw(action: string, elapsedMs: number, params: Readonly<Record<string, unknown>> = {}): readonly Fault[] {
     return this.#rules.flatMap((active) => {
       const { rule } = active;
       if (active.left <= 0 || elapsedMs < (rule.fromMs ?? 0) || elapsedMs >= (rule.untilMs ?? Infinity)) return [];
       if (!(rule.actions ?? ['*']).some((pattern) => fits(pattern, action))) return [];
+      if (rule.within !== undefined && !JSON.stringify(params).includes(rule.within)) return [];
       if (this.#random() >= (rule.probability ?? 1)) return [];
       active.left -= 1;
       return [rule.fault];

@@ -130,7 +130,7 @@ export class CloudHost {
   /** Serves one request from its arrival to its answer. */
   async serve(product: string, action: string, params: Readonly<Record<string, unknown>>): Promise<HostAnswer> {
     const requestId = this.#requestId();
-    const faults = this.faults.draw(action, this.clock.nowMs() - this.#startMs);
+    const faults = this.faults.draw(action, this.clock.nowMs() - this.#startMs, params);
     const slowMs = faults.reduce((sum, fault) => sum + (fault.kind === 'latency' ? fault.ms : 0), 0);
     const latencyMs = between(this.#settings.latencyMs ?? [0, 0], this.#random()) + slowMs;
     if (latencyMs > 0) await this.clock.sleep(latencyMs / 2);

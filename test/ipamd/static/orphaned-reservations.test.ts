@@ -89,6 +89,38 @@ test('a reservation that was edited out of its claim is recorded again, serves t
   await cluster.stopIpamd();
 });
 
+test('a reservation that cannot be recorded again for a fault of the cloud keeps no other from being swept, and is recorded later', async (t) => {
+  const { cluster, eklet, host, reserveFor, reservedIps, events } = await sceneOf();
+  const uid = await cluster.createPod('web-0', 'eklet-1');
+  await eklet.until(
+    () => eklet.ipOf(uid) !== undefined,
+    () => cluster.why('web-0'),
+  );
+  const ip = eklet.ipOf(uid) ?? '';
+  await eklet.deletePod('web-0');
+  await cluster.until(() => cluster.phase('web-0') === 'Retained');
+  const body = { status: { reservation: null } };
+  await cluster.run(
+    cluster.scene.kube.patch(VPC_IP_CLAIMS, { namespace: 'default', name: 'web-0' }, { kind: 'merge', body }),
+  );
+  reserveFor('10.1.7.1', 'default/gone-0');
+  const remove = host.faults.add({
+    fault: { kind: 'error', code: 'InvalidParameterValue' },
+    actions: ['DescribeReserveIpAddresses'],
+    within: ip,
+  });
+  await eklet.pass(12 * MINUTE_MS);
+  t.deepEqual(reservedIps(), [ip]);
+  t.is(events().released.length, 1);
+  const isMended = () =>
+    cluster.events().some((text) => text.startsWith(`ObjectMended status.reservation was lost; ${ip}`));
+  t.false(isMended());
+  remove();
+  await eklet.pass(2 * MINUTE_MS);
+  t.true(isMended(), cluster.events().join('\n'));
+  await cluster.stopIpamd();
+});
+
 test('reservations of others, of another cluster, of a living claim and of a Pod that waits stay', async (t) => {
   const { cluster, eklet, host, reserve, reserveFor, reservedIps, events } = await sceneOf();
   const uid = await cluster.createPod('web-0', 'eklet-1');
