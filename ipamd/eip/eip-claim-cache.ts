@@ -53,9 +53,14 @@ export class EipClaimCache {
     this.#claims.note(entry.key, entry);
   }
 
-  /** Removes a deleted claim. */
-  remove(key: string): void {
-    this.#claims.forget(key);
+  /** Notes that a claim is gone. @param revision its last one that is known; undefined: none is */
+  noteDeleted(key: string, revision: string | undefined): void {
+    if (revision !== undefined) this.#claims.noteDeleted(key, revision);
+  }
+
+  /** Returns the resourceVersion of a claim as it is known; undefined: there is none. */
+  revisionOf(key: string): string | undefined {
+    return this.#claims.get(key)?.resourceVersion;
   }
 
   /** Tells whether a claim of this key exists, or existed a moment ago. */

@@ -154,10 +154,18 @@ export class EipController {
   }
 
   async #read({ key, signal }: Pass): Promise<KubeObject | undefined> {
-    const object = await this.#deps.kube.get(EIP_CLAIMS, refOfKey(key), signal);
-    if (object !== undefined) this.#deps.claimCache.note(object);
-    else for (const known of [this.#deps.claimCache, this.#own]) known.remove(key);
+    const { kube, claimCache } = this.#deps;
+    // A claim that comes while it is read is another one.
+    const revision = claimCache.revisionOf(key);
+    const object = await kube.get(EIP_CLAIMS, refOfKey(key), signal);
+    if (object !== undefined) claimCache.note(object);
+    else this.#noteDeleted(key, revision);
     return object;
+  }
+
+  #noteDeleted(key: string, revision: string | undefined): void {
+    this.#deps.claimCache.noteDeleted(key, revision);
+    this.#own.remove(key);
   }
 
   /** Writes status and holder as ipamd had them. */
@@ -338,20 +346,20 @@ export class EipController {
 
   async #finish({ key, signal }: Pass, object: KubeObject | undefined): Promise<ReconcileResult | undefined> {
     if (object === undefined) return { kind: 'done' };
-    const { kube, claimCache, breakers } = this.#deps;
+    const { kube, breakers } = this.#deps;
     const { resourceVersion } = object.metadata;
     try {
       const freed = await kube.update(EIP_CLAIMS, withoutFinalizer(object, CLOUD_FINALIZER), signal);
       if (object.metadata.deletionTimestamp === undefined) {
         await kube.delete(EIP_CLAIMS, refOfKey(key), guardsOf(freed.metadata), signal);
       }
+      this.#noteDeleted(key, freed.metadata.resourceVersion);
     } catch (error) {
       // Another client wrote in between: run another step.
       if (!isKubeError(error, 'CONFLICT', 'NOT_FOUND')) throw error;
       return undefined;
     }
     this.#deps.log.info('EIPClaim ended', { pod: key, resourceVersion });
-    for (const known of [claimCache, this.#own]) known.remove(key);
     for (const breaker of [claimBreaker(key), describeBreaker(key)]) breakers.reset(breaker);
     return undefined;
   }

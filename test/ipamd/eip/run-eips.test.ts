@@ -63,6 +63,26 @@ test('runEips: Pods get the EIPs of their list by number, and none that is anoth
   t.deepEqual(scene.violations, []);
 });
 
+test('runEips: the next Pod gets the EIP of a claim that ended, before the watch tells of its end', async (t) => {
+  const scene = await EipScene.open();
+  const annotations = { [ID_LIST]: await scene.lend() };
+  scene.lead();
+  await scene.addPod('web', 'n1', scene.ip('n1', 0), annotations);
+  t.true(await scene.until(() => scene.isServed('web')));
+  const laterMs = 3_600_000;
+  scene.server.api.faults.add({
+    verbs: ['watch'],
+    resources: ['eipclaims'],
+    action: { kind: 'watch-delay', ms: laterMs },
+  });
+  scene.server.cutWatches('ipamd');
+  await scene.clock.advance(10_000);
+  await scene.deletePod('web');
+  t.true(await scene.until(() => scene.claimObject('web') === undefined));
+  await scene.addPod('next', 'n1', scene.ip('n1', 1), annotations);
+  t.true(await scene.until(() => scene.isServed('next'), 20_000), JSON.stringify(scene.claim('next')?.status));
+});
+
 test('runEips: leaves the EIP of a Pod that lists lack bound to it', async (t) => {
   const scene = await EipScene.open();
   scene.lead();
