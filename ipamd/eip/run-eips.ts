@@ -1,6 +1,7 @@
 import { runController } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { WorkQueue } from '../../kube/work-queue.ts';
+import { endTogether } from '../../runtime/end-together.ts';
 import { runSweep, type SweepDeps } from '../audit/run-sweep.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { PODS_BY_NODE, type PodFacts, type PodOwner, podKeyOf } from '../cache/pod-facts.ts';
@@ -47,20 +48,18 @@ export async function runEips(deps: RunEipsDeps, signal: AbortSignal): Promise<v
     controller.requestComparison(key);
     queue.add(key);
   };
-  const sweeping = runSweep(sweptEips({ ...deps, claims, claimCache, requestComparison }), deps, signal).catch(
-    (error: unknown) => {
-      if (!signal.aborted) throw error;
-    },
-  );
+  const reconcile = (key: string, by: AbortSignal) => controller.reconcile(key, by);
+  const halt = new AbortController();
+  const ended = AbortSignal.any([signal, halt.signal]);
+  const works = [
+    runController({ ...deps, name: 'eips', queue, workers: WORKERS, reconcile }, ended),
+    runSweep(sweptEips({ ...deps, claims, claimCache, requestComparison }), deps, ended),
+  ];
   try {
-    await runController(
-      { ...deps, name: 'eips', queue, workers: WORKERS, reconcile: (key, by) => controller.reconcile(key, by) },
-      signal,
-    );
+    await endTogether(works, { signal: ended, halt, log: deps.log });
   } finally {
     stop();
   }
-  await sweeping;
 }
 
 /** Enqueues Pods when something that their EIPs depend on has changed; all of them once at the start. */

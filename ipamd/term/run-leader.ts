@@ -1,7 +1,7 @@
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import type { Leadership } from '../../kube/election/term.ts';
-import type { Logger } from '../../runtime/log.ts';
+import { endTogether } from '../../runtime/end-together.ts';
 import { reconcileNode } from '../calls/reconcile-node.ts';
 import { type Claimant, findRival } from '../nodes/decide-instance.ts';
 import { createNodeController } from '../nodes/node-controller.ts';
@@ -15,7 +15,8 @@ import { closeQueues } from './queues.ts';
 
 /**
  * Does a leader's work until the term is over, or until `drain` aborts: then nothing new is started, and calls in
- * flight have the time of `--shutdown-grace`. Resolves when everything has ended. Rejects only with a fault of ipamd.
+ * flight have the time of `--shutdown-grace`. Resolves when everything has ended. A fault of ipamd in one
+ * controller ends all, and rejects.
  */
 export async function runLeader(deps: LeaderDeps, leadership: Leadership, drain: AbortSignal): Promise<void> {
   const halt = new AbortController();
@@ -23,41 +24,34 @@ export async function runLeader(deps: LeaderDeps, leadership: Leadership, drain:
   const term = openTerm(deps, leadership, signal);
   const { queues, vips, claims, ciliumNodes } = term;
   deps.onTerm({ epoch: leadership.epoch, queues, records: { vips, claims }, ciliumNodes });
-  const background: Promise<unknown>[] = [];
+  let grace: Promise<void> | undefined;
   const onDrain = (): void => {
     closeQueues(queues);
-    background.push(haltAfterGrace(term, halt));
+    grace = haltAfterGrace(term, halt);
   };
   drain.addEventListener('abort', onDrain, { once: true });
   if (drain.aborted) onDrain();
-  const ignoreAbort = (error: unknown): void => handleEnd(error, signal, deps.log);
   try {
     if (!(await areSynced(deps.informers, signal))) return;
-    for (const { isWanted, run } of CONTROLLERS)
-      if (isWanted?.(deps.config) !== false) background.push(run(term, signal).catch(ignoreAbort));
+    const wanted = CONTROLLERS.filter(({ isWanted }) => isWanted?.(deps.config) !== false);
+    const works = wanted.map(({ run }) => run(term, signal));
     const stopEnqueueing = enqueueNodes(term);
-    await Promise.all([runSupply(term, signal), runNodes(term, signal)]);
-    stopEnqueueing();
+    const supplying = Promise.all([runSupply(term, signal), runNodes(term, signal)]).then(() => {
+      stopEnqueueing();
+      halt.abort(new Error(TERM_OVER));
+    });
+    await endTogether([...works, supplying], { signal, halt, log: deps.log });
   } finally {
     drain.removeEventListener('abort', onDrain);
     closeQueues(queues);
-    halt.abort(new Error('the term is over'));
-    await Promise.all(background);
+    halt.abort(new Error(TERM_OVER));
+    await grace;
     deps.metrics.clearTerm();
     deps.onTerm(undefined);
   }
 }
 
-/**
- * Handles what a controller rejected with. The abort itself is none of its faults; another error after the abort is logged,
- * as it can end nothing any more.
- * @throws the error, before the abort
- */
-export function handleEnd(error: unknown, signal: AbortSignal, log: Pick<Logger, 'error'>): void {
-  if (!signal.aborted) throw error;
-  const isAbort = error === signal.reason || (error instanceof Error && error.name === 'AbortError');
-  if (!isAbort) log.error('a controller failed while it was ending', { error });
-}
+const TERM_OVER = 'the term is over';
 
 async function haltAfterGrace({ config, clock, log }: LeaderTerm, halt: AbortController): Promise<void> {
   await clock.sleep(config.shutdownGraceMs, halt.signal).catch(() => {});

@@ -41,6 +41,10 @@ export class EipScene {
   readonly server: InProcessApi;
   readonly kube: KubeClient;
   readonly events: string[] = [];
+  /** Called with the reason of each event. */
+  onEvent: (reason: string) => void = () => {};
+  /** How the last leader ended that was not told to. */
+  fault: unknown;
   /** What must never happen, and did. */
   readonly violations: string[] = [];
   crash: Crash | undefined;
@@ -224,7 +228,12 @@ export class EipScene {
         clock,
         log: silentLogger,
         ids,
-        events: { record: ({ reason, message }) => this.events.push(`${reason}: ${message}`) },
+        events: {
+          record: ({ reason, message }) => {
+            this.events.push(`${reason}: ${message}`);
+            this.onEvent(reason);
+          },
+        },
         leader: {
           epoch: this.#epoch,
           clusterId: CLUSTER,
@@ -249,7 +258,9 @@ export class EipScene {
         },
       },
       signal,
-    ).catch(() => undefined);
+    ).catch((error: unknown) => {
+      if (!signal.aborted) this.fault = error;
+    });
   }
 
   /** Ends the time in office at once; requests that are under way go on in the cloud. */

@@ -130,3 +130,21 @@ test('runEips: releases no EIP with the tags of TKE alone, in ten audits', async
   );
   t.false(scene.events.some((event) => foreign.some((eipId) => event.includes(eipId))));
 });
+
+test('runEips: a fault in the sweep ends it all, with that fault', async (t) => {
+  const scene = await EipScene.open();
+  const fault = new Error('a fault of ipamd');
+  scene.onEvent = (reason) => {
+    if (reason === 'OrphanEIPReleased') throw fault;
+  };
+  scene.lead();
+  await scene.addPod('web-0', 'n1', scene.ip('n1', 0), KEPT);
+  t.true(await scene.until(() => scene.isServed('web-0')));
+  await scene.deletePod('web-0');
+  t.true(await scene.until(() => scene.claim('web-0')?.status?.phase === 'Retained'));
+  await scene.dropClaim('web-0');
+  t.true(await scene.until(() => scene.fault !== undefined));
+  t.is(scene.fault, fault);
+  await scene.addPod('web-1', 'n1', scene.ip('n1', 1), WISH);
+  t.false(await scene.until(() => scene.isServed('web-1'), 60_000), 'nothing of it goes on');
+});

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../kube/resource-types.ts';
+import { silentLogger } from '../../../runtime/log.ts';
 import { shellScene } from './shell-scene.ts';
 
 test('startIpamd: installs the definitions, leads, and makes a NodeENIConfig for each node', async (t) => {
@@ -62,6 +63,32 @@ test('close: ends a standby, one that does not reach the API server, and one wit
   await scene.until(() => noLock.isLeading);
   await scene.clock.run(Promise.all([leader, standby, cutOff, noLock].map((ipamd) => ipamd.close())));
   await t.notThrowsAsync(Promise.all([leader.ended, standby.ended, cutOff.ended, noLock.ended]));
+});
+
+test('startIpamd: a fault in one controller ends ipamd with that fault, and releases the lock', async (t) => {
+  const scene = await shellScene();
+  const fault = new Error('a fault of ipamd');
+  const warn = (text: string): void => {
+    if (text === 'audit skipped') throw fault;
+  };
+  const ipamd = await scene.start({ name: 'first', flags: ['--sync-interval=1m'], log: { ...silentLogger, warn } });
+  await scene.until(() => ipamd.isLeading);
+  await scene.join('n1');
+  await scene.until(() => scene.nec('n1') !== undefined);
+  let ended: unknown;
+  ipamd.ended.catch((error: unknown) => {
+    ended = error;
+  });
+  scene.host.faults.add({ fault: { kind: 'http', status: 502 }, actions: ['DescribeNetworkInterfaces'] });
+  await scene.until(() => ended !== undefined);
+  t.is(ended, fault);
+  t.false(ipamd.isLeading);
+  scene.host.faults.clear();
+  const startedMs = scene.clock.monotonicMs();
+  const second = await scene.start({ name: 'second' });
+  await scene.until(() => second.isLeading);
+  t.true(scene.clock.monotonicMs() - startedMs < 15_000);
+  await scene.clock.run(second.close());
 });
 
 test('startIpamd: counts nodes, leading and what the API server said', async (t) => {
