@@ -1,18 +1,12 @@
 import type { Logger } from '../runtime/log.ts';
-import { remember } from './events/event-correlator.ts';
 import type { EventSink, InvolvedObject } from './events/event-object.ts';
 
-/** Most keys that are remembered. The one that was noted longest ago is forgotten first: at worst it is reported again. */
-const MAX_KEYS = 20_000;
-
-/** Remembers what was last reported of each key, so that a state that lasts is reported once. Bounded. */
+/**
+ * Remembers what was last reported of each key, so that a state that lasts is reported once, however many keys there are. A
+ * key is remembered until nothing is to be reported of it: of an object that is gone note nothing, or forget it.
+ */
 export class LastReports {
   readonly #texts = new Map<string, ReadonlySet<string>>();
-  readonly #maxKeys: number;
-
-  constructor(maxKeys: number = MAX_KEYS) {
-    this.#maxKeys = maxKeys;
-  }
 
   /** Keys of which something was reported that is not over. */
   keys(): readonly string[] {
@@ -29,7 +23,7 @@ export class LastReports {
     const comparable = (item: T): string => textOf(item).replaceAll(/,? ?RequestId=[\w-]+/g, '');
     const now = new Set(items.map(comparable));
     if (now.size === 0) this.#texts.delete(key);
-    else remember(this.#texts, key, now, this.#maxKeys);
+    else this.#texts.set(key, now);
     if (now.size === before.size && [...now].every((text) => before.has(text))) return undefined;
     return items.filter((item) => !before.has(comparable(item)));
   }

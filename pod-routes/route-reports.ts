@@ -34,8 +34,10 @@ type SaidOfNode = { readonly reason: 'FailedToCreateRoute' | 'RouteNotKept'; rea
 /** Reports on routes: conditions and events of Nodes, and the log. Each event and line is written once per change. */
 export class RouteReports {
   readonly #deps: ReportDeps;
-  /** Events by name and uid of a Node, lists and held routes by place, and the VPC. */
+  /** Lists and held routes by place, and the VPC. */
   readonly #last = new LastReports();
+  /** Events, by name of a Node. */
+  readonly #lastOfNodes = new LastReports();
   /** By uid of a Node. */
   readonly #contests = new Contests();
 
@@ -72,6 +74,8 @@ export class RouteReports {
     limit: number,
     signal: AbortSignal,
   ): Promise<boolean> {
+    const names = new Set(entries.map(({ name }) => name));
+    for (const name of this.#lastOfNodes.keys()) if (!names.has(name)) this.#lastOfNodes.forget(name);
     const waiting = entries.filter(({ name }) => routed.has(name) || unrouted.has(name)).values();
     let isDone = true;
     const work = async (): Promise<void> => {
@@ -86,7 +90,8 @@ export class RouteReports {
   }
 
   #recordEvent(node: RoutedNode, said: SaidOfNode | undefined): void {
-    for (const event of this.#last.note(`node ${node.name} ${node.uid}`, said === undefined ? [] : [said]) ?? [])
+    const textOf = ({ reason, message }: SaidOfNode): string => JSON.stringify([node.uid, reason, message]);
+    for (const event of this.#lastOfNodes.note(node.name, said === undefined ? [] : [said], textOf) ?? [])
       this.#deps.events.record({ involved: involvedObject(NODES, node), type: 'Warning', ...event });
   }
 

@@ -39,7 +39,7 @@ export class EipController {
   readonly #own: OwnStatuses;
   /** Claims that are to be compared with the cloud although they are settled. */
   readonly #toCompare = new Set<string>();
-  /** Last note on Pods without a claim, by their uid. */
+  /** Last notes on Pods without a claim. */
   readonly #last = new LastReports();
   /** Serializes steps that take an EIP of a list, or one of a node's EIPs: each sees what the one before took. */
   readonly #taking = new KeyedMutex();
@@ -366,8 +366,9 @@ export class EipController {
 
   #reportWaiting({ key }: Pass, view: EipView, note: EipNote | undefined): void {
     const { pod } = view;
-    if (note === undefined || pod === undefined) return;
-    if (this.#last.note(pod.uid, [note.message]) !== undefined) this.#report(key, view, note);
+    const notes = note === undefined || pod === undefined ? [] : [note];
+    const added = this.#last.note(key, notes, ({ message }) => JSON.stringify([pod?.uid, message]));
+    for (const one of added ?? []) this.#report(key, view, one);
   }
 
   #report(key: string, { pod, claim }: EipView, { type, reason, message }: EipNote): void {

@@ -36,15 +36,13 @@ type ClaimReconcilerDeps = ClaimsTerm & {
 const CACHE_LAG_MS = 500;
 /** A claim that is left as it is is looked at again after this. */
 const OBJECTION_MS = 15_000;
-/** Far more than there are claims with something to report; claims that are gone are forgotten. */
-const MAX_REPORTS = 200_000;
 const DONE: ReconcileResult = { kind: 'done' };
 
 /** Reconciles claims, one at a time. Use it only when every cache is synced: it treats a missing object as deleted. */
 export class ClaimReconciler {
   readonly #deps: ClaimReconcilerDeps;
   /** Faults of claims, notices of claims, and annotations of Pods without a claim. */
-  readonly #last = new LastReports(MAX_REPORTS);
+  readonly #last = new LastReports();
 
   constructor(deps: ClaimReconcilerDeps) {
     this.#deps = deps;

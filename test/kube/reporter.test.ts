@@ -32,27 +32,14 @@ test('LastReports: a note returns what the last one of its key lacked, and nothi
   );
 });
 
-test('LastReports: remembers at most so many keys, those that were noted last', async (t) => {
-  await assertLaw(t, (inner) =>
-    fc.property(fc.array(fc.nat({ max: 9 }), { maxLength: 60 }), (notes) => {
-      const last = new LastReports(4);
-      for (const note of notes) last.note(`${note}`, ['full']);
-      const latest = [...new Set(notes.toReversed())].slice(0, 4).map(String);
-      inner.deepEqual([...last.keys()].sort(), latest.sort());
-    }),
-  );
-});
-
-test('LastReports: as many keys as the bound are reported once, however often all are noted', async (t) => {
-  await assertLaw(t, (inner) =>
-    fc.property(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 5 }), (count, passes) => {
-      const last = new LastReports(count);
-      let reports = 0;
-      for (let pass = 0; pass < passes; pass++)
-        for (let key = 0; key < count; key++) reports += last.note(`${key}`, ['full']) === undefined ? 0 : 1;
-      inner.is(reports, count);
-    }),
-  );
+test('LastReports: any number of keys is reported once each, however often all are noted', (t) => {
+  const last = new LastReports();
+  const keys = Array.from({ length: 250_000 }, (_, nth) => `${nth}`);
+  let reports = 0;
+  for (let pass = 0; pass < 3; pass++) for (const key of keys) if (last.note(key, ['full']) !== undefined) reports += 1;
+  t.is(reports, keys.length);
+  for (const key of keys) last.note(key, []);
+  t.deepEqual(last.keys(), []);
 });
 
 test('LastReports: another RequestId is no other text, whatever stands before it', (t) => {
@@ -107,5 +94,5 @@ test('Reporter: objects of one name in two namespaces are two', (t) => {
   const service = { apiVersion: 'v1', kind: 'Service', name: 'web' };
   for (const namespace of ['a', 'b', 'a']) reporter.report({ ...service, namespace }, [FULL]);
   t.is(written.length, 2);
-  t.deepEqual(reporter.names(), ['b/web', 'a/web']);
+  t.deepEqual(reporter.names(), ['a/web', 'b/web']);
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { EIP_CLAIMS } from '../../../kube/resource-types.ts';
+import { EIP_CLAIMS, PODS } from '../../../kube/resource-types.ts';
 import { ATTRIBUTES, EipScene, ID_LIST, POLICY } from './eip-scene.ts';
 
 const WISH = { [ATTRIBUTES]: '' } as const;
@@ -29,6 +29,29 @@ test('runEips: says what is malformed, makes no EIP for it, and serves the other
   const told = scene.events.filter((event) => event.startsWith('EIPInvalid'));
   t.is(told.length, Object.keys(wrong).length, told.join('\n'));
   t.regex(told.join('\n'), /InternetMaxBandwidthOut: expected a whole number of Mbps from 1 to 10000, got 0/);
+});
+
+test('runEips: a wrong annotation that was taken off is told again when it is back, and to the next Pod of the name', async (t) => {
+  const scene = await EipScene.open();
+  scene.lead();
+  const wrong = { [ATTRIBUTES]: '{"Bandwidth":0}' };
+  const annotate = (value: string | null) => {
+    const body = { metadata: { annotations: { [ATTRIBUTES]: value } } };
+    const ref = { namespace: 'default', name: 'web-0' };
+    return scene.clock.run(scene.kube.patch(PODS, ref, { kind: 'merge', body }));
+  };
+  const told = () => scene.events.filter((event) => event.startsWith('EIPInvalid')).length;
+  await scene.addPod('web-0', 'n1', scene.ip('n1', 0), wrong);
+  t.true(await scene.until(() => told() === 1));
+  await annotate(null);
+  await pass(scene, 10_000);
+  await annotate(wrong[ATTRIBUTES]);
+  t.true(await scene.until(() => told() === 2, 60_000));
+  await scene.deletePod('web-0');
+  await scene.addPod('web-0', 'n1', scene.ip('n1', 0), wrong);
+  t.true(await scene.until(() => told() === 3, 60_000));
+  await pass(scene, 60_000);
+  t.is(told(), 3);
 });
 
 test('runEips: takes no EIP away from whom it is bound to, and says whose it is', async (t) => {
