@@ -5,7 +5,7 @@ import { openNft } from '../dataplane/nft.ts';
 import { type Monitor, openMonitor } from '../netlink/monitor.ts';
 import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import { runInBackground } from '../runtime/background.ts';
-import { timeoutSignal } from '../runtime/clock.ts';
+import { inTime } from '../runtime/clock-timers.ts';
 import { messageOf } from '../runtime/error-text.ts';
 import { serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -228,10 +228,10 @@ function openKernel(log: Logger): { readonly kernel: Kernel; readonly ownWrites:
 const MASQUERADE_WAIT_MS = 1_000;
 
 async function firstPass(components: AgentComponents, loop: RepairLoop, signal: AbortSignal): Promise<void> {
-  const { state, masqueradeDeps, log } = components;
+  const { state, masqueradeDeps, clock, log } = components;
   // Part of the nftables table: without it Pods would run for a while before their packets are masqueraded.
   if (state.isBridgeUsed) {
-    await updateMasquerade(masqueradeDeps, AbortSignal.any([signal, timeoutSignal(MASQUERADE_WAIT_MS)]));
+    await inTime(clock, MASQUERADE_WAIT_MS, (limit) => updateMasquerade(masqueradeDeps, limit), signal);
   }
   try {
     // A pass refuses packets to addresses without a Pod; after it all links of ours are known.
@@ -350,7 +350,7 @@ function install(components: AgentComponents, readiness: Readiness): Installatio
   const left = statusOf(state, undefined);
   if (state.leases.size > 0)
     log.warn('Pods of before --role=uplinks are left', { why: left?.msg, pods: left?.details });
-  return openInstallation({ ...config, pluginDir: '' }, { log, release });
+  return openInstallation({ ...config, pluginDir: '' }, { log, release, clock });
 }
 
 async function openEndpoints({ config, state, metrics, clock }: AgentComponents, readiness: Readiness) {
@@ -500,10 +500,10 @@ function openKernelMonitor(): Monitor {
 
 /** Returns the dependencies of draining the spool. Executables know only the socket, and spool beside it. */
 function spoolDepsOf(components: AgentComponents): SpoolDeps {
-  const { config, log, metrics } = components;
+  const { config, clock, log, metrics } = components;
   return {
+    ...{ clock, log },
     directory: join(dirname(config.socket), 'deletions'),
-    log,
     pending: (count) => metrics.spoolPending.set(count),
     release: async ({ containerId, ifName, writtenAtBootMs }) => {
       const failure = await detach(components, { containerId, ifName }, writtenAtBootMs);

@@ -132,7 +132,7 @@ export function createComponents(
     mutex: new KeyedMutex(),
     wiring: openPodWiring({
       ...{ kernel, nodeNetwork: finder.current, enis: () => state.plannedEnis, log, sandboxes },
-      handlerOf: async (containerId) => (await listRuntimeHandlers(view)).get(containerId),
+      handlerOf: async (containerId) => (await listRuntimeHandlers(view, clock)).get(containerId),
       nicReturned: (mac, outcome) => {
         if (outcome === 'missing') log.warn('the interface of an exclusive ENI is not here, waiting for it', { mac });
       },

@@ -1,5 +1,5 @@
 import { runInBackground } from '../runtime/background.ts';
-import { startInterval, type Timer } from '../runtime/clock.ts';
+import { type ClockTimer, intervalOn } from '../runtime/clock-timers.ts';
 import { countsOf, MS_PER_S } from '../runtime/metrics/metric-table.ts';
 import { collectOrphans } from './attachment/collect.ts';
 import { finishReleasing } from './attachment/detach.ts';
@@ -93,7 +93,7 @@ function every(
   intervalMs: number,
   what: string,
   run: () => Promise<unknown>,
-): Timer {
+): ClockTimer {
   let isRunning = false;
   const tick = async (): Promise<void> => {
     if (isRunning || signal.aborted) return;
@@ -106,7 +106,7 @@ function every(
       isRunning = false;
     }
   };
-  return startInterval(() => runInBackground(what, tick()), intervalMs);
+  return intervalOn(components.clock, () => runInBackground(what, tick()), intervalMs);
 }
 
 function sample({ state, metrics }: AgentComponents): void {

@@ -53,11 +53,11 @@ const NO_WARM: WarmTargets = { min: 0, max: 0 };
 export function openOps(deps: OpsDeps): OpsUseCases {
   const { components, cluster } = deps;
   const { config, clock, state, recorder, hub } = components;
-  const explainer = openExplainer(config, () => listRuntimeHandlers(components.view));
+  const explainer = openExplainer(config, () => listRuntimeHandlers(components.view, clock));
   return {
     pool: async ({ runtimeHandlers }) =>
       poolReply(state, {
-        ...(runtimeHandlers ? { handlers: await listRuntimeHandlers(components.view) } : {}),
+        ...(runtimeHandlers ? { handlers: await listRuntimeHandlers(components.view, clock) } : {}),
         bootMs: clock.bootMs(),
         cooldownMs: config.ipCooldownMs,
         ...(cluster?.asked === undefined ? {} : { asked: cluster.asked }),

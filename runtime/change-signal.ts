@@ -1,11 +1,11 @@
-import { type Clock, systemClock } from './clock.ts';
+import type { Clock } from './clock.ts';
 
 /** Notifies all waiters that something changed. The signal carries no value: each waiter reads the new state itself. */
 export class ChangeSignal {
   readonly #waiting = new Set<() => void>();
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'sleep'>;
 
-  constructor(clock: Clock = systemClock) {
+  constructor(clock: Pick<Clock, 'sleep'>) {
     this.#clock = clock;
   }
 

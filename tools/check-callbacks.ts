@@ -6,11 +6,13 @@
 import { globSync, readFileSync } from 'node:fs';
 
 const INSTEAD = 'write () => runInBackground(what, work()), of runtime/background.ts';
-const TIMER = /\b(?:startTimer|startInterval|setImmediate|queueMicrotask|nextTick)\(\s*async\b/g;
+const TIMER =
+  /\b(?:(?:startTimer|startInterval|setImmediate|queueMicrotask|nextTick)\(|(?:timerOn|intervalOn)\([^,()]+,)\s*async\b/g;
 const HANDLER =
   /\.(?:on|once|addListener|prependListener|prependOnceListener|addEventListener)\(\s*[^,()]+,\s*async\b/g;
 /** An arrow function of a timer whose value is a call of a function that this file declares as async. */
-const CALL = /\b(?:startTimer|startInterval|setImmediate|queueMicrotask)\(\s*\(\)\s*=>\s*(?:this\.)?(#?\w+)\(/g;
+const CALL =
+  /\b(?:(?:startTimer|startInterval|setImmediate|queueMicrotask)\(|(?:timerOn|intervalOn)\([^,()]+,)\s*\(\)\s*=>\s*(?:this\.)?(#?\w+)\(/g;
 
 /** Lists the callbacks of a source file that return a promise without an owner, as `line: found; write …`. Pure. */
 export function findAsyncCallbacks(text: string): readonly string[] {

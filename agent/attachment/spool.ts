@@ -1,7 +1,8 @@
 import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInBackground } from '../../runtime/background.ts';
-import { startTimer, type Timer } from '../../runtime/clock.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { type ClockTimer, timerOn } from '../../runtime/clock-timers.ts';
 import { decodeOrThrow, integer, optional, record, required, text } from '../../runtime/decode.ts';
 import { reclaimFolder } from '../../runtime/folder.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -21,12 +22,15 @@ type SpooledDel = {
  * Dependencies of draining. `release` resolves only when the DEL is done; after a rejection the file stays for the next
  * time.
  */
-export type SpoolDeps = {
+type DrainDeps = {
   readonly directory: string;
   readonly release: (del: SpooledDel) => Promise<void>;
   readonly pending: (count: number) => void;
   readonly log: Logger;
 };
+
+/** Dependencies of draining whenever a file arrives. */
+export type SpoolDeps = DrainDeps & { readonly clock: Pick<Clock, 'sleep'> };
 
 const SUFFIX = '.json';
 const REJECTED_SUFFIX = '.rejected';
@@ -54,7 +58,7 @@ const decodeSpooledDel = record(
  * so a crash in between repeats it, and a repeated DEL is success. Returns how many are left.
  * @throws the error of the system when the folder cannot be listed: no descriptor is left
  */
-export async function drainSpool(deps: SpoolDeps): Promise<number> {
+export async function drainSpool(deps: DrainDeps): Promise<number> {
   const entries = readSpool(deps);
   let left = entries.length;
   deps.pending(left);
@@ -81,7 +85,7 @@ export async function drainSpool(deps: SpoolDeps): Promise<number> {
  */
 export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<void> } {
   let running: Promise<void> | undefined;
-  let timer: Timer | undefined;
+  let timer: ClockTimer | undefined;
   const run = async (): Promise<void> => {
     try {
       const movedTo = reclaimFolder(deps.directory, 0o700);
@@ -103,7 +107,7 @@ export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<v
   const folder = watchFolder(deps.directory, (name) => {
     if (name !== null && !name.endsWith(SUFFIX)) return;
     timer?.cancel();
-    timer = startTimer(() => runInBackground('draining the spool', drain()), SETTLE_MS);
+    timer = timerOn(deps.clock, () => runInBackground('draining the spool', drain()), SETTLE_MS);
   });
   runInBackground('draining the spool', drain());
   return {
@@ -117,7 +121,7 @@ export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<v
 
 type SpoolFile = { readonly path: string; readonly del: SpooledDel };
 
-function readSpool(deps: SpoolDeps): readonly SpoolFile[] {
+function readSpool(deps: DrainDeps): readonly SpoolFile[] {
   const entries = readdirSync(deps.directory, { withFileTypes: true }).filter(({ name }) => name.endsWith(SUFFIX));
   const files = entries.flatMap((entry) => {
     const path = join(deps.directory, entry.name);
@@ -130,7 +134,7 @@ function readSpool(deps: SpoolDeps): readonly SpoolFile[] {
 const MAX_BYTES = 65_536;
 
 /** @param isFile False for what no executable writes: a folder, a link. */
-function readSpoolFile(deps: SpoolDeps, path: string, isFile: boolean): SpoolFile | undefined {
+function readSpoolFile(deps: DrainDeps, path: string, isFile: boolean): SpoolFile | undefined {
   let content: string;
   try {
     content = isFile ? readRegularText(path, MAX_BYTES) : '';
@@ -153,7 +157,7 @@ function readSpoolFile(deps: SpoolDeps, path: string, isFile: boolean): SpoolFil
 }
 
 /** It stays malformed. It is set aside for people; garbage collection finds the sandbox. */
-function refuse(deps: SpoolDeps, path: string, error: unknown): void {
+function refuse(deps: DrainDeps, path: string, error: unknown): void {
   deps.log.error('spooled DEL is malformed, set aside', { path: path + REJECTED_SUFFIX, error });
   setAside(path);
 }

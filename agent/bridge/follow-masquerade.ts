@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS } from '../../kube/resource-types.ts';
-import { timeoutSignal } from '../../runtime/clock.ts';
+import { inTime } from '../../runtime/clock-timers.ts';
 import { decideMasquerade } from '../pod-cidr/masquerade.ts';
 import type { AgentParts } from '../state/ports.ts';
 
@@ -44,12 +44,12 @@ export async function updateMasquerade(deps: MasqueradeDeps, signal: AbortSignal
   if ((before?.isOn ?? false) !== choice.isOn) deps.changed('masquerade');
 }
 
-async function findConfigMap({ kube, log }: MasqueradeDeps, signal: AbortSignal): Promise<string | undefined> {
+async function findConfigMap({ kube, clock, log }: MasqueradeDeps, signal: AbortSignal): Promise<string | undefined> {
   if (kube === undefined) return '';
   try {
     for (const name of CONFIG_MAP_NAMES) {
-      const limit = AbortSignal.any([signal, timeoutSignal(READ_MS)]);
-      const found = await kube.get(CONFIG_MAPS, { namespace: NAMESPACE, name }, limit);
+      const get = (limit: AbortSignal) => kube.get(CONFIG_MAPS, { namespace: NAMESPACE, name }, limit);
+      const found = await inTime(clock, READ_MS, get, signal);
       if (found !== undefined) return `${NAMESPACE}/${name}`;
     }
     return '';

@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
-import { timeoutSignal } from '../../runtime/clock.ts';
+import { inTime } from '../../runtime/clock-timers.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { AgentParts } from '../state/ports.ts';
 import { countDevices, type Device, type DeviceCount, type DeviceSupply, decideDevices } from './decide-devices.ts';
@@ -220,7 +220,8 @@ function openDeviceReporter(
         // Kubelet may overwrite it with its own number, once in ten seconds: repeat until the Node stays as written.
         let lastVersion: string | undefined;
         for (let tries = 0; tries < WITHDRAW_TRIES; tries++) {
-          const version = await patchNode(node.kube, node.name, resource, timeoutSignal(WITHDRAW_MS));
+          const patch = (limit: AbortSignal) => patchNode(node.kube, node.name, resource, limit);
+          const version = await inTime(clock, WITHDRAW_MS, patch);
           if (version !== undefined && version === lastVersion) return;
           lastVersion = version;
           await clock.sleep(BOUND_MS);

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { UNUSABLE_MARKER } from '../../cni-plugins/launcher/names.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
-import { type Clock, systemClock } from '../../runtime/clock.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { watchFolder } from '../../runtime/watch-folder.ts';
 import { type ConfVersions, decideVersions, readSupportedVersions } from './chain-versions.ts';
@@ -84,7 +84,7 @@ export type Installation = {
 type InstallationDeps = {
   readonly log: Logger;
   readonly release: string;
-  readonly clock?: Clock;
+  readonly clock: Clock;
   readonly listener?: InstallationListener;
   /**
    * Says why another agent of this node keeps this one from taking Pods; undefined: there is none. Asked before the conflist is
@@ -139,7 +139,7 @@ class KeptInstallation implements Installation {
 
   constructor(
     settings: InstallationSettings,
-    { log, release, clock = systemClock, listener = SILENT, otherAgent }: InstallationDeps,
+    { log, release, clock, listener = SILENT, otherAgent }: InstallationDeps,
   ) {
     this.#settings = settings;
     this.#log = log;

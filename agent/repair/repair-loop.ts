@@ -1,12 +1,13 @@
 import type { MonitorEvent } from '../../netlink/monitor.ts';
 import { runInBackground } from '../../runtime/background.ts';
-import { type Clock, startInterval, startTimer, type Timer } from '../../runtime/clock.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { type ClockTimer, intervalOn, timerOn } from '../../runtime/clock-timers.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { ReconcileReport } from './reconcile.ts';
 
 /** Dependencies of the loop. */
 type RepairLoopDeps = {
-  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
   readonly reconcile: (cause: string) => Promise<ReconcileReport>;
   /** Called with every notification. */
   readonly note: (event: MonitorEvent) => void;
@@ -65,7 +66,7 @@ const SETTINGS_MS = 250;
 export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   let running: Promise<unknown> = Promise.resolve();
   let isClosed = false;
-  let timer: Timer | undefined;
+  let timer: ClockTimer | undefined;
   let notBeforeMs = Number.NEGATIVE_INFINITY;
   let failures = 0;
   let isAttempting = false;
@@ -109,7 +110,8 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
   /** Sets the timer of the next pass if one is called for. One that was called for during a pass comes after its pause. */
   const arm = (): void => {
     if (isClosed || isAttempting || timer !== undefined || causes.size === 0) return;
-    timer = startTimer(
+    timer = timerOn(
+      deps.clock,
       () => {
         timer = undefined;
         const all = [...causes].join(', ');
@@ -163,15 +165,23 @@ function noteFilters({ invalidateFilters, forgetFilters }: RepairLoopDeps, event
 }
 
 function startTimers(deps: RepairLoopDeps, kick: (cause: string) => void, isIdle: () => boolean): { close(): void } {
-  const interval = startInterval(() => {
-    // The timer's pass reads everything again, whatever was notified or missed.
-    deps.invalidateNft();
-    deps.invalidateFilters();
-    kick('timer');
-  }, deps.intervalMs);
-  const settings = startInterval(() => {
-    if (isIdle() && isTrueOrUnknown(deps, deps.settingsDiffer)) kick('sysctl');
-  }, SETTINGS_MS);
+  const interval = intervalOn(
+    deps.clock,
+    () => {
+      // The timer's pass reads everything again, whatever was notified or missed.
+      deps.invalidateNft();
+      deps.invalidateFilters();
+      kick('timer');
+    },
+    deps.intervalMs,
+  );
+  const settings = intervalOn(
+    deps.clock,
+    () => {
+      if (isIdle() && isTrueOrUnknown(deps, deps.settingsDiffer)) kick('sysctl');
+    },
+    SETTINGS_MS,
+  );
   return {
     close: () => {
       interval.cancel();
@@ -195,7 +205,7 @@ function openLater(
   clock: RepairLoopDeps['clock'],
   call: (cause: string) => void,
 ): { in(delayMs: number, cause: string): void; close(): void } {
-  let timer: Timer | undefined;
+  let timer: ClockTimer | undefined;
   let atMs = Number.POSITIVE_INFINITY;
   let isClosed = false;
   return {
@@ -204,10 +214,14 @@ function openLater(
       if (isClosed || wantedMs >= atMs) return;
       timer?.cancel();
       atMs = wantedMs;
-      timer = startTimer(() => {
-        atMs = Number.POSITIVE_INFINITY;
-        call(cause);
-      }, delayMs);
+      timer = timerOn(
+        clock,
+        () => {
+          atMs = Number.POSITIVE_INFINITY;
+          call(cause);
+        },
+        delayMs,
+      );
     },
     close: () => {
       isClosed = true;

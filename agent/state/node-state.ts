@@ -1,7 +1,7 @@
 import type { Family } from '../../dataplane/ip-prefix.ts';
 import type { EniNetwork, PodNetwork, RuleMode } from '../../dataplane/network.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
-import { type Clock, systemClock } from '../../runtime/clock.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { ExclusiveEniPool } from '../exclusive/exclusive-eni-pool.ts';
 import type { FastPathChoice } from '../fast-path/choose-fast-path.ts';
 import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from '../journal/journal-content.ts';
@@ -146,7 +146,7 @@ export class NodeState {
   kernelGeneration = 0;
 
   /** `clock` is used for the timeouts of the signals. */
-  constructor(clock: Clock = systemClock, role: AgentRole = 'full') {
+  constructor(clock: Clock, role: AgentRole = 'full') {
     this.role = role;
     this.demandChanged = new ChangeSignal(clock);
     this.changed = new ChangeSignal(clock);

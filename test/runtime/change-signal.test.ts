@@ -1,9 +1,10 @@
 import { getEventListeners } from 'node:events';
 import test from 'ava';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
+import { systemClock } from '../../runtime/clock.ts';
 
 test('ChangeSignal: wakes all who wait when something changed', async (t) => {
-  const changed = new ChangeSignal();
+  const changed = new ChangeSignal(systemClock);
   const { signal } = new AbortController();
   const woken = Promise.all([changed.wait(60_000, signal), changed.wait(60_000, signal)]);
   changed.notify();
@@ -11,7 +12,7 @@ test('ChangeSignal: wakes all who wait when something changed', async (t) => {
 });
 
 test('ChangeSignal: wakes when the signal aborts, and does not wait for one that has', async (t) => {
-  const changed = new ChangeSignal();
+  const changed = new ChangeSignal(systemClock);
   const caller = new AbortController();
   const woken = changed.wait(60_000, caller.signal);
   caller.abort();
@@ -20,7 +21,7 @@ test('ChangeSignal: wakes when the signal aborts, and does not wait for one that
 });
 
 test('ChangeSignal: leaves nothing on a signal that outlives the wait', async (t) => {
-  const changed = new ChangeSignal();
+  const changed = new ChangeSignal(systemClock);
   const { signal } = new AbortController();
   for (let count = 0; count < 5; count++) await changed.wait(0, signal);
   t.is(getEventListeners(signal, 'abort').length, 0);

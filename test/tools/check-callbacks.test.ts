@@ -4,10 +4,12 @@ import { findAsyncCallbacks } from '../../tools/check-callbacks.ts';
 const WRONG = [
   'startTimer(async () => { await tick(); }, 5);',
   'startInterval(async function () {}, 5);',
+  'timerOn(deps.clock, async () => {}, 5);',
   'setImmediate(\n  async () => {},\n);',
   "socket.on('close', async () => end());",
   'emitter.once(EVENT, async (value) => {});',
   'const tick = async () => {};\nstartInterval(() => tick(), 5);',
+  'const tick = async () => {};\nintervalOn(clock, () => tick(), 5);',
   'async function tick() {}\nstartTimer(() => tick(), 5);',
   'class A { async #tick() {}\n start() { startInterval(() => this.#tick(), 5); } }',
 ];

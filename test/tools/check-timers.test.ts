@@ -1,5 +1,5 @@
 import test from 'ava';
-import { findTimers } from '../../tools/check-timers.ts';
+import { findTimers, hasOwnClock } from '../../tools/check-timers.ts';
 
 const finds = test.macro((t, text: string, lines: readonly number[]) => {
   t.deepEqual(findTimers(text), lines);
@@ -30,3 +30,16 @@ test(
   "socket.setTimeout(ms, end);\nconst timeout = options.timeout;\nlog('setTimeout'); // setInterval",
   [],
 );
+
+test('findTimers, hasOwnClock: in the agent nothing but what opens its machine has the time of the process', (t) => {
+  const text = [
+    "import { systemClock } from '../runtime/clock.ts';",
+    'setImmediate(run);\nperformance.now();\nprocess.hrtime.bigint();',
+    'startTimer(run, 5);\nclock.sleep(5);\ntimerOn(clock, run, 5);',
+  ].join('\n');
+  t.deepEqual(findTimers(text), []);
+  t.deepEqual(findTimers(text, 'of-process'), [1, 2, 3, 4, 5]);
+  t.true(hasOwnClock('agent/repair/repair-loop.ts'));
+  t.false(hasOwnClock('agent/main.ts'));
+  t.false(hasOwnClock('ipamd/main.ts'));
+});

@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import test from 'ava';
 import { drainSpool, type SpoolDeps, watchSpool } from '../../../agent/attachment/spool.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -18,7 +19,10 @@ import { waitUntil } from '../../support/wait-until.ts';
 function spool(release: SpoolDeps['release']) {
   const dir = createTempDir('spool');
   const pending: number[] = [];
-  const deps: SpoolDeps = { directory: dir.path, release, pending: (count) => pending.push(count), log: silentLogger };
+  const deps: SpoolDeps = {
+    ...{ directory: dir.path, release, clock: systemClock, log: silentLogger },
+    pending: (count) => pending.push(count),
+  };
   const put = (name: string, writtenAtBootMs: number, change: object = {}) =>
     writeFileSync(
       dir.join(name),

@@ -2,12 +2,13 @@ import test from 'ava';
 import { prepareBridge } from '../../../agent/bridge/prepare-bridge.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import type { NodeNetwork } from '../../../dataplane/network.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { TEST_BRIDGE } from '../use-cases/fixtures.ts';
 
 const BLOCK = '172.20.0.0/26';
 
 function openNode(isWorking: boolean) {
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   const steps: string[] = [];
   const network = { bridge: TEST_BRIDGE } as unknown as NodeNetwork;
   const deps = {

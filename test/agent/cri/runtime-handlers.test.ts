@@ -1,6 +1,7 @@
 import test from 'ava';
 import { openCriView } from '../../../agent/cri/cri-client.ts';
 import { listRuntimeHandlers } from '../../../agent/cri/runtime-handlers.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { startCriServer } from '../../support/cri-server.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
@@ -17,8 +18,8 @@ test('listRuntimeHandlers: lists those that the runtime names, and none while it
     await server.close();
     dir.close();
   });
-  t.deepEqual([...(await listRuntimeHandlers(view))], [['s1', 'runsc']]);
+  t.deepEqual([...(await listRuntimeHandlers(view, systemClock))], [['s1', 'runsc']]);
   server.setBroken(true);
-  t.is((await listRuntimeHandlers(view)).size, 0);
-  t.is((await listRuntimeHandlers(undefined)).size, 0, 'no --cri-socket');
+  t.is((await listRuntimeHandlers(view, systemClock)).size, 0);
+  t.is((await listRuntimeHandlers(undefined, systemClock)).size, 0, 'no --cri-socket');
 });

@@ -2,17 +2,24 @@ import test from 'ava';
 import { readEniIps } from '../../../agent/device-plugin/count-supply.ts';
 import type { Supply } from '../../../agent/journal/supply.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 
 const IPS = ['10.0.0.10', '10.0.0.11', '10.0.0.12'];
 
 test('readEniIps: knows nothing before anybody said anything', (t) => {
-  t.is(readEniIps(new NodeState(), undefined), undefined);
+  t.is(readEniIps(new NodeState(systemClock), undefined), undefined);
 });
 
 test('readEniIps: takes the limits of the newest description, before its addresses are in force', (t) => {
   const supply = withLimits(sampleSupply([sampleEni('eni-a', IPS)]), 27, 12);
-  t.deepEqual(readEniIps(new NodeState(), supply), { quota: 27, allocatable: 12, assigned: 0, inUse: 0, stranded: 0 });
+  t.deepEqual(readEniIps(new NodeState(systemClock), supply), {
+    quota: 27,
+    allocatable: 12,
+    assigned: 0,
+    inUse: 0,
+    stranded: 0,
+  });
 });
 
 test('readEniIps: goes by the journal until a description is there, and while the newest is not believed', (t) => {
@@ -46,7 +53,7 @@ test('readEniIps: places of kept addresses are places of the node all the same',
 
 /** A node with one Pod, on the first address. */
 function stateOf(supply: Supply): NodeState {
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   const lease = sampleLease('c1', 'eni-a', IPS.slice(0, 1));
   state.restore({ leases: [lease], cooldowns: [], enis: [], supply });
   return state;

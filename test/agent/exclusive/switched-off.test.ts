@@ -10,6 +10,7 @@ import { NodeState } from '../../../agent/state/node-state.ts';
 import { supplyOfConfig } from '../../../agent/supply/supply-of-config.ts';
 import type { NodeSettings } from '../../../crd/node-eni-config-annotations.ts';
 import type { NodeEniConfigSpec, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
 
 /** A node that serves exclusive ENIs no more: policy took `maxDirectENI` out of its spec. */
@@ -46,7 +47,7 @@ test('decideExclusivePublication: withdraws its demand when the node serves no e
   state.leases.delete(KEY);
   t.is(state.supply?.direct, undefined);
   const observed = { desired: 2, releasable: [], enis: new Map() };
-  const { spec, isDue } = decideExclusivePublication({ ...inputOf(new NodeState()), observed });
+  const { spec, isDue } = decideExclusivePublication({ ...inputOf(new NodeState(systemClock)), observed });
   t.true(isDue);
   t.deepEqual(spec, { desired: 0, releasable: [] });
 });
@@ -68,7 +69,7 @@ function stateOf(spec: NodeEniConfigSpec, settings: NodeSettings, eniInfos: read
     },
     settings,
   );
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   state.restore({ leases: [LEASE], cooldowns: [], enis: [], supply });
   for (const { eniID } of eniInfos) state.directNics.set(eniID, { ifindex: 7, ifname: 'eth1', mtu: 1500 });
   return state;

@@ -11,6 +11,7 @@ import type { Lease } from '../../../agent/journal/lease.ts';
 import { findNodeRecord, writeNodeRecord } from '../../../agent/journal/node-file.ts';
 import { type KubePod, kubePodOf } from '../../../agent/pods/kube-pod.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -62,7 +63,7 @@ for (const [title, leases, before, wanted] of [
 }
 
 function openEgress(pass: (exempt: string) => Promise<{ isStale: boolean }>) {
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   const flushed: string[] = [];
   const kicks: string[] = [];
   const end = new AbortController();
@@ -147,7 +148,7 @@ test('restoreEgressExempt: takes up what held in this boot, and nothing of anoth
       egressExempt: ['10.0.0.4'],
     } as const;
     writeNodeRecord(dir, { bootId: 'boot-1', agentRelease: 'test', nodeName: 'n1', node, enis: [] });
-    const [same, other, none] = [new NodeState(), new NodeState(), new NodeState()];
+    const [same, other, none] = [new NodeState(systemClock), new NodeState(systemClock), new NodeState(systemClock)];
     restoreEgressExempt(same, findNodeRecord(dir), 'boot-1');
     restoreEgressExempt(other, findNodeRecord(dir), 'boot-2');
     restoreEgressExempt(none, findNodeRecord(join(dir, 'absent')), 'boot-1');

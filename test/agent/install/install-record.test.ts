@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import { RECORD_FILE } from '../../../agent/install/install-record.ts';
 import { openInstallation } from '../../../agent/install/installation.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 
@@ -20,7 +21,7 @@ test('openInstallation: takes over a node whose folder holds our executables and
       ...{ cniLauncher: 'auto', cniBinDir: dir.join('bin'), cniConfDir: dir.join('conf') },
       ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
     },
-    { log: silentLogger, release: '0.2.0' },
+    { log: silentLogger, release: '0.2.0', clock: systemClock },
   );
   await installation.ensureExecutables();
   await installation.ensureConflist(true);

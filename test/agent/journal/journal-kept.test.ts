@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import test, { type ExecutionContext } from 'ava';
 import type { Supply } from '../../../agent/journal/supply.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 import { open } from './journal-fixture.ts';
@@ -36,7 +37,7 @@ test('journal: a supply with kept addresses outlives the agent, and serves their
   }
   using journal = open(path);
   t.deepEqual(journal.load().supply, SUPPLY);
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   state.restore(journal.load());
   t.like(state.pool.counts(), { kept: 1, free: 1, withdrawn: 1, leased: 1 });
   t.is(state.pool.leaseStatic({ key: 'c/eth0', pod: { ...MINE, uid: 'u2' }, families: [4] }).kind, 'waits');

@@ -1,13 +1,14 @@
 import test from 'ava';
 import { assignedIps } from '../../../agent/repair/assigned-ips.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 
 const IPS = ['10.0.0.5', '10.0.0.6', '10.0.0.7'];
 
 /** A node whose ENI has three addresses. */
 function stateOf(role: 'full' | 'uplinks' = 'full'): NodeState {
-  const state = new NodeState(undefined, role);
+  const state = new NodeState(systemClock, role);
   state.pool.applySupply(sampleSupply([sampleEni('eni-a', IPS)]));
   return state;
 }

@@ -3,9 +3,10 @@ import { countEnis, countFastLinks } from '../../../agent/repair/count-pass.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import type { FilterState } from '../../../dataplane/desired.ts';
 import { linkFilters } from '../../../dataplane/plan-fast-path.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 
 test('countEnis: a node of a GlobalRoute cluster shows none, so that no alert misses them', (t) => {
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   t.deepEqual(countEnis(state), { ready: 0, missing: 0 }, 'a node that waits for its first supply');
   state.isBridgeDefault = true;
   t.is(countEnis(state), undefined);

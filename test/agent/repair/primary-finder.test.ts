@@ -3,6 +3,7 @@ import { noteOccupied, usePodCidrs } from '../../../agent/bridge/accept-pod-cidr
 import type { HostView } from '../../../agent/node/node-network.ts';
 import { createPrimaryFinder } from '../../../agent/repair/primary-finder.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 
 const VIEW = {
@@ -16,7 +17,7 @@ const VIEW = {
 } as unknown as HostView;
 
 function open() {
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   const networks: (readonly string[])[] = [];
   const finder = createPrimaryFinder({
     ...{ state, log: silentLogger, readHostView: () => VIEW, configuredName: 'eth0' },
@@ -57,7 +58,7 @@ test('PrimaryFinder: the one that was found stays, and what it was on is known w
   const route = (oif: number, priority: number) => ({ oif, priority, family: 2 });
   const own = (ifindex: number) => ({ ifindex, family: 2, address: '10.0.0.5', prefixlen: 20 });
   let view: object = { links: [eth0], addresses: [own(2)], mainRoutes: [route(2, 100)] };
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   const finder = createPrimaryFinder({
     ...{ state, log: silentLogger, readHostView: () => view as HostView, configuredName: '', recorded: undefined },
     settings: {
@@ -81,7 +82,7 @@ test('PrimaryFinder: the one that was found stays, and what it was on is known w
 
 test('PrimaryFinder: at its start the one of the last plan, without any default route', (t) => {
   const finder = createPrimaryFinder({
-    ...{ state: new NodeState(), log: silentLogger, readHostView: () => VIEW, configuredName: '' },
+    ...{ state: new NodeState(systemClock), log: silentLogger, readHostView: () => VIEW, configuredName: '' },
     recorded: { addresses: ['10.0.0.5'] },
     settings: {
       ...{ eniMarkMask: 0x00ff0000, rpFilterMode: 'loose', egress: 'eni', nodePort: true, nftables: true },

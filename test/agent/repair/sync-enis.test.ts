@@ -2,6 +2,7 @@ import test from 'ava';
 import { listPlannedEnis, syncEnis } from '../../../agent/repair/sync-enis.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import { retainEnisInUse } from '../../../agent/supply/retain-enis-in-use.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
 import { createTestNode } from '../use-cases/fixtures.ts';
@@ -44,7 +45,7 @@ test('syncEnis: with the role uplinks an ENI has the addresses of the supply, al
   const { deps, close } = createTestNode(0);
   t.teardown(close);
   for (const { eniId } of deps.journal.load().enis) deps.journal.eraseEni(eniId);
-  const state = new NodeState(undefined, 'uplinks');
+  const state = new NodeState(systemClock, 'uplinks');
   const mac = '02:00:00:00:00:0a';
   const link = { ifindex: 7, ifname: 'eth1', mac, mtu: 1500 };
   const sync = (links: readonly (typeof link)[]) => {

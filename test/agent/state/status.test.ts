@@ -2,6 +2,7 @@ import test from 'ava';
 import { attach } from '../../../agent/attachment/attach.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import { enisStatusOf, statusOf } from '../../../agent/state/status.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
 import { addOf, createTestNode, PATIENT } from '../use-cases/fixtures.ts';
 
@@ -65,7 +66,7 @@ test('statusOf: with the bridge as default a node without an ENI serves once the
 });
 
 test('statusOf: with the role uplinks names Pods of before it, whose addresses could be given again', (t) => {
-  const state = new NodeState(undefined, 'uplinks');
+  const state = new NodeState(systemClock, 'uplinks');
   state.leases.set('c/eth0', sampleLease('c', 'eni-a', ['10.0.0.5'], { podNamespace: 'shop', podName: 'web-0' }));
   const status = statusOf(state, undefined);
   t.is(status?.code, 51);

@@ -4,6 +4,7 @@ import { RECORD_FILE } from '../../../agent/install/install-record.ts';
 import { openInstallation } from '../../../agent/install/installation.ts';
 import { removeExecutables } from '../../../agent/uninstall/remove-executables.ts';
 import { Sweep } from '../../../agent/uninstall/sweep.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir, type TempDir } from '../../support/temp-dir.ts';
 
@@ -22,7 +23,7 @@ async function install(dir: TempDir): Promise<void> {
       ...placesOf(dir),
       ...{ socket: '/run/a.sock', mtu: 0, portMapping: false, bandwidth: false, chainedPlugins: [] },
     },
-    { log: silentLogger, release: '0.2.0' },
+    { log: silentLogger, release: '0.2.0', clock: systemClock },
   ).ensureExecutables();
 }
 

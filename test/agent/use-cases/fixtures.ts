@@ -10,6 +10,7 @@ import type { PodWiring, UseCaseDeps, WiredLink } from '../../../agent/state/por
 import type { BridgeNetwork, PodNetwork } from '../../../dataplane/network.ts';
 import { Netns } from '../../../netlink/netns.ts';
 import type { Clock } from '../../../runtime/clock.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
@@ -137,7 +138,7 @@ export function createTestNode(ipCount: number): TestNode {
   const dir = createTempDir('use-cases');
   const clock = new TestClock();
   const journal = openJournal(dir.join('journal.db'), { clock, bootId: 'boot' });
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   const record = { eniId: 'eni-1', mac: '02:00:00:00:00:01', table: 4007, slot: 1 };
   journal.putEni(record);
   state.eniRecords.set('eni-1', record);

@@ -6,6 +6,7 @@ import { endCooldowns } from '../../../agent/attachment/end-cooldowns.ts';
 import { poolReply } from '../../../agent/ops/pool-reply.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import { decidePublication } from '../../../agent/supply/decide-publication.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { assertLaw } from '../../support/law.ts';
 import { addOf, createTestNode, PATIENT, supplyOf, type TestNode } from './fixtures.ts';
 
@@ -28,7 +29,7 @@ function pass(node: TestNode, ms: number): void {
 
 /** Starts the agent again from its journal, without the API server. */
 function restart(node: TestNode): TestNode {
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   state.registeredWaitMs = LIMIT_MS;
   for (const id of node.state.readyEnis) state.readyEnis.add(id);
   for (const [id, eni] of node.state.enis) state.enis.set(id, eni);

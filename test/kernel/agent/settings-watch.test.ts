@@ -7,6 +7,7 @@ import { DEFAULT_ENI_MARK_MASK } from '../../../dataplane/numbers.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
 import { withNetns } from '../../../netlink/netns.ts';
 import { NETCONFA_IFINDEX_ALL } from '../../../netlink/uapi/netconf.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { openSysctl } from '../../../sysctl/sysctl.ts';
 import { acceptRa, disableIpv6, forwarding, ipForward, rpFilter, tcpBeLiberal } from '../../../sysctl/sysctl-key.ts';
 import { TestNetns } from '../netlink/support/test-netns.ts';
@@ -23,7 +24,7 @@ const INTERVAL_S = 5;
 function openNode(host: TestNetns, eniCount: number, podCount: number, changes: Partial<NodeNetwork> = {}) {
   const add = (ifname: string): number => host.rtnl.link.add({ kind: 'bridge', ifname });
   const primary = { ifindex: add('eth0'), ifname: 'eth0', addresses: ['10.0.0.2'] };
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   const enis = Array.from({ length: eniCount }, (_, index): EniNetwork => {
     const [ifname, eniId] = [`eth${index + 1}`, `eni-${index + 1}`];
     const ifindex = add(ifname);

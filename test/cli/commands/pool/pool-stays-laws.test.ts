@@ -8,6 +8,7 @@ import { demandInUnits } from '../../../../agent/pool/demand.ts';
 import { NodeState } from '../../../../agent/state/node-state.ts';
 import { buildAgentPool } from '../../../../cli/commands/pool/build-agent-pool.ts';
 import { findPoolStays } from '../../../../cli/commands/pool/find-pool-stays.ts';
+import { systemClock } from '../../../../runtime/clock.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../../../agent/pool/supply-sample.ts';
 import { assertLaw } from '../../../support/law.ts';
 
@@ -32,7 +33,7 @@ const BOOT_MS = 1_000_000;
 
 /** Makes the pool of a node, by what an agent does with it. */
 function stateOf({ enis }: RandomNode): NodeState {
-  const state = new NodeState();
+  const state = new NodeState(systemClock);
   const all = enis.map(({ fates, draining, attached }, index): SupplyEni => {
     const addresses = fates.map((fate, nth) =>
       sampleAddress(`10.0.${index}.${nth + 10}`, {
