@@ -75,7 +75,7 @@ export class BalancerKeeper {
   readonly #kind: OwnerKind;
   /** By owner: since when its load balancer is being made, or is not known; monotonic milliseconds. */
   readonly #pendingSinceMs = new Map<string, number>();
-  /** Listeners of other clients that are in the log as unread. */
+  /** By owner: listeners of others that are in the log as unread. */
   readonly #loggedUnread = new LastReports();
 
   constructor(
@@ -219,6 +219,7 @@ export class BalancerKeeper {
     this.#comparer.forget(key);
     this.#pendingSinceMs.delete(key);
     this.#groups.forget(key);
+    this.#loggedUnread.forget(key);
   }
 
   #refusalsOf(key: string, loadBalancerId: string): readonly Notice[] {
@@ -271,11 +272,15 @@ export class BalancerKeeper {
     this.#memory.note({ kind: this.#kind, key }, desired.listenerName, observed);
     this.#published.note(key, allTargetsOf(observed), observed.unreadIds);
     this.#creator.found(loadBalancerId);
-    return this.#unreadOf(observed, desired);
+    return this.#unreadOf(key, observed, desired);
   }
 
   /** What is not known is not changed: with a listener of the owner only targets follow; one of another client is left and in the log. */
-  #unreadOf(observed: ObservedLoadBalancer, { listenerName, followsOnly }: DesiredLoadBalancer): KeepAgain | undefined {
+  #unreadOf(
+    key: string,
+    observed: ObservedLoadBalancer,
+    { listenerName, followsOnly }: DesiredLoadBalancer,
+  ): KeepAgain | undefined {
     const { loadBalancerId } = observed.balancer;
     const unread = observed.listeners.filter((one) => one.unread !== undefined);
     const own = unread.find(({ name }) => name === listenerName);
@@ -284,10 +289,9 @@ export class BalancerKeeper {
       const message = `${listenerId} (${protocol}/${port}) of ${loadBalancerId} cannot be read, and is not changed: ${own.unread}. Look at it in the console; it is looked at again by itself`;
       return { ...again(REFUSED_MS, [blocking('SyncLoadBalancerFailed', message)]), isStuck: true };
     }
-    for (const { listenerId, name, unread: why } of unread) {
-      if (name === listenerName) continue;
-      if (this.#loggedUnread.note(listenerId, [why]) === undefined) continue;
-      const about = { loadBalancerId, listenerId, detail: why };
+    const ofOthers = unread.filter(({ name }) => name !== listenerName);
+    const reports = ofOthers.map(({ listenerId, unread: why }) => ({ loadBalancerId, listenerId, detail: why }));
+    for (const about of this.#loggedUnread.note(key, reports) ?? []) {
       this.#deps.log.warn('a listener of another client cannot be read, and is left as it is', about);
     }
     return undefined;
