@@ -1,27 +1,33 @@
 /**
- * Takes AVA from where `bundleAva` put it, and our own sources from where an import names them. The process of each test
- * file loads this first where BUNDLED_AVA_VARIABLE is set (ava.config.js).
+ * Takes AVA and some packages from where `bundleAva` put them, and our own sources from where an import names them. The
+ * process of each test file loads this first where BUNDLED_AVA_VARIABLE is set (ava.config.js).
  */
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { BUNDLED_AVA_VARIABLE, bundledAvaFolder } from './bundled-ava.ts';
+import { BUNDLED_AVA_VARIABLE, BUNDLED_PACKAGES, bundledAvaFolder, bundledPackageFile } from './bundled-ava.ts';
 
 const folder = process.env[BUNDLED_AVA_VARIABLE];
 
-/** Start of the URL of a source of ours; packages lie below it too, but import no TypeScript. */
+/** Start of the URLs of our sources, and of packages: those may import a bundled one, but no TypeScript. */
 const ROOT = new URL('../', import.meta.url).href;
 
 if (folder !== undefined) {
   const urlOf = (file: string): string => pathToFileURL(join(bundledAvaFolder(folder), file)).href;
   const main = urlOf('main.js');
   const worker = urlOf('base.js');
+  const packages = new Map(
+    BUNDLED_PACKAGES.map((name) => [name, pathToFileURL(bundledPackageFile(folder, name)).href] as const),
+  );
   registerHooks({
     resolve(specifier, context, next) {
       if (specifier === 'ava') return { url: main, format: 'module', shortCircuit: true };
       if (specifier.endsWith('/ava/lib/worker/base.js')) return { url: worker, format: 'module', shortCircuit: true };
+      const isImport = context.parentURL?.startsWith(ROOT) === true && context.conditions.includes('import');
+      const bundled = isImport ? packages.get(specifier) : undefined;
+      if (bundled !== undefined) return { url: bundled, format: 'commonjs', shortCircuit: true };
       // Node looks whether the file is there, what it links to and which package it is of: a third of the time of an import.
-      if (specifier.startsWith('.') && specifier.endsWith('.ts') && context.parentURL?.startsWith(ROOT) === true) {
+      if (isImport && specifier.startsWith('.') && specifier.endsWith('.ts')) {
         return { url: new URL(specifier, context.parentURL).href, format: 'module-typescript', shortCircuit: true };
       }
       return next(specifier, context);

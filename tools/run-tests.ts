@@ -107,8 +107,8 @@ const SUITES: readonly Suite[] = [
       [
         'ava',
         '--tap',
-        // Many wait, for what does not answer and for processes to start: two cores carry five.
-        '--concurrency=5',
+        // Many wait, for what does not answer and for processes to start: two cores carry six.
+        '--concurrency=6',
         'test/**/*.test.ts',
         ...['kernel', 'e2e', 'vpc', 'examples', 'cluster'].map((folder) => `!test/${folder}/**`),
         `!${LONG}`,
