@@ -270,7 +270,7 @@ type Followed = {
 /** Starts to follow what of the plan is from the API server, and lets Pods with exclusive ENIs follow the plan. */
 function followPlan(components: AgentComponents, { loop, cluster, signal }: Followed): void {
   const { config, state, finder, kube } = components;
-  const hasDirect = (): boolean => finder.current()?.hasDirect === true;
+  const hasExclusive = (): boolean => finder.current()?.hasDirect === true;
   const hasPodCidr = (): boolean => state.podCidrs.length > 0;
   const changed = (): void => {
     loop.kick('ranges of Services');
@@ -279,7 +279,7 @@ function followPlan(components: AgentComponents, { loop, cluster, signal }: Foll
   runInBackground(
     'following the ranges of Services',
     followServiceCidrs(
-      { ...components, configured: config.serviceCidrs, kube, hasDirect, hasPodCidr, changed },
+      { ...components, configured: config.serviceCidrs, kube, hasExclusive, hasPodCidr, changed },
       signal,
     ),
   );

@@ -127,11 +127,11 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
     maxPods: state.maxPods,
     nowMs: clock.bootMs(),
   });
-  const direct: ExclusivePublishing = {
-    pool: state.direct,
+  const exclusive: ExclusivePublishing = {
+    pool: state.exclusivePool,
     warm: () => (supply.latest() ?? state.supply)?.direct?.warm,
     waiting: () =>
-      countExclusiveWaiting(followed?.view.pods() ?? [], state.leases.values(), state.directAddsWaiting.values()),
+      countExclusiveWaiting(followed?.view.pods() ?? [], state.leases.values(), state.exclusiveAddsWaiting.values()),
   };
   return {
     ...{ supply, pods: followed?.view, events, life, warm, outside },
@@ -139,7 +139,7 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
       if (cilium !== undefined) return await publishUsed(deps, kube, apiFailures, cilium, signal);
       if (nec === undefined) return;
       if (config.role === 'uplinks') return await publishReadiness(deps, { supply: nec, life, isReady }, signal);
-      await publish(deps, { supply: nec, life, isReady, warm, outside, direct }, signal);
+      await publish(deps, { supply: nec, life, isReady, warm, outside, exclusive }, signal);
     },
     silenceMs: () => clock.monotonicMs() - supply.lastContactMs,
     apiFailures: listFailures,
@@ -275,18 +275,18 @@ type Publishing = {
   readonly isReady: () => boolean;
   readonly warm: () => WarmTargets;
   readonly outside: () => OutsideDemand;
-  readonly direct: ExclusivePublishing;
+  readonly exclusive: ExclusivePublishing;
 };
 
 async function publish(
   { config, clock, log, random, state, journal, metrics, operationLog }: ClusterDeps,
-  { supply, life, isReady, warm, outside, direct }: Publishing,
+  { supply, life, isReady, warm, outside, exclusive }: Publishing,
   signal: AbortSignal,
 ): Promise<void> {
   const ready = createReadyResources(clock.monotonicMs());
   await publishDemand(
     {
-      ...{ clock, log, random, journal, life, warm, outside, direct },
+      ...{ clock, log, random, journal, life, warm, outside, exclusive },
       nec: supply,
       pool: state.pool,
       demandChanged: state.demandChanged,
@@ -350,8 +350,8 @@ function resourcesOf({ supply }: NodeState): readonly string[] {
   return supply?.direct === undefined ? [ENI_IP_RESOURCE] : [ENI_IP_RESOURCE, DIRECT_ENI_RESOURCE];
 }
 
-function isOfLeasedEni({ direct }: NodeState, ip: string): boolean {
-  return [...direct.state.values()].some(
+function isOfLeasedEni({ exclusivePool }: NodeState, ip: string): boolean {
+  return [...exclusivePool.state.values()].some(
     ({ use, primary }) => use === 'leased' && primary.some((one) => one.ip === ip),
   );
 }

@@ -39,7 +39,7 @@ const MAX_ENTRIES = 64;
 export function countEniPlaces(status: NodeEniConfigStatus, limits: EniLimits): EniPlaces {
   const { eniInfos = [] } = status;
   const creations = pendingCreationsOf(status);
-  const coming = creations.filter(isDirectCreation).length;
+  const coming = creations.filter(isExclusiveCreation).length;
   const exclusive = eniInfos.filter((eni) => !isShared(eni)).length + coming;
   const onExtension = countOnExtension(status, limits.extension > 0, coming);
   const serving = eniInfos.filter((eni) => eni.state !== 'Detaching' && isShared(eni) && eni.draining !== true).length;
@@ -76,7 +76,7 @@ export function freeSharedEnis(places: EniPlaces, promised = 0): number {
 }
 
 /** Tells whether an intent creates an exclusive ENI. */
-export function isDirectCreation({ action, tags }: Pick<Intent, 'action' | 'tags'>): boolean {
+export function isExclusiveCreation({ action, tags }: Pick<Intent, 'action' | 'tags'>): boolean {
   return action === 'CreateNetworkInterface' && tags?.[MODE_TAG.name] === MODE_TAG.direct;
 }
 

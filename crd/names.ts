@@ -200,7 +200,7 @@ export const POD_ANNOTATION = {
   securityGroups: `${PREFIX}/pod-security-groups`,
   /** How long containers without a preStop hook serve on before SIGTERM; a Go duration in whole seconds. */
   preStopSleep: `${PREFIX}/pre-stop-sleep`,
-  /** The kept address of a Pod on a super node, as JSON with the Pod's uid; written by ipamd. */
+  /** The static address of a Pod on a super node, as JSON with the Pod's uid; written by ipamd. */
   vpcIpAllocation: `${PREFIX}/vpc-ip-allocation`,
 } as const;
 

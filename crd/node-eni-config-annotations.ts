@@ -25,11 +25,11 @@ export type NodeUsage = {
   /** Addresses in use on the ENI that has the most. */
   readonly ipsOnFullestEni: number;
   /** Exclusive ENIs in use. */
-  readonly directEnis: number;
+  readonly exclusiveEnis: number;
 };
 
 /** Nothing in use: accepts any well-formed maximum. */
-export const NO_USAGE: NodeUsage = { routeEnis: 0, ipsOnFullestEni: 0, directEnis: 0 };
+export const NO_USAGE: NodeUsage = { routeEnis: 0, ipsOnFullestEni: 0, exclusiveEnis: 0 };
 
 /** The accepted settings, and the faults of the others. */
 export type ReadNodeSettings = { readonly settings: NodeSettings; readonly faults: readonly Fault[] };
@@ -51,7 +51,7 @@ export function readNodeSettings(annotations: unknown, usage: NodeUsage = NO_USA
     ...named('directWarm', readPair(values, NAME.directMinWarm, NAME.directMaxWarm, MAX_ENIS, faults)),
     ...named('routeMaxAttach', readLimit(values, NAME.routeMaxAttach, MAX_ENIS, usage.routeEnis, faults)),
     ...named('maxIpPerEni', readLimit(values, NAME.maxIpPerEni, MAX_IPS, usage.ipsOnFullestEni, faults)),
-    ...named('directMaxAttach', readLimit(values, NAME.directMaxAttach, MAX_ENIS, usage.directEnis, faults)),
+    ...named('directMaxAttach', readLimit(values, NAME.directMaxAttach, MAX_ENIS, usage.exclusiveEnis, faults)),
   };
   return { settings, faults: faults.list };
 }

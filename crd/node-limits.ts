@@ -8,7 +8,7 @@ type NodeLimits = {
   /** Pod addresses on one shared ENI. */
   readonly ipsPerEni?: number;
   /** Exclusive ENIs, static ones included; 0 when the node serves none. */
-  readonly directEnis: number;
+  readonly exclusiveEnis: number;
 };
 
 /**
@@ -20,7 +20,7 @@ export function nodeLimitsOf(spec: NodeEniConfigSpec | undefined, settings: Node
   return {
     ...named('routeEnis', lowest(spec?.maxRouteENI, settings.routeMaxAttach)),
     ...named('ipsPerEni', lowest(spec?.maxIPPerENI, settings.maxIpPerEni)),
-    directEnis: lowest(spec?.maxDirectENI ?? 0, settings.directMaxAttach) ?? 0,
+    exclusiveEnis: lowest(spec?.maxDirectENI ?? 0, settings.directMaxAttach) ?? 0,
   };
 }
 

@@ -10,6 +10,6 @@ export function nodeUsageOf(status: NodeEniConfigStatus | undefined, isInUse: (i
   return {
     routeEnis: used.filter((count) => count > 0).length,
     ipsOnFullestEni: Math.max(0, ...used),
-    directEnis: exclusive.filter(({ primaryIP }) => primaryIP !== undefined && isInUse(primaryIP)).length,
+    exclusiveEnis: exclusive.filter(({ primaryIP }) => primaryIP !== undefined && isInUse(primaryIP)).length,
   };
 }

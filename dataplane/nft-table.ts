@@ -188,9 +188,9 @@ function foreignReplyLines(node: NodeNetwork, family: 4 | 6): readonly string[] 
 /** Returns the chains for packets of Pods that leave by the primary interface with the node's address. */
 function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly string[] {
   const hasEgress = node.egress === 'node' && enis.length > 0;
-  const hasDirect = node.hasDirect === true;
+  const hasExclusive = node.hasDirect === true;
   const masquerade = masqueradeLines(node);
-  const isMarked = hasEgress || hasDirect;
+  const isMarked = hasEgress || hasExclusive;
   if (!isMarked && masquerade.length === 0) return [];
   const groups = enis.map((eni) => eni.table).join(', ');
   const routed = () =>
@@ -200,7 +200,7 @@ function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly
       // What a Pod with an exclusive ENI sends to the node is for Services and link-local addresses. When the backend
       // is on another node, the VPC would drop packets with the Pod's address on the primary interface, and the reply
       // would not come back this way.
-      ...(hasDirect
+      ...(hasExclusive
         ? [
             `iifgroup ${DIRECT_LINK_GROUP} ct direction original fib daddr type != local meta mark set meta mark or ${primaryBit}`,
           ]
@@ -219,7 +219,7 @@ function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly
           ]
         : []),
       ...masquerade,
-      ...(hasDirect ? eachFamily((family) => exclusiveBackLines(node, family)) : []),
+      ...(hasExclusive ? eachFamily((family) => exclusiveBackLines(node, family)) : []),
     ]),
   ];
 }
@@ -232,16 +232,16 @@ function leavingChains(node: NodeNetwork, enis: readonly EniNetwork[]): readonly
 function exclusiveBackLines(node: NodeNetwork, family: 4 | 6): readonly string[] {
   const [own] = node.primary.addresses.filter((ip) => familyOf(ip) === family && !ip.toLowerCase().startsWith('fe80:'));
   if (own === undefined) return [];
-  const toDirect = `meta nfproto ipv${family} oifgroup ${DIRECT_LINK_GROUP} ct direction original`;
+  const toExclusive = `meta nfproto ipv${family} oifgroup ${DIRECT_LINK_GROUP} ct direction original`;
   const ip = family === 4 ? 'ip' : 'ip6';
   const snat = `snat ${ip} to ${canonicalAddress(own)}`;
   return [
-    `${toDirect} ct status dnat meta mark and ${primaryBit} == ${primaryBit} ${snat}`,
+    `${toExclusive} ct status dnat meta mark and ${primaryBit} == ${primaryBit} ${snat}`,
     ...(node.nodePort
       ? [
-          `${toDirect} ct status dnat ct mark and ${primaryBit} == ${primaryBit} ${snat}`,
+          `${toExclusive} ct status dnat ct mark and ${primaryBit} == ${primaryBit} ${snat}`,
           // From a network of the node alone, which the VPC does not know.
-          `${toDirect} ${ip} saddr != { ${stayingCidrs(node, family).join(', ')} } ct mark and ${primaryBit} == ${primaryBit} ${snat}`,
+          `${toExclusive} ${ip} saddr != { ${stayingCidrs(node, family).join(', ')} } ct mark and ${primaryBit} == ${primaryBit} ${snat}`,
         ]
       : []),
   ];

@@ -29,7 +29,7 @@ export async function allocateExclusive(
   try {
     return await leaseInTime(deps, wait, leaseSourceOf(deps, key, { command, needsClaim }, signal), signal);
   } finally {
-    if (deps.state.directAddsWaiting.delete(key)) deps.demandChanged();
+    if (deps.state.exclusiveAddsWaiting.delete(key)) deps.demandChanged();
   }
 }
 
@@ -54,23 +54,24 @@ function leaseSourceOf(
       }
       return async () => {
         const { eni, isForced, isUnderPressure } = result;
-        const link = state.directNics.get(eni.eniId);
+        const link = state.exclusiveNics.get(eni.eniId);
         // An ENI with a claim had no cooldown either: its next Pod may come at once.
         if (isForced || eni.claim !== undefined)
           await flushBeforeReuse(deps, {
             ...{ ips: eni.primary.map(({ ip }) => ip), isUnderPressure },
             ...{ warning: 'no ENI is left, reusing one', about: { key, eniId: eni.eniId } },
-            coolAgain: () => state.direct.release({ key, nowMs: clock.bootMs(), cooldownMs: settings.ipCooldownMs }),
+            coolAgain: () =>
+              state.exclusivePool.release({ key, nowMs: clock.bootMs(), cooldownMs: settings.ipCooldownMs }),
           });
         if (link !== undefined && !signal.aborted) return { eni, link };
-        state.direct.release({ key, nowMs: clock.bootMs(), cooldownMs: 0 });
+        state.exclusivePool.release({ key, nowMs: clock.bootMs(), cooldownMs: 0 });
         return undefined;
       };
     },
     waiting: () => {
       if (last === undefined) return;
       if (!last.awaitsClaim)
-        state.directAddsWaiting.set(key, { podNamespace: command.podNamespace, podName: command.podName });
+        state.exclusiveAddsWaiting.set(key, { podNamespace: command.podNamespace, podName: command.podName });
       deps.demandChanged();
     },
     failure: (waitedMs) =>
@@ -84,10 +85,10 @@ function take(
   { podNamespace, podName, podUid }: TimedAttachCommand,
   { needsClaim, mayForce }: { readonly needsClaim: boolean; readonly mayForce: boolean },
 ): ExclusiveLeaseResult {
-  return state.direct.lease({
+  return state.exclusivePool.lease({
     ...{ key, podNamespace, podName, podUid, mayForce },
     needsClaim,
-    present: new Set(state.directNics.keys()),
+    present: new Set(state.exclusiveNics.keys()),
     nowMs: clock.bootMs(),
   });
 }
@@ -113,7 +114,7 @@ function exhausted(
       supplyWaits,
     );
   }
-  const all = [...state.direct.state.values()];
+  const all = [...state.exclusivePool.state.values()];
   const isWaiting = ({ use, registered, claim }: ExclusiveEni) =>
     use !== 'leased' && registered === true && claim === undefined;
   const registered = all.filter(isWaiting).length;

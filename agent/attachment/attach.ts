@@ -230,7 +230,7 @@ async function wire(
   state.leases.set(key, wired);
   state.wired.add(key);
   // The interface is in the Pod now; the next owner of the ENI waits until it comes back.
-  if (lease.nic !== undefined) state.directNics.delete(lease.eniId);
+  if (lease.nic !== undefined) state.exclusiveNics.delete(lease.eniId);
   phases.end('netlink');
   const differences = wiring.verify(state.podNetwork(wired) ?? pod);
   phases.end('verify');

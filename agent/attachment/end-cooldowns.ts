@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000;
 export function endCooldowns(deps: UseCaseDeps): void {
   const { clock, state, journal, demandChanged } = deps;
   const nowMs = clock.bootMs();
-  const ended = [...state.pool.tick(nowMs), ...state.bridgePool.tick(nowMs), ...state.direct.tick(nowMs)];
+  const ended = [...state.pool.tick(nowMs), ...state.bridgePool.tick(nowMs), ...state.exclusivePool.tick(nowMs)];
   if (ended.length > 0) {
     state.changed.notify();
     demandChanged();
@@ -23,7 +23,7 @@ export function endCooldowns(deps: UseCaseDeps): void {
   const waiting = state.registeredIdle();
   const over = journal.load().cooldowns.filter(({ ip, eniId, isWholeEni }) => {
     if (waiting.has(ip)) return false;
-    if (isWholeEni === true) return (state.direct.state.get(eniId)?.use ?? 'free') === 'free';
+    if (isWholeEni === true) return (state.exclusivePool.state.get(eniId)?.use ?? 'free') === 'free';
     const pool = isPodCidrId(eniId) ? state.bridgePool : state.pool;
     const now = pool.state.addresses.get(ip)?.state;
     return now !== 'cooling' && now !== 'leased';

@@ -37,14 +37,14 @@ function isOfPool({ plugin, eniId }: Lease): boolean {
 export function readExclusiveEnis(state: NodeState, latest: Supply | undefined): DeviceSupply | undefined {
   const known = state.distrusted === undefined ? (latest ?? state.supply) : state.supply;
   if (known === undefined) return undefined;
-  const all = [...state.direct.state.values()];
+  const all = [...state.exclusivePool.state.values()];
   const here = all.filter(({ supplyState }) => supplyState === 'attached');
   return {
     quota: known.direct === undefined ? 0 : known.direct.warm.limit,
     allocatable: undefined,
     assigned: here.length,
     inUse: all.filter(({ use }) => use === 'leased').length,
-    stranded: here.filter(({ use, eniId }) => use !== 'leased' && !state.directNics.has(eniId)).length,
+    stranded: here.filter(({ use, eniId }) => use !== 'leased' && !state.exclusiveNics.has(eniId)).length,
   };
 }
 

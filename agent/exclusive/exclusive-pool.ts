@@ -155,7 +155,7 @@ export function releaseExclusive(
       }
     : { ...rest, use: 'free', freedAtMs: nowMs };
   const [first] = leased.primary;
-  if (!isCooling || first === undefined) return { state: settle(withEni(state, freed)), cooldowns: [] };
+  if (!isCooling || first === undefined) return { state: withoutGone(withEni(state, freed)), cooldowns: [] };
   const cooldown: Cooldown = {
     ...{ ip: first.ip, family: first.family, eniId: leased.eniId, assignmentId: leased.assignmentId },
     ...{ freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs, cooldownMs },
@@ -173,7 +173,7 @@ export function tickExclusive(
   if (over.length === 0) return { state, ended: [] };
   const next = new Map(state);
   for (const { coolUntilMs: _cool, ...eni } of over.map(withoutMarks)) next.set(eni.eniId, { ...eni, use: 'free' });
-  return { state: settle(next), ended: over.map(({ eniId }) => eniId) };
+  return { state: withoutGone(next), ended: over.map(({ eniId }) => eniId) };
 }
 
 /** Takes over leases that exist already; leases of other kinds are skipped. Idempotent. */
@@ -273,7 +273,7 @@ function withEni(state: ExclusivePoolState, eni: ExclusiveEni): ExclusivePoolSta
 }
 
 /** Removes ENIs that the supply does not list and that no lease or cooldown holds any more. */
-function settle(state: ExclusivePoolState): ExclusivePoolState {
+function withoutGone(state: ExclusivePoolState): ExclusivePoolState {
   return new Map([...state].filter(([, { use, supplyState }]) => use !== 'free' || supplyState !== 'missing'));
 }
 

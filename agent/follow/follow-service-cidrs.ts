@@ -18,7 +18,7 @@ type ServiceCidrsDeps = Pick<AgentParts, 'clock' | 'log' | 'events'> & {
   /** Undefined without a cluster: then nothing is known but what is configured. */
   readonly kube: Pick<KubeClient, 'get' | 'listPage'> | undefined;
   /** Tells whether the node has exclusive ENIs, or Pods with one: those need the ranges. */
-  readonly hasDirect: () => boolean;
+  readonly hasExclusive: () => boolean;
   /** Tells whether the node has a podCIDR: it must not overlap the ranges. Other nodes need none. */
   readonly hasPodCidr: () => boolean;
   readonly random: () => number;
@@ -46,23 +46,23 @@ export async function followServiceCidrs(deps: ServiceCidrsDeps, signal: AbortSi
   let nextMs = clock.monotonicMs();
   let isReported = false;
   let missing: ReadonlySet<string> = new Set();
-  let wasDirect = false;
+  let hadExclusive = false;
   while (!signal.aborted) {
     const changed = state.changed.wait(LOOK_MS, signal);
-    const isDirect = deps.hasDirect();
-    if (isDirect && !wasDirect) nextMs = clock.monotonicMs();
-    wasDirect = isDirect;
-    if ((isDirect || deps.hasPodCidr()) && clock.monotonicMs() >= nextMs) {
+    const hasExclusive = deps.hasExclusive();
+    if (hasExclusive && !hadExclusive) nextMs = clock.monotonicMs();
+    hadExclusive = hasExclusive;
+    if ((hasExclusive || deps.hasPodCidr()) && clock.monotonicMs() >= nextMs) {
       const found = await look(deps, signal);
       if (found.kind === 'read') missing = accept(deps, found, missing);
       const count = knownCidrs(deps).length;
-      const isUnknown = isDirect && count === 0;
+      const isUnknown = hasExclusive && count === 0;
       if (isUnknown && found.kind === 'read' && !isReported) report(deps, found.problems);
       isReported = isUnknown && (isReported || found.kind === 'read');
       failures = isUnknown || found.kind === 'failed' ? failures + 1 : 0;
-      nextMs = clock.monotonicMs() + waitMs(failures, isDirect ? POLL_MS : SLOW_POLL_MS, deps.random);
+      nextMs = clock.monotonicMs() + waitMs(failures, hasExclusive ? POLL_MS : SLOW_POLL_MS, deps.random);
     }
-    deps.metrics.serviceCidrsUnknown.set(isDirect && knownCidrs(deps).length === 0 ? 1 : 0);
+    deps.metrics.serviceCidrsUnknown.set(hasExclusive && knownCidrs(deps).length === 0 ? 1 : 0);
     await changed;
   }
 }

@@ -41,10 +41,12 @@ export function countExclusiveWaiting(
   leases: Iterable<Lease>,
   adds: Iterable<WaitingAdd>,
 ): number {
-  const directLeases = [...leases].filter(({ plugin }) => plugin === 'direct-eni');
-  const uids = new Set(directLeases.map(({ podUid }) => podUid));
+  const exclusiveLeases = [...leases].filter(({ plugin }) => plugin === 'direct-eni');
+  const uids = new Set(exclusiveLeases.map(({ podUid }) => podUid));
   const names = new Set(
-    directLeases.filter(({ podUid }) => podUid === '').map(({ podNamespace, podName }) => `${podNamespace}/${podName}`),
+    exclusiveLeases
+      .filter(({ podUid }) => podUid === '')
+      .map(({ podNamespace, podName }) => `${podNamespace}/${podName}`),
   );
   const hasLease = ({ namespace, name, uid }: KubePod): boolean => uids.has(uid) || names.has(`${namespace}/${name}`);
   return countPods(

@@ -39,7 +39,7 @@ export function kubePodOf({ metadata, ...pod }: KubeObject): KubePod | undefined
   const networks = readPodNetworks(metadata.annotations?.[POD_ANNOTATION.networks]);
   const networkFault = faultOf(networks);
   const name = networks.kind === 'named' ? networks.name : undefined;
-  const isDirect = networkFault === undefined && networkOfPod(networks, spec) === 'tke-direct-eni';
+  const isExclusive = networkFault === undefined && networkOfPod(networks, spec) === 'tke-direct-eni';
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
@@ -53,7 +53,7 @@ export function kubePodOf({ metadata, ...pod }: KubeObject): KubePod | undefined
     ...(name === 'tke-bridge' ? { network: 'bridge' } : {}),
     ...(networkFault === undefined ? {} : { networkFault }),
     ...(networks.kind === 'other' ? { otherNetwork: networks.name } : {}),
-    ...(isDirect ? { direct: needsClaim(metadata.annotations) ? 'own' : 'pool' } : {}),
+    ...(isExclusive ? { direct: needsClaim(metadata.annotations) ? 'own' : 'pool' } : {}),
     ips: readPodIps(status),
   };
 }

@@ -1,5 +1,5 @@
 import type { Supply, SupplyAddress, SupplyEni } from '../journal/supply.ts';
-import { settle } from './pool.ts';
+import { asSupplied } from './pool.ts';
 import type { PoolAddress, PoolEni, PoolState, Step, SupplyEntry, SupplyResult } from './pool-state.ts';
 
 /**
@@ -53,7 +53,7 @@ function entryOf(offer: SupplyAddress, eni: SupplyEni): SupplyEntry {
 
 function fresh(offer: SupplyAddress, eni: SupplyEni): PoolAddress {
   const { ip, family } = offer;
-  return settled({ ip, family, ...entryOf(offer, eni), state: 'free', offered: false });
+  return asListed({ ip, family, ...entryOf(offer, eni), state: 'free', offered: false });
 }
 
 function withEntry(known: PoolAddress, entry: SupplyEntry): PoolAddress {
@@ -64,20 +64,20 @@ function withEntry(known: PoolAddress, entry: SupplyEntry): PoolAddress {
       return known.eniId === entry.eniId ? { ...rest, ...entry } : { ...withoutEntry(known), next: entry };
     case 'cooling':
       // A static address does not cool: connection tracking is flushed before its next Pod gets it.
-      return entry.claim === undefined ? { ...rest, ...entry } : settled({ ...rest, ...entry });
+      return entry.claim === undefined ? { ...rest, ...entry } : asListed({ ...rest, ...entry });
     case 'free':
     case 'kept':
     case 'withdrawn': {
       // Another assignment id means that ipamd took the offered address and assigned it again: it counts as new.
       const offered = known.offered && known.assignmentId === entry.assignmentId;
-      return settled({ ...rest, ...entry, offered });
+      return asListed({ ...rest, ...entry, offered });
     }
   }
 }
 
-/** As `settle`, for an address that the supply lists. */
-function settled(listed: PoolAddress): PoolAddress {
-  return settle(listed) ?? listed;
+/** As `asSupplied`, for an address that the supply lists. */
+function asListed(listed: PoolAddress): PoolAddress {
+  return asSupplied(listed) ?? listed;
 }
 
 function withoutEntry(known: PoolAddress): PoolAddress {

@@ -117,9 +117,9 @@ export function tick(state: PoolState, nowMs: number): Step<readonly string[]> {
 function endCooldownsOf(state: PoolState, over: readonly PoolAddress[]): PoolState {
   const addresses = new Map(state.addresses);
   for (const address of over) {
-    const settled = settle(address);
-    if (settled === undefined) addresses.delete(address.ip);
-    else addresses.set(address.ip, settled);
+    const supplied = asSupplied(address);
+    if (supplied === undefined) addresses.delete(address.ip);
+    else addresses.set(address.ip, supplied);
   }
   return { ...state, addresses };
 }
@@ -244,7 +244,7 @@ export function restore(state: PoolState, ips: readonly string[]): Step<readonly
   const restored = ips
     .flatMap((ip) => state.addresses.get(ip) ?? [])
     .filter((address) => address.offered)
-    .flatMap((address) => settle({ ...address, offered: false }) ?? []);
+    .flatMap((address) => asSupplied({ ...address, offered: false }) ?? []);
   return { state: { ...state, addresses: withAddresses(state, restored) }, result: restored };
 }
 
@@ -267,7 +267,7 @@ export function counts(state: PoolState): PoolCounts {
  * Returns an address that is neither leased nor cooling any more in the state that the supply gives it; undefined =
  * drop it.
  */
-export function settle(address: PoolAddress): PoolAddress | undefined {
+export function asSupplied(address: PoolAddress): PoolAddress | undefined {
   if (address.supplyState === 'missing') return undefined;
   const { leaseKey: _owner, coolUntilMs: _until, cooldownMs: _length, next: _next, ...rest } = withoutMarks(address);
   const isOut = address.offered || address.supplyState === 'releasing';

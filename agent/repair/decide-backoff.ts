@@ -8,7 +8,7 @@ export type BackoffLimits = {
   readonly firstMs: number;
   /** The longest wait, milliseconds. */
   readonly longestMs: number;
-  /** So long after the end of the last wait the object counts as unsettled, milliseconds. */
+  /** So long after the end of the last wait the object does not count as calm, milliseconds. */
   readonly calmMs: number;
   /** So many changes by others within `windowMs` are a fight, also without a wait. */
   readonly alarmCount: number;

@@ -54,11 +54,11 @@ export class FightDetector {
   }
 
   /** Returns the operations that were held back and have not stood for `calmMs` since: no ADD may rely on them. */
-  unsettled(nowMs: number): readonly Operation[] {
+  notCalm(nowMs: number): readonly Operation[] {
     return this.#operations(({ heldUntilMs }) => nowMs < heldUntilMs + this.#limits.calmMs);
   }
 
-  /** When a wait ends or an object becomes settled, the earliest after `nowMs`; undefined without any. */
+  /** When a wait ends or an object becomes calm, the earliest after `nowMs`; undefined without any. */
   nextChangeMs(nowMs: number): number | undefined {
     let next = Number.POSITIVE_INFINITY;
     for (const { contest } of this.#entries.values()) {

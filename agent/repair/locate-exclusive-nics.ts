@@ -26,15 +26,15 @@ export function locateExclusiveNics(
   links: readonly HostLink[],
 ): readonly Operation[] {
   const found = findExclusiveNics(state, links);
-  state.directNics.clear();
-  for (const [eniId, link] of found) state.directNics.set(eniId, link);
+  state.exclusiveNics.clear();
+  for (const [eniId, link] of found) state.exclusiveNics.set(eniId, link);
   return planIdleNics([...found.values()].map((link) => ({ link, prefixes: kernel.addressesOn(link.ifindex) })));
 }
 
 /** Finds interfaces that returned by themselves and whose lease has ended. */
 export function findReturnedNics(state: NodeState): readonly HostLink[] {
   const leased = new Set([...state.leases.values()].map(({ eniId }) => eniId));
-  return [...state.directNics].flatMap(([eniId, link]) => (isReturned(link) && !leased.has(eniId) ? [link] : []));
+  return [...state.exclusiveNics].flatMap(([eniId, link]) => (isReturned(link) && !leased.has(eniId) ? [link] : []));
 }
 
 /** Finds the interfaces of whole ENIs among the host's links, by ENI id; also of ENIs that only a lease names. */

@@ -70,7 +70,7 @@ export type ReconcileReport = {
   readonly conflicts: readonly Conflict[];
   /** True when an ADD or DEL changed the kernel meanwhile: another pass is due. */
   readonly isStale: boolean;
-  /** Another pass is due in so many milliseconds: a wait ends, or an object counts as settled. */
+  /** Another pass is due in so many milliseconds: a wait ends, or an object counts as calm. */
   readonly recheckInMs?: number;
 };
 
@@ -137,11 +137,11 @@ function leftOperations(
   primaryIfindex: number,
 ): readonly Operation[] {
   if (state.supply === undefined || (observed.unreadable ?? []).length > 0) return [];
-  const inUse = new Set([primaryIfindex, ...[...state.directNics.values()].map(({ ifindex }) => ifindex)]);
+  const inUse = new Set([primaryIfindex, ...[...state.exclusiveNics.values()].map(({ ifindex }) => ifindex)]);
   const { addressesOn, sysctl, canKeepConnections } = kernel;
   const view = { links, addressesOn, sysctl, canKeepConnections };
-  const { operations, settled } = restoreLeftLinks(found.current(), desired, inUse, view);
-  found.forget(settled);
+  const { operations, over } = restoreLeftLinks(found.current(), desired, inUse, view);
+  found.forget(over);
   return operations;
 }
 
@@ -272,12 +272,12 @@ function updateReadiness(
 ): void {
   const { state } = deps;
   const before = new Set(state.readyEnis);
-  const unsettled = unsettledOf(deps, primaryIfname);
-  state.undone = unsettled.node;
+  const notCalm = notCalmOf(deps, primaryIfname);
+  state.undone = notCalm.node;
   const refused = failed.filter(({ operation }) => isOfNoPod(findOwner(operation, state, primaryIfname)));
   state.readyEnis.clear();
   for (const eni of state.enis.values()) {
-    const problem = problemOf(eni, conflicts, refused, unsettled);
+    const problem = problemOf(eni, conflicts, refused, notCalm);
     // Refused, and here for its Pods alone: that it works for them does not end the refusal.
     const isRefused = state.eniProblems.get(eni.eniId)?.kind === 'refused';
     if (problem === undefined) {
@@ -300,13 +300,13 @@ function isOfNoPod(owner: OperationOwner): boolean {
 }
 
 /** What other programs keep undoing, by whom it serves. */
-type Unsettled = { readonly node: string | undefined; readonly enis: ReadonlyMap<string, string> };
+type NotCalm = { readonly node: string | undefined; readonly enis: ReadonlyMap<string, string> };
 
-function unsettledOf({ fights, state, clock }: ReconcileDeps, primaryIfname: string): Unsettled {
+function notCalmOf({ fights, state, clock }: ReconcileDeps, primaryIfname: string): NotCalm {
   const enis = new Map<string, string>();
   const pods = new Map<string, string>();
   let node: string | undefined;
-  for (const operation of fights.unsettled(clock.monotonicMs())) {
+  for (const operation of fights.notCalm(clock.monotonicMs())) {
     const text = `another program keeps undoing: ${summarizeOperation(operation)}`;
     const owner = findOwner(operation, state, primaryIfname);
     if (owner === 'node') {
@@ -328,11 +328,11 @@ function problemOf(
   { eniId, table, ifindex }: EniNetwork,
   conflicts: readonly Conflict[],
   failed: readonly FailedOperation[],
-  unsettled: Unsettled,
+  notCalm: NotCalm,
 ): { readonly kind: 'conflict' | 'undone'; readonly text: string } | undefined {
   const at = conflicts.find((conflict) => isBlocking(conflict) && conflict.at?.table === table)?.at;
   if (at !== undefined) return { kind: 'conflict', text: `table ${table} is used by others: "${at.shown}"` };
-  const undone = unsettled.enis.get(eniId) ?? unsettled.node;
+  const undone = notCalm.enis.get(eniId) ?? notCalm.node;
   if (undone !== undefined) return { kind: 'undone', text: undone };
   const refused = failed.find(({ operation }) => touches(operation, table, ifindex));
   return refused === undefined ? undefined : { kind: 'conflict', text: `cannot be set up: ${String(refused.error)}` };

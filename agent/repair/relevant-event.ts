@@ -251,7 +251,7 @@ export function watchedObjects(
     veths,
     ifindexes: new Set([
       ...veths.keys(),
-      ...[...state.enis.values(), ...state.directNics.values()].map(({ ifindex }) => ifindex),
+      ...[...state.enis.values(), ...state.exclusiveNics.values()].map(({ ifindex }) => ifindex),
       ...(primary === undefined ? [] : [primary.ifindex]),
       ...(bridge === undefined ? [] : [bridge.ifindex]),
     ]),

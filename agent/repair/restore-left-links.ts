@@ -16,7 +16,7 @@ export type LeftLinksView = {
 };
 
 /** What undoes what we set; and the records that are over. */
-type LeftLinks = { readonly operations: readonly Operation[]; readonly settled: readonly FoundEntry[] };
+type LeftLinks = { readonly operations: readonly Operation[]; readonly over: readonly FoundEntry[] };
 
 /**
  * Decides what is undone because no plan needs it any more: addresses that we added, settings of links that are no ENI now
@@ -30,14 +30,14 @@ export function restoreLeftLinks(
   view: LeftLinksView,
 ): LeftLinks {
   const operations: Operation[] = [];
-  const settled: FoundEntry[] = [];
-  const settle = (entry: FoundEntry, operation: Operation | undefined): void => {
-    if (operation === undefined) settled.push(entry);
+  const over: FoundEntry[] = [];
+  const restore = (entry: FoundEntry, operation: Operation | undefined): void => {
+    if (operation === undefined) over.push(entry);
     else operations.push(operation);
   };
-  const settleSetting = (entry: FoundSysctl, now: string | undefined): void => {
+  const restoreSetting = (entry: FoundSysctl, now: string | undefined): void => {
     const operation = now === undefined ? undefined : sysctlRestoration(entry, now);
-    if (operation?.keepsConnections !== true || view.canKeepConnections()) settle(entry, operation);
+    if (operation?.keepsConnections !== true || view.canKeepConnections()) restore(entry, operation);
   };
   const byIndex = new Map(view.links.map((link) => [link.ifindex, link]));
   const byName = new Map(view.links.map((link) => [link.ifname, link]));
@@ -45,26 +45,26 @@ export function restoreLeftLinks(
   for (const entry of found.addresses ?? []) {
     if (planned.has(`${entry.ifindex} ${entry.prefix}`) || inUse.has(entry.ifindex)) continue;
     const isHere = byIndex.get(entry.ifindex)?.ifname === entry.ifname;
-    settle(entry, isHere ? addressRemoval(entry, view) : undefined);
+    restore(entry, isHere ? addressRemoval(entry, view) : undefined);
   }
   const used = usedLinks(desired, inUse);
   for (const entry of found.sysctls) {
     if (isLeftOfNode(entry, desired)) {
-      settleSetting(entry, view.sysctl(entry.path));
+      restoreSetting(entry, view.sysctl(entry.path));
       continue;
     }
     const scope = scopeOf(entry);
     const link = scope === undefined ? undefined : byName.get(scope);
     if (scope === undefined || link?.ifname === 'lo' || (link !== undefined && used.has(link.ifindex))) continue;
     if (desired.sysctls.some(({ key }) => key.path.includes(scope))) continue;
-    settleSetting(entry, link === undefined ? undefined : view.sysctl(entry.path));
+    restoreSetting(entry, link === undefined ? undefined : view.sysctl(entry.path));
   }
   for (const entry of found.links) {
     const link = byIndex.get(entry.ifindex);
     if (link?.ifname !== entry.ifname || used.has(link.ifindex)) continue;
-    settle(entry, linkRestoration(entry, { isUp: link.isUp === true, mtu: link.mtu }));
+    restore(entry, linkRestoration(entry, { isUp: link.isUp === true, mtu: link.mtu }));
   }
-  return { operations, settled };
+  return { operations, over };
 }
 
 function addressRemoval(address: AddedAddress, view: LeftLinksView): Operation | undefined {

@@ -72,13 +72,13 @@ export class NodeState {
   /** Why the last pass did not set them up. */
   bridgeProblem: string | undefined;
   /** ENIs that Pods get as a whole. */
-  readonly direct = new ExclusiveEniPool();
+  readonly exclusivePool = new ExclusiveEniPool();
   /** Addresses that are targets of load balancers. */
   #registered: RegisteredAddresses = NOTHING_REGISTERED;
   /** How long such an address waits without a Pod, milliseconds; 0: not at all. */
   registeredWaitMs = 0;
   /** Whole ENIs whose interface is in the host's namespace, as last observed. */
-  readonly directNics = new Map<string, HostLink>();
+  readonly exclusiveNics = new Map<string, HostLink>();
   readonly leases = new Map<LeaseKey, Lease>();
   /** Pending leases whose kernel state was just written and is being verified. */
   readonly wired = new Set<LeaseKey>();
@@ -108,7 +108,7 @@ export class NodeState {
   /** ADDs that wait for an address. */
   readonly addsWaiting = new Map<LeaseKey, WaitingAdd>();
   /** ADDs that wait for a whole ENI of the pool. */
-  readonly directAddsWaiting = new Map<LeaseKey, WaitingAdd>();
+  readonly exclusiveAddsWaiting = new Map<LeaseKey, WaitingAdd>();
   /** Why the newest supply is not put in force; undefined when it is. */
   distrusted: string | undefined;
   /** Returns what supply waits for; undefined when it is complete. */
@@ -165,10 +165,10 @@ export class NodeState {
     this.pool.adoptCooldowns(cooldowns.filter(({ eniId }) => !isPodCidrId(eniId)));
     this.#restoreBridge(content.leases, cooldowns);
     this.pool.adoptOffers(offers);
-    this.direct.applySupply(content.supply?.direct?.enis ?? []);
-    this.direct.adopt(content.leases);
-    this.direct.adoptCooldowns(whole);
-    this.direct.setOffered(wholeOffers, true);
+    this.exclusivePool.applySupply(content.supply?.direct?.enis ?? []);
+    this.exclusivePool.adopt(content.leases);
+    this.exclusivePool.adoptCooldowns(whole);
+    this.exclusivePool.setOffered(wholeOffers, true);
     if (content.ruleMode !== undefined) this.ruleMode = content.ruleMode;
   }
 
@@ -190,13 +190,15 @@ export class NodeState {
   registeredIdle(): ReadonlyMap<string, number | undefined> {
     const { published } = this.#registered;
     if (published === undefined || published.size === 0) return NONE_IDLE;
-    const direct = new Map([...this.direct.state.values()].flatMap((eni) => eni.primary.map(({ ip }) => [ip, eni])));
+    const byPrimary = new Map(
+      [...this.exclusivePool.state.values()].flatMap((eni) => eni.primary.map(({ ip }) => [ip, eni])),
+    );
     return new Map(
       [...published].flatMap((ip): readonly (readonly [string, number | undefined])[] => {
         const address = this.pool.state.addresses.get(ip) ?? this.bridgePool.state.addresses.get(ip);
         if (address !== undefined)
           return address.state === 'leased' || address.claim !== undefined ? [] : [[ip, address.freedAtMs]];
-        const eni = direct.get(ip);
+        const eni = byPrimary.get(ip);
         return eni === undefined || eni.use === 'leased' || eni.claim !== undefined ? [] : [[ip, eni.freedAtMs]];
       }),
     );
@@ -214,7 +216,7 @@ export class NodeState {
     const ips = heldBack(state);
     this.pool.setRegistered(ips);
     this.bridgePool.setRegistered(ips);
-    this.direct.setRegistered(ips);
+    this.exclusivePool.setRegistered(ips);
     this.changed.notify();
     this.demandChanged.notify();
   }
@@ -282,32 +284,32 @@ export class NodeState {
     end: { readonly nowMs: number; readonly cooldownMs: number; readonly finding?: PodFinding },
   ): readonly Cooldown[] {
     const request = { key: leaseKey(lease), podUid: lease.podUid, ...end };
-    if (lease.plugin === 'direct-eni') return this.direct.release(request) ?? [];
+    if (lease.plugin === 'direct-eni') return this.exclusivePool.release(request) ?? [];
     const released = this.#poolOf(lease).release(request);
     return released.kind === 'released' ? released.cooldowns : [];
   }
 
   /** Tells whether it depends on the API server what the rests after the sandboxes of a Pod are. */
   awaitsProof(podUid: string): boolean {
-    const all = [this.pool.state.addresses, this.bridgePool.state.addresses, this.direct.state];
+    const all = [this.pool.state.addresses, this.bridgePool.state.addresses, this.exclusivePool.state];
     return all.some((one) => one.values().some((marks) => awaitsProof(marks, podUid)));
   }
 
   /** Takes over what the watch of the node's Pods shows. Idempotent. */
   acceptShown(shown: ShownPods): void {
-    for (const pool of [this.pool, this.bridgePool, this.direct]) pool.noteShown(shown);
+    for (const pool of [this.pool, this.bridgePool, this.exclusivePool]) pool.noteShown(shown);
   }
 
   /** The API server answered that a Pod has no address, so that its sandboxes failed. Idempotent. */
   acceptFailed(podUid: string): void {
-    for (const pool of [this.pool, this.bridgePool, this.direct]) pool.proveFailed(podUid);
+    for (const pool of [this.pool, this.bridgePool, this.exclusivePool]) pool.proveFailed(podUid);
     this.changed.notify();
     this.demandChanged.notify();
   }
 
   /** Makes the lease the owner of its addresses, or its ENI, again: its end could not be recorded. */
   retain(lease: Lease): void {
-    if (lease.plugin === 'direct-eni') this.direct.adopt([lease]);
+    if (lease.plugin === 'direct-eni') this.exclusivePool.adopt([lease]);
     else this.#poolOf(lease).adopt([lease]);
   }
 

@@ -85,9 +85,9 @@ function servesBridge(state: NodeState): boolean {
 }
 
 /** Tells whether the node serves whole ENIs only: it may have no shared ENI, and Pods with whole ENIs need none. */
-function servesWholeEnisOnly({ supply, direct, directNics }: NodeState): boolean {
+function servesWholeEnisOnly({ supply, exclusivePool, exclusiveNics }: NodeState): boolean {
   if (supply === undefined || supply.enis.length > 0 || (supply.warm.limit ?? 0) > 0) return false;
-  return [...direct.state.values()].some(({ use, eniId }) => use === 'leased' || directNics.has(eniId));
+  return [...exclusivePool.state.values()].some(({ use, eniId }) => use === 'leased' || exclusiveNics.has(eniId));
 }
 
 function bridgeDetails(state: NodeState): readonly string[] {

@@ -78,7 +78,7 @@ function applyChecked(deps: AcceptSupplyDeps, event: SupplyEvent & { readonly ki
     return;
   }
   state.distrusted = undefined;
-  state.direct.applySupply(supply.direct?.enis ?? []);
+  state.exclusivePool.applySupply(supply.direct?.enis ?? []);
   state.acceptRegistered(supply.registeredIps);
   // With the role uplinks the offers in the object are ipamd's.
   if (event.observed !== undefined && state.role === 'full') withdrawForeignOffers(deps, event.observed);
@@ -168,7 +168,10 @@ function withdrawForeignOffers(
   const [whole, single] = splitWholeEnis(journal.load().offers ?? []);
   const offers = new Map(single.map((offer): [string, Offer] => [offer.ip, offer]));
   const addresses = foreignOffers(state.pool.state, offers, observed);
-  const enis = observed.direct === undefined ? [] : foreignExclusiveOffers(state.direct.state, whole, observed.direct);
+  const enis =
+    observed.exclusive === undefined
+      ? []
+      : foreignExclusiveOffers(state.exclusivePool.state, whole, observed.exclusive);
   const foreign = [...addresses, ...enis];
   if (foreign.length === 0) return;
   const named = [...addresses.map(({ ip }) => ip), ...enis.map(({ eniId }) => eniId)];
@@ -176,7 +179,7 @@ function withdrawForeignOffers(
   events?.report('Warning', 'OfferForeign', `spec offers ${named.join(', ')} for release, which this agent did not`);
   state.pool.withdraw(addresses.map(({ ip }) => ip));
   state.letGo(addresses.map(({ ip }) => ip));
-  state.direct.setOffered(enis, true);
+  state.exclusivePool.setOffered(enis, true);
   try {
     journal.putOffers(foreign);
   } catch (error) {

@@ -21,7 +21,7 @@ export function observedNecOf(
       readyResources: spec?.readyResources ?? [],
       life: lifeOf(object),
     },
-    direct: {
+    exclusive: {
       desired: isAgentFieldDamaged ? undefined : spec?.desiredDirectENI,
       releasable: (spec?.releasableENIs ?? []).map((one) => ({ eniId: one.eniID, assignmentId: one.assignmentID })),
       enis: new Map(
@@ -82,15 +82,15 @@ export function withAgentFields(
   };
 }
 
-function demandFieldsOf({ desired, releasable, direct }: AgentSpec): Readonly<Record<string, unknown>> {
+function demandFieldsOf({ desired, releasable, exclusive }: AgentSpec): Readonly<Record<string, unknown>> {
   return {
     desiredRouteENIIP: desired,
     releasableIPs: releasable.map(({ ip, assignmentId }) => ({ ip, assignmentID: assignmentId })),
-    ...(direct === undefined
+    ...(exclusive === undefined
       ? {}
       : {
-          desiredDirectENI: direct.desired,
-          releasableENIs: direct.releasable.map(({ eniId, assignmentId }) => ({
+          desiredDirectENI: exclusive.desired,
+          releasableENIs: exclusive.releasable.map(({ eniId, assignmentId }) => ({
             eniID: eniId,
             assignmentID: assignmentId,
           })),

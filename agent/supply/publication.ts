@@ -24,7 +24,7 @@ export type AgentSpec = ReadinessSpec & {
   /** Offers, sorted by IP as text. */
   readonly releasable: readonly AssignedIp[];
   /** The fields about whole ENIs; absent: they stay as they are. */
-  readonly direct?: ExclusiveSpec;
+  readonly exclusive?: ExclusiveSpec;
   /** The highest supply epoch that was ever in force; never below one that an agent of this node wrote. */
   readonly observedEpoch: number;
 };
@@ -43,7 +43,7 @@ export type ObservedNec = {
     readonly life: string | undefined;
   };
   /** The fields about whole ENIs. */
-  readonly direct?: ObservedExclusive;
+  readonly exclusive?: ObservedExclusive;
   /** 0 before ipamd wrote one; `UNREADABLE` when the status is malformed. */
   readonly supplyEpoch: number;
   /** State of each address in the status, by IP. */

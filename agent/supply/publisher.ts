@@ -18,7 +18,7 @@ type PublisherDeps = Pick<AgentParts, 'clock' | 'log' | 'journal'> & {
   readonly pool: IpPool;
   readonly nec: Pick<NecSource, 'publish'>;
   /** Whole ENIs; absent: nothing is published about them. */
-  readonly direct?: ExclusivePublishing;
+  readonly exclusive?: ExclusivePublishing;
   /** Name of the journal. */
   readonly life: string;
   readonly demandChanged: ChangeSignal;
@@ -106,7 +106,7 @@ class Publisher {
     journal.eraseOffers(ips);
     const [whole, single] = splitWholeEnis(decision.toRestore);
     pool.restore(single.map(({ ip }) => ip));
-    this.#deps.direct?.pool.setOffered(whole, false);
+    this.#deps.exclusive?.pool.setOffered(whole, false);
     this.#deps.restored();
   }
 
@@ -131,7 +131,7 @@ class Publisher {
       const [whole, single] = splitWholeEnis(decision.toOffer);
       pool.withdraw(single.map(({ ip }) => ip));
       this.#deps.withdrawn(single.map(({ ip }) => ip));
-      this.#deps.direct?.pool.setOffered(whole, true);
+      this.#deps.exclusive?.pool.setOffered(whole, true);
       log.info('offering addresses', { ips: single.map(({ ip }) => ip), enis: whole.map(({ eniId }) => eniId) });
     }
     if (decision.isPaced) this.#lastReleaseMs = nowMs;
@@ -173,26 +173,26 @@ class Publisher {
       },
       readyResources: readyResources(observed),
     });
-    return this.#withDirect(published, observed, { offers: whole, mayOffer });
+    return this.#withExclusive(published, observed, { offers: whole, mayOffer });
   }
 
   /** Adds the fields about whole ENIs. Both kinds go in one write, and at one pace. */
-  #withDirect(
+  #withExclusive(
     published: Publication,
     observed: ObservedNec,
     { offers, mayOffer }: { readonly offers: readonly Offer[]; readonly mayOffer: boolean },
   ): Publication {
-    const { direct, pool, life, clock, releaseEveryMs, outside } = this.#deps;
-    if (direct === undefined || observed.direct === undefined) return published;
+    const { exclusive, pool, life, clock, releaseEveryMs, outside } = this.#deps;
+    if (exclusive === undefined || observed.exclusive === undefined) return published;
     const nextMs = this.#lastReleaseMs + releaseEveryMs;
     const part = decideExclusivePublication({
-      ...{ offers, mayOffer, observed: observed.direct },
-      pool: direct.pool.state,
-      warm: direct.warm(),
-      waiting: direct.waiting(),
+      ...{ offers, mayOffer, observed: observed.exclusive },
+      pool: exclusive.pool.state,
+      warm: exclusive.warm(),
+      waiting: exclusive.waiting(),
       maxPods: outside().maxPods,
       nowMs: clock.bootMs(),
-      registered: direct.pool.registered,
+      registered: exclusive.pool.registered,
       isCurrent: isInForce(pool.state, observed, life),
       isIntervalOver: clock.bootMs() >= nextMs,
     });
@@ -204,7 +204,7 @@ class Publisher {
     );
     return {
       ...published,
-      spec: { ...published.spec, ...(part.spec === undefined ? {} : { direct: part.spec }) },
+      spec: { ...published.spec, ...(part.spec === undefined ? {} : { exclusive: part.spec }) },
       isDue: published.isDue || part.isDue,
       toOffer: [...published.toOffer, ...part.toOffer],
       isPaced,

@@ -57,10 +57,10 @@ export function refuseSupply(
     if (refused === true) return [];
     return refused.size === 0 ? [eni] : [{ ...eni, addresses: eni.addresses.filter(({ ip }) => !refused.has(ip)) }];
   });
-  const direct = supply.direct?.enis.filter((eni) => refusedOf(eni, []) !== true);
+  const exclusive = supply.direct?.enis.filter((eni) => refusedOf(eni, []) !== true);
   if (refusals.length === 0) return { supply, refusals };
-  const withDirect = supply.direct === undefined ? {} : { direct: { ...supply.direct, enis: direct ?? [] } };
-  return { supply: { ...supply, enis, ...withDirect }, refusals };
+  const withExclusive = supply.direct === undefined ? {} : { direct: { ...supply.direct, enis: exclusive ?? [] } };
+  return { supply: { ...supply, enis, ...withExclusive }, refusals };
 }
 
 type CheckedHere = { readonly eniId: string; readonly mac: string; readonly primary: readonly EniPrimaryAddress[] };

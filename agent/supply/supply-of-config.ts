@@ -27,14 +27,14 @@ export const DEFAULT_WARM = { addresses: 5, enis: 1 } as const;
 export function supplyOfConfig(config: NodeEniConfigFields, settings: NodeSettings = {}): Supply {
   const allocatable = config.status?.allocatableRouteENIIPs;
   const maxEips = config.status?.maxEIPs;
-  const direct = exclusiveSupplyOf(config, settings);
+  const exclusive = exclusiveSupplyOf(config, settings);
   const registeredIps = config.loadBalancers?.registeredIPs;
   return {
     nodeName: config.metadata.name,
     epoch: config.status?.supplyEpoch ?? 0,
     enis: (config.status?.eniInfos ?? []).filter(({ mode }) => mode !== 'direct-eni').map(eniOf),
     warm: warmTargetsOf(config, settings),
-    ...(direct === undefined ? {} : { direct }),
+    ...(exclusive === undefined ? {} : { direct: exclusive }),
     ...(allocatable === undefined ? {} : { allocatable }),
     ...(maxEips === undefined ? {} : { maxEips }),
     ...(config.spec?.enableStaticIP === true ? { isStaticIpEnabled: true } : {}),
@@ -110,7 +110,7 @@ export function exclusiveSupplyOf(
   settings: NodeSettings,
 ): ExclusiveSupply | undefined {
   const enis = (status?.eniInfos ?? []).filter(({ mode }) => mode === 'direct-eni').map(wholeEniOf);
-  const maxEnis = nodeLimitsOf(spec, settings).directEnis;
+  const maxEnis = nodeLimitsOf(spec, settings).exclusiveEnis;
   const limit = Math.min(maxEnis, status?.allocatableDirectENIs ?? maxEnis);
   const marked = enis.filter(({ claim, state }) => claim !== undefined && state !== 'detaching').length;
   // Capacity for Pods that wait for an ENI with a claim does not belong to the pool, although those ENIs are not here

@@ -201,13 +201,14 @@ function podRouteHop(
   const shown = route ?? result.route;
   const title = shown === undefined ? 'no route in the Pod' : `route in the Pod: ${routeText(shown, netns.links)}`;
   const gatewayIp = gatewayOf(view, flow.family);
-  const isDirect = gateway === undefined && isOnLink(view, flow.dst);
+  const isOnLinkRoute = gateway === undefined && isOnLink(view, flow.dst);
   const isLocal = route?.type === RTN_LOCAL;
   const fault =
     (isLocal ? localAddressFault(view, flow.dst) : sourceFault(context, view, flow)) ??
     podRouteFault(view, result.kind === 'refused' ? result.code : undefined, {
       hasRefusal: result.kind === 'refused' && result.route !== undefined,
-      isOurs: view.hasOwnEni || (oif === view.podLink?.ifindex && (gateway === gatewayIp || isDirect || !view.isOurs)),
+      isOurs:
+        view.hasOwnEni || (oif === view.podLink?.ifindex && (gateway === gatewayIp || isOnLinkRoute || !view.isOurs)),
       isLocal,
       title,
     });

@@ -13,7 +13,7 @@ export type SweepDeps = Pick<Term, 'clock' | 'log' | 'events'> & {
     'clusterId' | 'namespace' | 'syncIntervalMs' | 'orphanGraceMs' | 'orphanLimit' | 'orphanDryRun'
   >;
   /** After a loss nothing is removed for a while. */
-  readonly definitions: Pick<Term['definitions'], 'isRebuilding'>;
+  readonly definitions: Pick<Term['definitions'], 'wereLostLately'>;
 };
 
 const CALL_TIMEOUT_MS = 120_000;

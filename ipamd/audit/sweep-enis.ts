@@ -79,7 +79,7 @@ export function sweptEnis(deps: EniSweepDeps): OrphanKind<Eni> {
       return isNamed(now, collectEniNames(objects.map(trusted), [])) ? undefined : now;
     },
     remove: async (eni, context) => {
-      const why = config.orphanDryRun ? 'dry run' : definitions.isRebuilding ? LOST : undefined;
+      const why = config.orphanDryRun ? 'dry run' : definitions.wereLostLately ? LOST : undefined;
       return why === undefined ? await collectOrphan(cloud, eni, context) : { kind: 'later', why };
     },
     report: ({ eniId, name, attachment, tags: { [ENI_TAG.node]: node } }, outcome) => {

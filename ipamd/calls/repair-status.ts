@@ -26,7 +26,7 @@ export type RepairResult = {
 /** A difference counts when two descriptions so far apart show it: one description may be old. */
 const CONFIRM_MS = 60_000;
 /** The cloud is described again after this while ENIs are between two states. */
-const UNSETTLED_MS = 2_000;
+const MOVING_MS = 2_000;
 /** Shortest time between two rebuilds of a status that stays unreadable. */
 const MIN_REBUILD_INTERVAL_MS = 60_000;
 
@@ -131,7 +131,7 @@ export async function rebuildRestored(
   if (waitMs > 0) return { kind: 'wait', ms: waitMs };
   deps.log.warn('the status is rebuilt from the cloud', { node: input.name, why });
   const snapshot = await observeNode(deps, input, signal);
-  if (!isSettled(snapshot)) return { kind: 'wait', ms: UNSETTLED_MS };
+  if (!isAtRest(snapshot)) return { kind: 'wait', ms: MOVING_MS };
   memory.rebuiltMs = nowMs;
   // A description that came too early is corrected by the next one.
   memory.describe = { why: 'an old state was restored', notBeforeMs: nowMs + CONFIRM_MS };
@@ -152,7 +152,7 @@ export async function checkBeforeRelease(
   signal: AbortSignal,
 ): Promise<FinalCheck> {
   const snapshot = await observeNode(deps, input, signal);
-  if (!isSettled(snapshot)) return { kind: 'wait', ms: UNSETTLED_MS };
+  if (!isAtRest(snapshot)) return { kind: 'wait', ms: MOVING_MS };
   const status = rebuildStatus(input.status, {}, snapshot, deps.ids, undefined, input.reservedIps());
   return status === input.status || (status.eniInfos ?? []).length === 0
     ? { kind: 'nothing' }
@@ -216,7 +216,7 @@ function isCreatedByOther({ necs }: Pick<NodeDeps, 'necs'>, uid: string, tags: T
   return necs.get(tags[ENI_TAG.node] ?? '')?.object.metadata.uid === creator;
 }
 
-function isSettled({ enis, isComplete }: CloudSnapshot): boolean {
+function isAtRest({ enis, isComplete }: CloudSnapshot): boolean {
   const isMoving = (eni: ObservedEni) => eni.state !== 'AVAILABLE' || eni.pendingIps.length > 0;
   return isComplete && ![...enis.values()].some((eni) => eni.isForeign !== true && isMoving(eni));
 }

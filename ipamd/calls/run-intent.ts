@@ -150,10 +150,10 @@ function refuseContradicted(deps: NodeDeps, one: IntentCase, failure: IntentFail
 }
 
 /**
- * Resolves an intent again and again until the cloud can be described and the ENI is settled. Throws only the signal's
+ * Resolves an intent again and again until the cloud can be described and the ENI is at rest. Throws only the signal's
  * reason.
  */
-export async function resolveUntilSettled(
+export async function resolveUntilKnown(
   deps: NodeDeps,
   one: IntentCase,
   signal: AbortSignal,
@@ -250,7 +250,7 @@ async function resolveUnconfirmed(deps: NodeDeps, one: IntentCase, signal: Abort
   return await resolveAfterFailure(deps, one, { code: UNCONFIRMED_CODE, message: 'not confirmed yet' }, signal);
 }
 
-/** Describes until the ENI is settled, and evaluates; refused with `failure` when the call is not done. */
+/** Describes until the ENI is at rest, and evaluates; refused with `failure` when the call is not done. */
 async function resolveAfterFailure(
   deps: NodeDeps,
   one: IntentCase,

@@ -4,7 +4,7 @@ import type { IntentEvaluation } from '../decide/evaluate-intent.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory, RunningCall } from './node-memory.ts';
 import type { IntentCase } from './note-refusal.ts';
-import { followIntent, resolveUntilSettled, sendIntent } from './run-intent.ts';
+import { followIntent, resolveUntilKnown, sendIntent } from './run-intent.ts';
 
 /** What is done for an intent: its call is sent, its task followed, or its outcome resolved. */
 export type CallKind = 'send' | 'follow' | 'resolve';
@@ -59,7 +59,7 @@ const RUN: Readonly<
 > = {
   send: sendIntent,
   follow: followIntent,
-  resolve: resolveUntilSettled,
+  resolve: resolveUntilKnown,
 };
 
 function reportCall(

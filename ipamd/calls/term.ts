@@ -35,7 +35,7 @@ export type Term = {
   /** Receives every reconcile, for metrics. */
   readonly observer: ControllerObserver;
   /** Whether objects are deleted, or were lost a short time ago, with the definition of their kind. */
-  readonly definitions: Pick<DefinitionGuard, 'areSame' | 'isOwnDeletion' | 'isRebuilding'>;
+  readonly definitions: Pick<DefinitionGuard, 'areSame' | 'isOwnDeletion' | 'wereLostLately'>;
   /** Of the process: used by all its terms. */
   readonly breakers: CircuitBreakers;
   /** Of the process. */

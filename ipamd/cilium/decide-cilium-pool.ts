@@ -140,13 +140,13 @@ function addressOf({ offered, registered }: CiliumPoolView, one: SuppliedIp): Ci
     place: one.isAssigned ? 'assigned' : 'leaving',
     isOffered: offered.get(ip) === assignmentId,
     // The demand counts no IPv6 addresses: they go with their ENI.
-    isKept: owner === undefined ? registered.has(ip) || (!isIpv4(ip) && !mustGo) : !isLeaving,
+    mustStay: owner === undefined ? registered.has(ip) || (!isIpv4(ip) && !mustGo) : !isLeaving,
     mustGo,
   };
 }
 
 function strayAddress(ip: string): CiliumAddress {
-  return { ip, place: 'gone', isOffered: false, isKept: false, mustGo: true };
+  return { ip, place: 'gone', isOffered: false, mustStay: false, mustGo: true };
 }
 
 function compare({ ip }: CiliumAddress, other: CiliumAddress): number {

@@ -9,7 +9,7 @@ export type CiliumAddress = {
   /** It is among the addresses that the NodeENIConfig offers back. */
   readonly isOffered: boolean;
   /** It is never asked for: the address of a static Pod, or a target of a load balancer. */
-  readonly isKept: boolean;
+  readonly mustStay: boolean;
   /** It is given back whatever is spare or missing: its ENI is to be emptied, or the address is to leave the node. */
   readonly mustGo: boolean;
 };
@@ -145,7 +145,7 @@ function maySupply({ place, isOffered }: CiliumAddress): boolean {
 }
 
 /** An address of an entry that is on no ENI and not in the pool. */
-const UNKNOWN_ADDRESS = { place: 'gone', isOffered: false, isKept: false, mustGo: true } as const;
+const UNKNOWN_ADDRESS = { place: 'gone', isOffered: false, mustStay: false, mustGo: true } as const;
 
 /** Decides what becomes of an address that has an entry. */
 function followEntry(
@@ -207,8 +207,8 @@ function reportUnanswered(draft: Draft, facts: CiliumReleaseFacts, ip: string): 
 }
 
 /** Tells whether the address stays for a Pod. The agent gives a pinned one to its Pod whatever the entry says. */
-function isReserved({ node }: CiliumReleaseFacts, { ip, isKept, mustGo }: CiliumAddress): boolean {
-  return isKept || (!mustGo && node.pool.get(ip)?.owner !== undefined);
+function isReserved({ node }: CiliumReleaseFacts, { ip, mustStay, mustGo }: CiliumAddress): boolean {
+  return mustStay || (!mustGo && node.pool.get(ip)?.owner !== undefined);
 }
 
 /** An address that was given up comes back: no more offered, in the pool, and then without its entry. */

@@ -34,7 +34,7 @@ const CHECK_MS = 15_000;
 /** The interval while some are lost. */
 const LOST_CHECK_MS = 1_000;
 /** NodeENIConfigs that are made within this time after a loss are filled from the cloud first. */
-const REBUILD_MS = 3_600_000;
+const LATELY_MS = 3_600_000;
 const BACKOFF = { firstMs: 1_000, maxMs: 15_000, factor: 2, jitter: 0 };
 /** Confirmed deletions that are remembered. */
 const MAX_CONFIRMED = 10_000;
@@ -69,8 +69,8 @@ export class DefinitionGuard {
    * Tells whether definitions were lost a short time ago, by this process or an earlier one: objects that are made now
    * replace lost ones.
    */
-  get isRebuilding(): boolean {
-    return this.#lostMs !== undefined && this.#deps.clock.monotonicMs() - this.#lostMs < REBUILD_MS;
+  get wereLostLately(): boolean {
+    return this.#lostMs !== undefined && this.#deps.clock.monotonicMs() - this.#lostMs < LATELY_MS;
   }
 
   /** Returns since when lost definitions are served again, monotonic milliseconds; undefined: none was lost. */

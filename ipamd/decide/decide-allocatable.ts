@@ -1,4 +1,4 @@
-import { isDirectCreation } from '../../crd/eni-places.ts';
+import { isExclusiveCreation } from '../../crd/eni-places.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { pendingCreationsOf } from '../../crd/subnet-supply.ts';
 import { type AddressCounts, countAddresses, freeSlotsOf, isUsable, sumOf } from './address-counts.ts';
@@ -140,7 +140,7 @@ function freeOnComingEnis(capacity: Capacity): number {
 }
 
 function comingEnisOf({ view, status, refusedKeys }: Capacity): readonly Intent[] {
-  const shared = pendingCreationsOf(status).filter((intent) => !isDirectCreation(intent));
+  const shared = pendingCreationsOf(status).filter((intent) => !isExclusiveCreation(intent));
   return shared.filter(({ id, eniID = '' }) => {
     return !view.stuck.has(id) && !view.stuck.has(eniID) && !refusedKeys.has(`eni-ips/${eniID}`);
   });

@@ -30,11 +30,11 @@ export function decideExclusiveMarks(view: NodeView, status: NodeEniConfigStatus
  */
 function withStaticEniCount(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const { staticEnis, awaited, limit } = countExclusiveEnis(view, status);
-  const { staticDirectENIs: heldKept, allocatableDirectENIs: heldMost, ...rest } = status;
+  const { staticDirectENIs: staticBefore, allocatableDirectENIs: mostBefore, ...rest } = status;
   const count = Math.min(staticEnis + awaited, MAX_ENIS);
   // Otherwise the pool would use an ENI slot for a spare ENI although a Pod waits for the slot.
   const allocatable = view.instance !== undefined && limit < (view.maxDirectENI ?? 0) ? limit : undefined;
-  if ((heldKept ?? 0) === count && heldMost === allocatable) return status;
+  if ((staticBefore ?? 0) === count && mostBefore === allocatable) return status;
   return {
     ...rest,
     ...(count === 0 ? {} : { staticDirectENIs: count }),

@@ -11,7 +11,7 @@ export type IntentEvaluation = IntentOutcome | 'repeat';
 /**
  * Evaluates from a description what became of a call without an answer. `repeat` means that sending the call again does
  * no harm: it has the same ClientToken, or the description shows that it is not done. An ENI between two states stays
- * unclear until it is settled. A description may be older than the last call: `removedIps`, addresses that were taken
+ * unclear until it is at rest. A description may be older than the last call: `removedIps`, addresses that were taken
  * off an ENI of the node a moment ago, are no result of an assignment.
  */
 export function evaluateIntent(

@@ -1,4 +1,4 @@
-import { isDirectCreation } from '../../crd/eni-places.ts';
+import { isExclusiveCreation } from '../../crd/eni-places.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { pendingCreationsOf } from '../../crd/subnet-supply.ts';
 import type { ClaimRequest } from './claim-request.ts';
@@ -45,7 +45,7 @@ export function countExclusiveEnis(view: NodeView, status: NodeEniConfigStatus):
   // New ones come to standard places only where there are no others.
   const limit = Math.max(0, Math.min(view.maxDirectENI ?? 0, places > 0 ? places + onStandard : total - ofShared));
   const free = places > 0 ? places - extension : total - taken;
-  const demand = view.spec.desiredDirectENI ?? view.initialDirectDemand ?? 0;
+  const demand = view.spec.desiredDirectENI ?? view.initialExclusiveDemand ?? 0;
   return {
     have: pool.filter((eni) => eni.state === 'Attached').length,
     coming: pool.filter((eni) => eni.state === 'Attaching' && !view.stuck.has(eni.eniID)).length + newPool.length,
@@ -68,7 +68,7 @@ export function exclusiveEnisOf({ eniInfos = [] }: NodeEniConfigStatus): readonl
 
 /** Lists the creations of exclusive ENIs that are not in the status yet. */
 function exclusiveCreationsOf(status: NodeEniConfigStatus): readonly Intent[] {
-  return pendingCreationsOf(status).filter(isDirectCreation);
+  return pendingCreationsOf(status).filter(isExclusiveCreation);
 }
 
 /** Lists the requests for an exclusive ENI here for which the node has neither an ENI nor a call in flight. */

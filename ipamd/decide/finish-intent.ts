@@ -1,4 +1,4 @@
-import { isDirectCreation } from '../../crd/eni-places.ts';
+import { isExclusiveCreation } from '../../crd/eni-places.ts';
 import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { withClaimMark } from './claim-marks.ts';
 import type { Ids, Intent, IntentFailure, IntentOutcome, IntentResult, ObservedEni } from './decision.ts';
@@ -145,7 +145,7 @@ function withCreated(
   ids: Ids,
 ): NodeEniConfigStatus {
   // An exclusive ENI has no addresses for Pods: the Pod uses the ENI's own address.
-  if (isDirectCreation(intent)) return withExclusive(before, intent, observed);
+  if (isExclusiveCreation(intent)) return withExclusive(before, intent, observed);
   const status = withoutReleasing(before, observed.eniID, observed.ips);
   const enis = status.eniInfos ?? [];
   if (enis.some((eni) => eni.eniID === observed.eniID)) {

@@ -147,9 +147,9 @@ export function withExclusiveReady(
   ids: Ids,
 ): NodeEniConfigStatus {
   const hasCondition = status.conditions?.some(({ type }) => type === DIRECT_READY) ?? false;
-  const servesDirectEnis =
+  const servesExclusiveEnis =
     (view.maxDirectENI ?? 0) > 0 || exclusiveEnisOf(status).length > 0 || eniRequestsHere(view).length > 0;
-  if (!hasCondition && !servesDirectEnis) return status;
+  if (!hasCondition && !servesExclusiveEnis) return status;
   const evaluated = evaluateExclusiveReady(status, view, blockers);
   return withCondition(status, whileRetried(status, view, { type: DIRECT_READY, ...evaluated }), ids);
 }

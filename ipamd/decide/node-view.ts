@@ -127,7 +127,7 @@ export type NodeFactValues = {
    */
   readonly maxDirectENI?: number;
   /** Demand for exclusive ENIs of a node whose agent has not written one yet. Default: 0. */
-  readonly initialDirectDemand?: number;
+  readonly initialExclusiveDemand?: number;
   /** Static exclusive ENIs, on this node, on other nodes or on none; by id. Default: none. */
   readonly staticEnis?: ReadonlyMap<string, StaticEni>;
   /** Invalid input that the decision works around; becomes the condition `ConfigValid`. */

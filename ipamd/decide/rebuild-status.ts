@@ -123,7 +123,9 @@ class StatusRebuilder {
 
   /** Keeps an ENI whose state in the cloud is unknown; after a restore its addresses get new ids. */
   #unchanged(eni: NodeEniInfo): NodeEniInfo {
-    const next = this.#isRestore ? { ...eni, addresses: (eni.addresses ?? []).map((one) => this.#renewed(one)) } : eni;
+    const next = this.#isRestore
+      ? { ...eni, addresses: (eni.addresses ?? []).map((one) => this.#withNewId(one)) }
+      : eni;
     this.#markUsed(next);
     return next;
   }
@@ -186,10 +188,10 @@ class StatusRebuilder {
     const more = [...there]
       .filter((ip) => this.#markIfUnused(ip))
       .map((ip) => withClaimMark(newAssignment(ip, this.#ids), this.#reserved));
-    return [...remaining.map((address) => (this.#isRestore ? this.#renewed(address) : address)), ...more];
+    return [...remaining.map((address) => (this.#isRestore ? this.#withNewId(address) : address)), ...more];
   }
 
-  #renewed(address: NodeEniAddress): NodeEniAddress {
+  #withNewId(address: NodeEniAddress): NodeEniAddress {
     const { claim, ...rest } = { ...address, ...newAssignment(address.ip, this.#ids) };
     // An old state does not show which Pod may use a static address.
     if (claim !== undefined) return { ...rest, claim: claimMarkOf(claimKeyOf(claim)) };

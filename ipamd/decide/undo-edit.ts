@@ -41,13 +41,13 @@ export function undoEdit(own: NodeEniConfigStatus, current: NodeEniConfigStatus,
   const restored = Object.fromEntries(Object.entries(own).filter(([key]) => !LEFT_OUT.has(key as Field)));
   const supplyEpoch = Math.max(own.supplyEpoch ?? 0, current.supplyEpoch ?? 0);
   const edited = new Map((current.eniInfos ?? []).map((eni) => [eni.eniID, eni]));
-  const enis = (own.eniInfos ?? []).map((eni) => (isSameData(eni, edited.get(eni.eniID)) ? eni : renewed(eni, ids)));
+  const enis = (own.eniInfos ?? []).map((eni) => (isSameData(eni, edited.get(eni.eniID)) ? eni : withNewIds(eni, ids)));
   // The edited ENIs are what the agent has; the epoch grows when they are replaced.
   const before = { ...kept, ...restored, supplyEpoch, eniInfos: current.eniInfos ?? [] };
   return { status: withEnis(before, enis), fields };
 }
 
-function renewed(eni: NodeEniInfo, ids: Ids): NodeEniInfo {
+function withNewIds(eni: NodeEniInfo, ids: Ids): NodeEniInfo {
   const addresses = (eni.addresses ?? []).map((address) =>
     address.state === 'Assigned' ? { ...address, assignmentID: ids.next() } : address,
   );

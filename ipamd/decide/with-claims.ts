@@ -84,7 +84,7 @@ function withCurrentMark({ view, plans, offers }: Marking, eni: NodeEniInfo, add
 /** Writes the number of static addresses; absent for 0. */
 function withStaticIpCount(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const count = countStaticIps(view, status);
-  const { staticRouteENIIPs: held, ...rest } = status;
-  if ((held ?? 0) === count) return status;
+  const { staticRouteENIIPs: before, ...rest } = status;
+  if ((before ?? 0) === count) return status;
   return count === 0 ? rest : { ...rest, staticRouteENIIPs: count };
 }

@@ -23,11 +23,11 @@ export function withCounts(status: NodeEniConfigStatus): NodeEniConfigStatus {
 
 function countsOf({ directENIs }: NodeEniConfigStatus, enis: readonly NodeEniInfo[]) {
   const attached = enis.filter((eni) => isShared(eni) && eni.state === 'Attached');
-  const direct = enis.filter((eni) => !isShared(eni) && eni.state === 'Attached').length;
+  const exclusive = enis.filter((eni) => !isShared(eni) && eni.state === 'Attached').length;
   return {
     routeENIs: attached.length,
     routeENIIPs: attached.reduce((sum, eni) => sum + assignedIpv4Of(eni).length, 0),
-    ...(direct > 0 || directENIs !== undefined ? { directENIs: direct } : {}),
+    ...(exclusive > 0 || directENIs !== undefined ? { directENIs: exclusive } : {}),
   };
 }
 

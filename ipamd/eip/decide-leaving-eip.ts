@@ -40,7 +40,7 @@ export function decideLeavingEip(view: EipView, claim: EipClaim, disposition: 'k
   return disposition === 'keep' ? retained(view, claim, eip) : release(view, claim, eip);
 }
 
-/** Returns the EIP of a claim. A kept one is not given up for a status that names another: the tags in the cloud decide. */
+/** Returns the EIP of a claim. A static one is not given up for a status that names another: the tags in the cloud decide. */
 function findEip(view: EipView, claim: EipClaim, snapshot: EipSnapshot, disposition: 'keep' | 'end'): Eip | undefined {
   const { eipID } = claim.status ?? {};
   if (eipID === undefined) return madeAndFree(snapshot);

@@ -37,7 +37,7 @@ export class EipController {
   readonly #runner: EipRunner;
   readonly #retained: StampAges;
   readonly #own: OwnStatuses;
-  /** Claims that are to be compared with the cloud although they are settled. */
+  /** Claims that are to be compared with the cloud although they wait for nothing. */
   readonly #toCompare = new Set<string>();
   /** Last notes on Pods without a claim. */
   readonly #last = new LastReports();
@@ -117,7 +117,7 @@ export class EipController {
           return { kind: 'again', afterMs: RECHECK_MS };
         return await this.#beginCall(pass, object, view, step);
       case 'resolve':
-        return await this.#settle(pass, object, view, step.intent, 'resolve');
+        return await this.#runCall(pass, object, view, step.intent, 'resolve');
       case 'finish':
         return await this.#finish(pass, object);
     }
@@ -266,10 +266,10 @@ export class EipController {
     const status = { ...step.status, intents: [intent] };
     const written = await this.#put(pass, object, undefined, status);
     if (written === undefined) return undefined;
-    return await this.#settle(pass, written, { ...view, claim: decodeClaim(written) }, intent, 'send');
+    return await this.#runCall(pass, written, { ...view, claim: decodeClaim(written) }, intent, 'send');
   }
 
-  async #settle(
+  async #runCall(
     pass: Pass,
     object: KubeObject | undefined,
     view: EipView,

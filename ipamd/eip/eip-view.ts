@@ -57,7 +57,7 @@ export type EipView = {
   readonly claim: EipClaim | undefined;
   /** Undefined until the cloud was described in this reconcile. */
   readonly snapshot: EipSnapshot | undefined;
-  /** Whether a settled claim is to be compared with the cloud. */
+  /** Whether a claim that waits for nothing is to be compared with the cloud. */
   readonly needsComparison: boolean;
   /** Limit of EIPs on the Pod's node, and how many other claims have there. */
   readonly capacity: { readonly limit: number | undefined; readonly used: number };
@@ -149,9 +149,9 @@ function targetOf(pod: PodFacts, status: NodeEniConfigStatus | undefined): EipTa
   if (ip === undefined) return undefined;
   for (const eni of status?.eniInfos ?? []) {
     if (eni.state !== 'Attached') continue;
-    const isDirect = eni.mode === 'direct-eni' && eni.primaryIP === ip && mayUse(eni.claim, pod);
+    const isExclusive = eni.mode === 'direct-eni' && eni.primaryIP === ip && mayUse(eni.claim, pod);
     const address = (eni.addresses ?? []).find((one) => one.ip === ip && one.state === 'Assigned');
-    if (isDirect || (address !== undefined && mayUse(address.claim, pod))) {
+    if (isExclusive || (address !== undefined && mayUse(address.claim, pod))) {
       return { nodeName: pod.nodeName, eniId: eni.eniID, ip };
     }
   }

@@ -92,10 +92,10 @@ function enqueueEips({ pods, necs, eipClaims: claims, queues }: RunEipsDeps, cla
   };
 }
 
-const SETTLED_PHASES: readonly (string | undefined)[] = ['Bound', 'Retained'];
+const DONE_PHASES: readonly (string | undefined)[] = ['Bound', 'Retained'];
 
 function enqueueWaiting(claims: Informer<EipClaimEntry>, queue: WorkQueue): void {
-  for (const { key, claim } of claims.values()) if (!SETTLED_PHASES.includes(claim?.status?.phase)) queue.add(key);
+  for (const { key, claim } of claims.values()) if (!DONE_PHASES.includes(claim?.status?.phase)) queue.add(key);
 }
 
 function isSameSupply(before: NecEntry | undefined, after: NecEntry | undefined): boolean {

@@ -39,7 +39,7 @@ export function sweptEips(deps: EipSweepDeps): OrphanKind<Eip> {
     },
     isOurs: (eip) => isMadeHere(eip, config.clusterId),
     ownerCheck: () => (claims.isSynced ? ownersOf(claimCache.values()) : undefined),
-    limit: () => (definitions.isRebuilding ? 0 : config.orphanLimit),
+    limit: () => (definitions.wereLostLately ? 0 : config.orphanLimit),
     // A bound one is in use.
     whyKept: (eip) => (eip.status === 'UNBIND' ? undefined : `is ${bindingText(eip)}; unbind it by hand`),
     lookAgain: async ({ eipId, tags }, context) => {

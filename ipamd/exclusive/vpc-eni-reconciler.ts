@@ -102,7 +102,7 @@ export class VpcEniReconciler {
   /** Reads the claim from the API server: with a stale cache an ENI could be deleted that a Pod waits for. */
   async #readClaim(vpcEni: VpcEniEntry | undefined, signal: AbortSignal): Promise<VpcEniFacts['claim']> {
     const claim = await this.#term.kube.get(VPC_IP_CLAIMS, refOfKey(vpcEni?.claim ?? ''), signal);
-    if (claim === undefined) return this.#term.definitions.isRebuilding ? 'kept' : 'ended';
+    if (claim === undefined) return this.#term.definitions.wereLostLately ? 'kept' : 'ended';
     const status = recordOf(claim['status']);
     if (status['phase'] === 'Releasing') return 'ended';
     // The claim has another ENI for good: two were created because the first was not known in time.

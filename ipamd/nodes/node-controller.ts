@@ -294,7 +294,7 @@ async function createConfig(context: Context, { name, node, instanceId }: Subjec
   const exclusive = exclusiveOf(context, node, instance, limits);
   const isStatic = isStaticNode(node, config.enableStaticIp);
   const policy = decidePolicy({ limits, exclusive, isStatic, settings: {}, desiredPodNum, spec: {}, applied: {} });
-  const lastEpoch = renewals.epochOf(name) ?? (definitions.isRebuilding ? 0 : undefined);
+  const lastEpoch = renewals.epochOf(name) ?? (definitions.wereLostLately ? 0 : undefined);
   try {
     await kube.create(NODE_ENI_CONFIGS, newConfig(name, instance, limits, policy, config, lastEpoch), signal);
   } catch (error) {

@@ -227,7 +227,11 @@ class CachedNodeFacts implements KnownNodeFacts {
     const location = { zone: instance?.zone ?? '', vpcId: instance?.vpcId ?? '' };
     const pods = this.#podsByIp(name);
     const choices = subnets.choicesOf({ ofConfig: spec?.subnetIDs, ofLabel: label.subnetIds, ...location });
-    const { routeEnis: maxRouteENI, ipsPerEni: maxIPPerENI, directEnis: maxDirectENI } = nodeLimitsOf(spec, settings);
+    const {
+      routeEnis: maxRouteENI,
+      ipsPerEni: maxIPPerENI,
+      exclusiveEnis: maxDirectENI,
+    } = nodeLimitsOf(spec, settings);
     const directWarm = settings.directWarm?.min ?? spec?.directENIMinWarmTarget ?? flags.eniMinWarmTarget;
     const warm = settings.routeWarm?.min ?? spec?.routeENIIPMinWarmTarget ?? flags.ipMinWarmTarget;
     const notes = [...faults.map(renderFault), ...annotationNotes(node)];
@@ -246,7 +250,7 @@ class CachedNodeFacts implements KnownNodeFacts {
       initialDemand: warm,
       warmTarget: warm,
       maxDirectENI,
-      initialDirectDemand: maxDirectENI > 0 ? directWarm : 0,
+      initialExclusiveDemand: maxDirectENI > 0 ? directWarm : 0,
       subnets: choices.subnets,
       reservedSubnets: this.#reservedSubnets,
       securityGroups: this.securityGroupsOf(name, config),

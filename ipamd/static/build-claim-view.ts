@@ -148,7 +148,7 @@ export class ClaimViewBuilder {
       retainedForMs: this.#retained.ageMs(key, since),
       subnets: all,
       isOffered: (subnetId, isNominated) => subnets.isOffered(subnetId, isNominated),
-      reservesKept: config.reserveKeptAddresses && !reservations.isPaused,
+      reservesStatic: config.reserveKeptAddresses && !reservations.isPaused,
       ...(problem === undefined ? {} : { reservationProblem: problem }),
       defaultExpiredMs: config.claimExpiredDurationMs,
       takeOverAfterMs: config.staticTakeoverAfterMs,

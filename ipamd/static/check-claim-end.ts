@@ -9,9 +9,9 @@ import type { ClaimDecision } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
 
 /**
- * Tells whether the API server has an object whose absence in the cache made the decision give a kept address up: the
+ * Tells whether the API server has an object whose absence in the cache made the decision give a static address up: the
  * Pod of a claim that would be deleted, or the claim or a VpcIP of addresses that would be freed. A cache lacks what a
- * broken list lacked, and a kept address that was given up does not come back. An object that is deleted with the
+ * broken list lacked, and a static address that was given up does not come back. An object that is deleted with the
  * definition of its kind ends nothing either. After such a loss the claim of a Pod that runs is not made again for a
  * while: it would get another address.
  * @returns what is in the way, for people; undefined when the decision may be carried out
@@ -34,14 +34,14 @@ export async function findObjection(
   )
     return 'the definition of its kind is being deleted';
   const isNew = claim?.kind === 'create' && view.locations.length === 0;
-  if (isNew && view.pod?.hasAddress === true && definitions.isRebuilding) return RESTORE;
+  if (isNew && view.pod?.hasAddress === true && definitions.wereLostLately) return RESTORE;
   if (claim?.kind === 'delete' && view.pod === undefined) {
     const pod = await kube.get(PODS, refOfKey(view.key), signal);
     return pod !== undefined && isStaticAndAlive(pod) ? `Pod ${view.key} exists` : undefined;
   }
   const isFreed = view.claim === undefined && view.pod === undefined && view.vips.length === 0;
   if (!isFreed || claim !== undefined || view.locations.length === 0) return undefined;
-  if (definitions.isRebuilding) return RESTORE;
+  if (definitions.wereLostLately) return RESTORE;
   if ((await kube.get(VPC_IP_CLAIMS, refOfKey(view.key), signal)) !== undefined) return `VpcIPClaim ${view.key} exists`;
   const ips = new Set(view.locations.flatMap(({ ip }) => ip ?? []));
   for (const ip of ips) {

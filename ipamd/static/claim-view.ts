@@ -124,7 +124,7 @@ export type ClaimView = {
   /** Tells whether an address may be reserved in a subnet for a Pod, which nominates the subnet or not. */
   readonly isOffered: (subnetId: string, isNominated: boolean) => boolean;
   /** The address of a claim without a Pod is reserved in the VPC instead of kept on an ENI. */
-  readonly reservesKept?: boolean;
+  readonly reservesStatic?: boolean;
   /** Why the address could not be reserved or released, for people. */
   readonly reservationProblem?: string;
   readonly defaultExpiredMs: number;

@@ -65,7 +65,7 @@ function isWanted(view: ClaimView, { claim: write }: Pick<ClaimDecision, 'claim'
 }
 
 /** Tells whether the address of a claim without a Pod is reserved rather than kept on an ENI. */
-export function isReservedBetweenPods({ claim, pod, reservesKept, vips }: ClaimView): boolean {
+export function isReservedBetweenPods({ claim, pod, reservesStatic: reservesKept, vips }: ClaimView): boolean {
   if (reservesKept !== true || claim === undefined || pod !== undefined || vips.length === 0) return false;
   const { deletePolicy, mode, podUID } = claim.spec;
   return deletePolicy === 'Never' && mode === 'route-eni' && podUID === undefined && claim.status?.phase === 'Retained';

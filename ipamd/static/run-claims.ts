@@ -71,7 +71,7 @@ function nodesOf({ pods }: ClaimsTerm, keys: ReadonlySet<string>): ReadonlySet<s
   return new Set(names.filter((name) => name !== ''));
 }
 
-const SETTLED_PHASES: readonly (string | undefined)[] = ['Bound', 'Retained'];
+const DONE_PHASES: readonly (string | undefined)[] = ['Bound', 'Retained'];
 
 /** Calls `touch` for each claim whose decision may have changed. */
 function followChanges(
@@ -84,7 +84,7 @@ function followChanges(
   // Changes of subnets matter only to claims without an address, which are few.
   const enqueueWaiting = (): void => {
     for (const { key, staticObject } of claims.values()) {
-      if (staticObject !== undefined && !SETTLED_PHASES.includes(staticObject.decoded?.status?.phase)) touch(key);
+      if (staticObject !== undefined && !DONE_PHASES.includes(staticObject.decoded?.status?.phase)) touch(key);
     }
   };
   const enqueueClaimsOf = (name: string): void => {

@@ -79,7 +79,7 @@ function sweptReservations(deps: ClaimsTerm): OrphanKind<ReservedIp> {
       const alive = new Set([...ofClaims, ...ofPods].map(claimTag));
       return ({ tags }) => alive.has(tags[RESERVATION_TAG.claim] ?? '');
     },
-    limit: () => (definitions.isRebuilding ? 0 : config.orphanLimit),
+    limit: () => (definitions.wereLostLately ? 0 : config.orphanLimit),
     whyKept: ({ boundTo }) => boundTo && `${boundTo} has the address; it is released when that is not so`,
     lookAgain: async ({ reservationId, vpcId, ip, tags }, context) => {
       const { reservations } = await cloud.reservedIps.find(vpcId, { ip }, context);

@@ -44,7 +44,7 @@ type SharedSubnetsTerm = Pick<Term, 'clock' | 'log' | 'events'> & {
 
 const CHECK_INTERVAL_MS = 30_000;
 /** So long a subnet must have been shared: an address that comes or goes is counted by one side before the other. */
-const SETTLED_MS = 300_000;
+const CONFIRM_MS = 300_000;
 
 /**
  * Warns of each subnet of the configuration that others use too, once for as long as that lasts, until aborted. Pods run
@@ -60,12 +60,12 @@ export async function reportSharedSubnets(term: SharedSubnetsTerm, signal: Abort
       const shared = decideSharedSubnets(known);
       const ids = new Set(shared.map(({ subnetId }) => subnetId));
       for (const id of sinceMs.keys()) if (!ids.has(id)) sinceMs.delete(id);
-      const settled = shared.filter(({ subnetId }) => {
+      const confirmed = shared.filter(({ subnetId }) => {
         const firstMs = sinceMs.get(subnetId) ?? clock.monotonicMs();
         sinceMs.set(subnetId, firstMs);
-        return clock.monotonicMs() - firstMs >= SETTLED_MS;
+        return clock.monotonicMs() - firstMs >= CONFIRM_MS;
       });
-      for (const subnet of last.note('', settled, ({ subnetId }) => subnetId) ?? []) report(term, subnet);
+      for (const subnet of last.note('', confirmed, ({ subnetId }) => subnetId) ?? []) report(term, subnet);
     }
     await clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
   }

@@ -77,7 +77,7 @@ async function runSupply(term: LeaderTerm, signal: AbortSignal): Promise<void> {
     ...term,
     necs: term.freshNecs,
     listings: () => term.necs.listings,
-    lostEpochOf: (name) => renewals.epochOf(name) ?? (term.definitions.isRebuilding ? 0 : undefined),
+    lostEpochOf: (name) => renewals.epochOf(name) ?? (term.definitions.wereLostLately ? 0 : undefined),
     beginRenewal: (name, epoch, by) => renewals.begin(kube, name, epoch, by),
     claimsWait: (name, waits) => noteWaits(term, name, waits),
     claimRefused: (key, refusal) => noteRefusal(term, key, refusal),

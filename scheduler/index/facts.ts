@@ -1,4 +1,4 @@
-import { countEniPlaces, type EniPlaces, isDirectCreation } from '../../crd/eni-places.ts';
+import { countEniPlaces, type EniPlaces, isExclusiveCreation } from '../../crd/eni-places.ts';
 import { isSuperNode } from '../../crd/foreign-names.ts';
 import { NODE_SUBNETS_LABEL, RECORD_LABEL, RESERVED_AT_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
@@ -122,7 +122,7 @@ export function readNec(object: JsonObject): NecFacts | undefined {
   const read = readNodeEniConfig(object);
   if (read === undefined) return undefined;
   const { spec = {}, status = {}, settings, metadata } = read.config;
-  const { routeEnis, ipsPerEni, directEnis } = nodeLimitsOf(spec, settings);
+  const { routeEnis, ipsPerEni, exclusiveEnis } = nodeLimitsOf(spec, settings);
   const actions = (status.intents ?? []).map(({ action }) => action);
   return {
     name: metadata.name,
@@ -132,7 +132,7 @@ export function readNec(object: JsonObject): NecFacts | undefined {
     ...some('ipsPerEni', ipsPerEni),
     ...some('allocatable', status.allocatableRouteENIIPs),
     staticIps: status.staticRouteENIIPs ?? 0,
-    maxExclusiveEnis: Math.min(directEnis, status.allocatableDirectENIs ?? directEnis),
+    maxExclusiveEnis: Math.min(exclusiveEnis, status.allocatableDirectENIs ?? exclusiveEnis),
     ...some('maxEips', status.maxEIPs),
     subnetIds: spec.subnetIDs ?? [],
     enis: (status.eniInfos ?? []).map((eni) => readEni(eni, status)),
@@ -150,7 +150,7 @@ export function readNec(object: JsonObject): NecFacts | undefined {
 function pendingEnisOf(status: NodeEniConfigStatus): readonly PendingEni[] {
   return pendingCreationsOf(status).flatMap((intent) => {
     const { subnetID, ipCount = 0, claim } = intent;
-    if (subnetID === undefined || isDirectCreation(intent)) return [];
+    if (subnetID === undefined || isExclusiveCreation(intent)) return [];
     return [{ subnetId: subnetID, ips: ipCount, plain: claim === undefined ? ipCount : 0 }];
   });
 }

@@ -74,7 +74,7 @@ test('readNodeSettings: names every malformed value', reads, {
 });
 test('readNodeSettings: refuses a maximum below what is in use', reads, {
   annotations: { [NAME.routeMaxAttach]: '1', [NAME.maxIpPerEni]: '4', [NAME.directMaxAttach]: '3' },
-  usage: { routeEnis: 2, ipsOnFullestEni: 4, directEnis: 4 },
+  usage: { routeEnis: 2, ipsOnFullestEni: 4, exclusiveEnis: 4 },
   settings: { maxIpPerEni: 4 },
   faults: [
     `${NAME.routeMaxAttach}: a number not below what is in use, 2; "1"`,
@@ -107,7 +107,7 @@ test('nodeUsageOf: counts shared ENIs with an address in use, the fullest of the
   const used = new Set(['10.0.0.3', '10.0.0.4', '10.0.0.5', '10.0.0.6']);
   t.deepEqual(
     nodeUsageOf(status, (ip) => used.has(ip)),
-    { routeEnis: 2, ipsOnFullestEni: 2, directEnis: 1 },
+    { routeEnis: 2, ipsOnFullestEni: 2, exclusiveEnis: 1 },
   );
   t.deepEqual(
     nodeUsageOf(undefined, () => true),

@@ -96,7 +96,7 @@ export function decideCapacity(facts: CapacityFacts, question: CapacityQuestion)
     throw new UserError('NOT_FOUND', 'no ConfigMap tke-eni-subnets: ipamd has published no free addresses', next);
   }
   checkType(facts.necs, question.type);
-  const { free, missing } = settle(facts.necs, supplies);
+  const { free, missing } = takeMissing(facts.necs, supplies);
   const zones = zonesOf(facts, supplies, question.zone).map((zone) =>
     zoneCapacity({ ...facts, supplies, free, missing }, zone, question),
   );
@@ -109,7 +109,7 @@ export function decideCapacity(facts: CapacityFacts, question: CapacityQuestion)
 const NO_SUPPLIES: SubnetSupplies = { bySubnet: new Map(), malformed: [] };
 
 /** Takes what nodes lack from the free addresses. */
-function settle(necs: readonly ClusterNec[], supplies: SubnetSupplies) {
+function takeMissing(necs: readonly ClusterNec[], supplies: SubnetSupplies) {
   const free = countFree(supplies, necs);
   const missing = new Map<string, number>();
   for (const nec of necs) {

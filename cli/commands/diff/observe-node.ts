@@ -50,17 +50,17 @@ export async function observeNode(
   pause: () => Promise<unknown> = () => systemClock.sleep(CONFIRM_MS),
 ): Promise<NodeSnapshot> {
   let earlier: NodeSnapshot | undefined;
-  let wasSettled = false;
+  let wasSame = false;
   for (let attempt = 1; ; attempt++) {
     const snapshot = await observeOnce(context);
     const after = readAgentFacts(context.global.stateDir);
-    const isSettled = after.kind === 'unknown' || isUnchanged(snapshot.agent, after.value);
-    if (isSettled && !compareNode(snapshot).differences.some(isDifferent)) return snapshot;
-    const latest = isSettled ? snapshot : withoutChangedLeases(snapshot, after.value);
-    if (earlier !== undefined && ((isSettled && wasSettled) || attempt === MAX_READS)) return { ...latest, earlier };
-    if (isSettled) await pause();
+    const isSame = after.kind === 'unknown' || isUnchanged(snapshot.agent, after.value);
+    if (isSame && !compareNode(snapshot).differences.some(isDifferent)) return snapshot;
+    const latest = isSame ? snapshot : withoutChangedLeases(snapshot, after.value);
+    if (earlier !== undefined && ((isSame && wasSame) || attempt === MAX_READS)) return { ...latest, earlier };
+    if (isSame) await pause();
     earlier = latest;
-    wasSettled = isSettled;
+    wasSame = isSame;
   }
 }
 

@@ -90,19 +90,19 @@ function buildRow(
   client: string | undefined,
 ): LbRow {
   const head = readServiceHead(object);
-  const record = readOwnerMark(head);
+  const mark = readOwnerMark(head);
   const shown = head.ingress.flatMap(({ ip, hostname }) => ip ?? hostname ?? []);
-  const base = { service: head.key, addresses: shown, isSettled: record.settled !== undefined, listeners: [] };
+  const base = { service: head.key, addresses: shown, isSettled: mark.settled !== undefined, listeners: [] };
   if (decideService(head, facts.loadBalancerClass) === 'ignore')
     return { ...base, state: 'ignored', problems: [], isSettled: false };
   const cloud = ifKnown(facts.cloud);
   if (cloud === undefined) {
-    const { loadBalancerId } = record;
+    const { loadBalancerId } = mark;
     return { ...base, state: 'unknown', ...(loadBalancerId === undefined ? {} : { loadBalancerId }), problems: [] };
   }
   const observed = findObservedService(object, facts.clusterId, cloud, ifKnown(facts.groups));
   if (observed === undefined) {
-    const { loadBalancerId } = record;
+    const { loadBalancerId } = mark;
     if (loadBalancerId === undefined) return { ...base, state: 'none', problems: ['it has no load balancer'] };
     const problem = `${loadBalancerId} is on record and does not exist`;
     return { ...base, state: 'missing', loadBalancerId, problems: [problem] };

@@ -27,7 +27,7 @@ type SearchedOwner = {
   readonly wanted?: ReadonlySet<string>;
 };
 
-/** Finds the load balancer of an owner: by its record, the annotation of an existing one, or the tag of its owner. */
+/** Finds the load balancer of an owner: by its mark, the annotation of an existing one, or the tag of its owner. */
 export function findObserved(
   { head, listenerName, namedId, wanted = new Set() }: SearchedOwner,
   clusterId: string | undefined,

@@ -118,7 +118,7 @@ function follow(
     {
       ...{ state, configured, clock: scene.clock, random: () => 0.5, log: silentLogger },
       kube: scene.server.client({ userAgent: 'agent' }),
-      hasDirect: () => seen.hasDirect,
+      hasExclusive: () => seen.hasDirect,
       hasPodCidr: () => hasPodCidr,
       events: { report: (_type, reason, message) => seen.events.push(`${reason}: ${message}`) },
       metrics: { serviceCidrsUnknown: { set: (value) => seen.unknown.push(value === 1) } },

@@ -32,7 +32,7 @@ for (const { title, spec, settings } of [
     t.deepEqual(used.spec, { desired: 0, releasable: [{ eniId: 'eni-2', assignmentId: 'a-2' }] });
     t.deepEqual(devicesOf(state), { total: 1, unhealthy: 0 });
     state.leases.delete(KEY);
-    state.direct.release({ key: KEY, nowMs: 0, cooldownMs: 0 });
+    state.exclusivePool.release({ key: KEY, nowMs: 0, cooldownMs: 0 });
     const free = decideExclusivePublication(inputOf(state));
     t.deepEqual(
       free.spec?.releasable.map(({ eniId }) => eniId),
@@ -71,16 +71,16 @@ function stateOf(spec: NodeEniConfigSpec, settings: NodeSettings, eniInfos: read
   );
   const state = new NodeState(systemClock);
   state.restore({ leases: [LEASE], cooldowns: [], enis: [], supply });
-  for (const { eniID } of eniInfos) state.directNics.set(eniID, { ifindex: 7, ifname: 'eth1', mtu: 1500 });
+  for (const { eniID } of eniInfos) state.exclusiveNics.set(eniID, { ifindex: 7, ifname: 'eth1', mtu: 1500 });
   return state;
 }
 
-function inputOf({ direct, supply }: NodeState): ExclusivePublicationInput {
+function inputOf({ exclusivePool, supply }: NodeState): ExclusivePublicationInput {
   const enis = new Map(
     ENIS.map(({ eniID, assignmentID = '' }) => [eniID, { assignmentId: assignmentID, isLeaving: false }]),
   );
   return {
-    pool: direct.state,
+    pool: exclusivePool.state,
     offers: [],
     observed: { desired: 2, releasable: [], enis },
     warm: supply?.direct?.warm,

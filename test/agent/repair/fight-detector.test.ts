@@ -42,8 +42,8 @@ test('FightDetector: says when a pass is due: at the end of the wait, then when 
 test('FightDetector: nobody may rely on what was held back, until it has stood for a while', (t) => {
   const fights = fought();
   fights.evaluate('rule', RULE, 23, 23);
-  t.deepEqual(fights.unsettled(1_022), [RULE]);
-  t.deepEqual(fights.unsettled(1_023), []);
+  t.deepEqual(fights.notCalm(1_022), [RULE]);
+  t.deepEqual(fights.notCalm(1_023), []);
 });
 
 test('FightDetector: names a fight for a window after the last change, and not what was changed once', (t) => {

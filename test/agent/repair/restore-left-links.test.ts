@@ -31,8 +31,8 @@ function decide(
   desired: Partial<HostState> = {},
   inUse: readonly number[] = [],
 ) {
-  const { operations, settled } = restoreLeftLinks(found, { ...EMPTY_STATE, ...desired }, new Set(inUse), view);
-  return { requests: operations.map(renderOperation), settled };
+  const { operations, over } = restoreLeftLinks(found, { ...EMPTY_STATE, ...desired }, new Set(inUse), view);
+  return { requests: operations.map(renderOperation), over };
 }
 
 test('restoreLeftLinks: restores a link that is no ENI any more, and forgets what is restored', (t) => {
@@ -42,10 +42,10 @@ test('restoreLeftLinks: restores a link that is no ENI any more, and forgets wha
       'sysctl -w net.ipv4.conf.docker0.rp_filter=1',
       'ip link set dev docker0 mtu 1500',
     ],
-    settled: [],
+    over: [],
   });
   const restored = viewOf([{ ...DOCKER0, mtu: 1500 }], { 'net.ipv4.conf.docker0.rp_filter': '1' }, []);
-  t.deepEqual(decide(restored), { requests: [], settled: [ADDRESS, RP_FILTER, LINK] });
+  t.deepEqual(decide(restored), { requests: [], over: [ADDRESS, RP_FILTER, LINK] });
 });
 
 test('restoreLeftLinks: leaves what others changed since, and forwarding', (t) => {
@@ -53,7 +53,7 @@ test('restoreLeftLinks: leaves what others changed since, and forwarding', (t) =
   const shared = { path, found: '0', set: '1' };
   const found = { ...FOUND, sysctls: [RP_FILTER, shared], links: [], addresses: [] };
   const view = viewOf([DOCKER0], { [sysctlName({ path: RP_FILTER.path })]: '0', [sysctlName({ path })]: '1' }, []);
-  t.deepEqual(decide(view, found), { requests: [], settled: [RP_FILTER, shared] });
+  t.deepEqual(decide(view, found), { requests: [], over: [RP_FILTER, shared] });
 });
 
 test('restoreLeftLinks: restores a setting of the node that no plan has any more, as that of the fast path', (t) => {
@@ -62,21 +62,21 @@ test('restoreLeftLinks: restores a setting of the node that no plan has any more
   const found = { bootId: 'boot-1', sysctls: [entry], links: [] };
   const name = sysctlName({ path });
   const planned = { sysctls: [{ key: tcpBeLiberal(), value: '1' }] };
-  t.deepEqual(decide(viewOf([], { [name]: '1' }, []), found, planned), { requests: [], settled: [] });
-  t.deepEqual(decide(viewOf([], { [name]: '1' }, []), found), { requests: [`sysctl -w ${name}=0`], settled: [] });
-  t.deepEqual(decide(viewOf([], { [name]: '0' }, []), found), { requests: [], settled: [entry] });
-  t.deepEqual(decide(viewOf([], {}, []), found), { requests: [], settled: [entry] }, 'its module is gone');
+  t.deepEqual(decide(viewOf([], { [name]: '1' }, []), found, planned), { requests: [], over: [] });
+  t.deepEqual(decide(viewOf([], { [name]: '1' }, []), found), { requests: [`sysctl -w ${name}=0`], over: [] });
+  t.deepEqual(decide(viewOf([], { [name]: '0' }, []), found), { requests: [], over: [entry] });
+  t.deepEqual(decide(viewOf([], {}, []), found), { requests: [], over: [entry] }, 'its module is gone');
   const [operation] = restoreLeftLinks(found, EMPTY_STATE, new Set(), viewOf([], { [name]: '1' }, [])).operations;
   t.like(operation, { kind: 'set-sysctl', keepsConnections: true });
   const cannot = { ...viewOf([], { [name]: '1' }, []), canKeepConnections: () => false };
-  t.deepEqual(decide(cannot, found), { requests: [], settled: [] }, 'connections would stop: it stays, and is known');
+  t.deepEqual(decide(cannot, found), { requests: [], over: [] }, 'connections would stop: it stays, and is known');
 });
 
 test('restoreLeftLinks: touches no link that is planned or otherwise in use, and no setting of the node', (t) => {
   const link = { ifindex: 5, ifname: 'docker0' };
   const planned = { links: [link], addresses: [ADDRESS] };
-  t.deepEqual(decide(AS_SET, FOUND, planned), { requests: [], settled: [] }, 'an ENI');
-  t.deepEqual(decide(AS_SET, FOUND, {}, [5]), { requests: [], settled: [] }, 'the primary interface');
+  t.deepEqual(decide(AS_SET, FOUND, planned), { requests: [], over: [] }, 'an ENI');
+  t.deepEqual(decide(AS_SET, FOUND, {}, [5]), { requests: [], over: [] }, 'the primary interface');
   const desired = { sysctls: [{ key: rpFilter('docker0'), value: '2' }] };
   t.false(
     decide(AS_SET, FOUND, desired).requests.some((request) => request.startsWith('sysctl')),
@@ -86,7 +86,7 @@ test('restoreLeftLinks: touches no link that is planned or otherwise in use, and
     { path: ipForward().path, found: '0', set: '1' },
     { path: rpFilter('all').path, found: '1', set: '0' },
   ];
-  t.deepEqual(decide(AS_SET, { ...FOUND, sysctls: ofNode, links: [], addresses: [] }), { requests: [], settled: [] });
+  t.deepEqual(decide(AS_SET, { ...FOUND, sysctls: ofNode, links: [], addresses: [] }), { requests: [], over: [] });
 });
 
 test('restoreLeftLinks: removes an address of its own that an ENI has no more', (t) => {
@@ -95,7 +95,7 @@ test('restoreLeftLinks: removes an address of its own that an ENI has no more', 
 });
 
 test('restoreLeftLinks: a link that went away, or whose index another has, needs nothing', (t) => {
-  t.deepEqual(decide(viewOf([], {}, [])), { requests: [], settled: [ADDRESS, RP_FILTER] });
+  t.deepEqual(decide(viewOf([], {}, [])), { requests: [], over: [ADDRESS, RP_FILTER] });
   const other = viewOf([{ ...DOCKER0, ifname: 'eth7' }], SET, ['10.0.2.99/32']);
-  t.deepEqual(decide(other), { requests: [], settled: [ADDRESS, RP_FILTER] });
+  t.deepEqual(decide(other), { requests: [], over: [ADDRESS, RP_FILTER] });
 });

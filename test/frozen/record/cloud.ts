@@ -80,7 +80,7 @@ function viewOf(nodeName: string, spec: NodeEniConfigSpec): NodeView {
   return {
     ...{ nodeName, uid: '0d6f5a1e-0000-4000-8000-00000000000a', spec, status: {}, leaving: 'no' },
     instance: { ...instance, isRunning: true, secondaryEnis: 3, secondaryIpsPerEni: 9 },
-    ...{ maxRouteENI: undefined, maxIPPerENI: undefined, floor: 0, initialDemand: 0, initialDirectDemand: 0 },
+    ...{ maxRouteENI: undefined, maxIPPerENI: undefined, floor: 0, initialDemand: 0, initialExclusiveDemand: 0 },
     ...(spec.maxDirectENI === undefined ? {} : { maxDirectENI: spec.maxDirectENI }),
     subnets: [{ subnetId: 'subnet-a', cidr: '10.0.2.0/24', freeIps: 200, isBlocked: false }],
     ...{ securityGroups: ['sg-one'], blocked: new Set(), stuck: new Set() },

@@ -65,7 +65,7 @@ export class AuditWorld {
       others: () => [],
       instanceIds: () => this.instanceIds,
       isSynced: () => this.isSynced,
-      definitions: { isRebuilding: false },
+      definitions: { wereLostLately: false },
       loadSubnets: async () => {},
       staticNodeOf: () => undefined,
       convertEni: see,

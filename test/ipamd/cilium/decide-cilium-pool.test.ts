@@ -142,7 +142,7 @@ test('decideCiliumPool: a static address stays, and so does a target of a load b
   const { addresses } = decideCiliumPool(viewOf({ supply, view: { registered: new Set([ipOf(8)]) } }));
   t.deepEqual(
     addresses
-      .filter(({ isKept }) => isKept)
+      .filter(({ mustStay }) => mustStay)
       .map(({ ip }) => ip)
       .sort(),
     [ipOf(8), ipOf(9)].sort(),

@@ -20,7 +20,7 @@ type Case = {
   readonly place?: CiliumAddress['place'];
   readonly isPooled?: boolean;
   readonly isOffered?: boolean;
-  readonly isKept?: boolean;
+  readonly mustStay?: boolean;
   /** The owner in the pool. */
   readonly owner?: string;
   readonly mustGo?: boolean;
@@ -49,7 +49,7 @@ const CASES: Readonly<Record<string, Case>> = {
   'none: one that is not spare is not': { spare: 0, want: STAYS },
   'none: not while a Pod has it': { isLive: true, want: STAYS },
   'none: not while the agent says that it is in use': { isUsed: true, want: STAYS },
-  'none: not the address of a static Pod': { isKept: true, want: STAYS },
+  'none: not the address of a static Pod': { mustStay: true, want: STAYS },
   'none: not while it is pinned': { owner: 'shop/a', want: STAYS },
   'none: but when it must go': { owner: 'shop/a', mustGo: true, want: { ...STAYS, entry: 'marked-for-release' } },
   'none: not before it was unused for long': { memory: { usedMs: new Map([[IP, NOW - 119_999]]) }, want: STAYS },
@@ -312,10 +312,10 @@ function addressOf({
   ip = IP,
   place = 'assigned',
   isOffered = false,
-  isKept = false,
+  mustStay = false,
   mustGo = false,
 }: Partial<CiliumAddress>): CiliumAddress {
-  return { ip, place, isOffered, isKept, mustGo };
+  return { ip, place, isOffered, mustStay, mustGo };
 }
 
 function nodeOf({

@@ -53,7 +53,7 @@ test('DefinitionGuard: says nothing while the definitions stand', async (t) => {
   await all.clock.advance(60_000);
   t.deepEqual(all.reports, []);
   t.false(all.guard.lost.aborted);
-  t.false(all.guard.isRebuilding);
+  t.false(all.guard.wereLostLately);
   t.true(await all.clock.run(all.guard.areSame(all.ending.signal)));
   t.true(await all.clock.run(all.guard.isOwnDeletion(NODE_ENI_CONFIG_KIND, 'uid', all.ending.signal)));
   all.ending.abort();
@@ -76,16 +76,16 @@ test('DefinitionGuard: installs a definition again, takes the finalizer off its 
   t.is(reports.at(-1), undefined);
   t.is(await clock.run(kube.get(NODE_ENI_CONFIGS, { name: 'n1' })), undefined);
   t.false(guard.lost.aborted);
-  t.true(guard.isRebuilding);
+  t.true(guard.wereLostLately);
   // Another process reads from the definition how long ago that was.
   const client = all.server.client({ userAgent: 'ipamd' });
   const next = new DefinitionGuard({ client, clock, log: silentLogger, report: () => undefined });
   void next.run(ending.signal);
   await clock.advance(1_000);
-  t.true(next.isRebuilding);
+  t.true(next.wereLostLately);
   await clock.advance(3_600_000);
-  t.false(guard.isRebuilding);
-  t.false(next.isRebuilding);
+  t.false(guard.wereLostLately);
+  t.false(next.wereLostLately);
   ending.abort();
 });
 
@@ -104,7 +104,7 @@ test('DefinitionGuard: a definition that another replica has installed again was
         : guard.isOwnDeletion(NODE_ENI_CONFIG_KIND, 'uid', ending.signal);
     t.false(await clock.run(answer), asks);
     t.true(lost.aborted, asks);
-    t.true(guard.isRebuilding, asks);
+    t.true(guard.wereLostLately, asks);
     ending.abort();
   }
 });

@@ -95,7 +95,7 @@ const TABLE: readonly (readonly [title: string, view: NodeView, decision: string
   ['makes one that the agent wants', view([], { spec: { desiredDirectENI: 1 } }), 'CreateNetworkInterface'],
   ['makes none where the node serves none', view([], { spec: { desiredDirectENI: 1 }, maxDirectENI: 0 }), 'idle'],
   ['makes none before the agent has spoken where none is spare', view([], { spec: {} }), 'idle'],
-  ['makes a spare one at first', view([], { spec: {}, initialDirectDemand: 1 }), 'CreateNetworkInterface'],
+  ['makes a spare one at first', view([], { spec: {}, initialExclusiveDemand: 1 }), 'CreateNetworkInterface'],
   [
     'makes none while the instance takes no more',
     view([], { spec: { desiredDirectENI: 1 }, blocked: new Set(['instance-enis']) }),

@@ -104,7 +104,7 @@ function viewOf({ node, reservation, isOnEni, hasIp = true, claimUid, policy = '
         isBlocked: true,
       },
     ],
-    reservesKept: rest.reservesKept ?? false,
+    reservesStatic: rest.reservesKept ?? false,
     defaultExpiredMs: 0,
     takeOverAfterMs: 60_000,
     isOffered: () => true,

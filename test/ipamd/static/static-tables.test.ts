@@ -305,7 +305,7 @@ test('ClaimReconciler: says of a claim that cannot be read what is wrong, and do
       },
     },
     claims: { get: () => facts },
-    definitions: { isOwnDeletion: refuse, isRebuilding: false },
+    definitions: { isOwnDeletion: refuse, wereLostLately: false },
     vips: { get: () => undefined },
     metrics: createIpamdMetrics(clock, { release: 'test' }),
     views: { build: refuse, podOf: () => undefined, unclaimedFaultsOf: () => undefined } as never,

@@ -81,7 +81,7 @@ export class DirectWorld {
       maxRouteENI: undefined,
       maxIPPerENI: undefined,
       maxDirectENI,
-      initialDirectDemand: 1,
+      initialExclusiveDemand: 1,
       floor: 0,
       initialDemand: 0,
       subnets: [{ subnetId: 'subnet-a', cidr: '10.0.1.0/24', freeIps: 200, isBlocked: false }],

@@ -1,2 +1,2 @@
 /** Definitions that nobody deletes. */
-export const STANDING = { areSame: async () => true, isOwnDeletion: async () => true, isRebuilding: false } as const;
+export const STANDING = { areSame: async () => true, isOwnDeletion: async () => true, wereLostLately: false } as const;
