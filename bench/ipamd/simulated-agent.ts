@@ -2,6 +2,7 @@ import type { Offer } from '../../agent/journal/journal-content.ts';
 import { type LeaseKey, leaseKey } from '../../agent/journal/lease.ts';
 import type { Supply } from '../../agent/journal/supply.ts';
 import { IpPool } from '../../agent/pool/ip-pool.ts';
+import type { PodIdentity } from '../../agent/pool/lease-static.ts';
 import { decidePublication } from '../../agent/supply/decide-publication.ts';
 import { withAgentFields } from '../../agent/supply/observed-nec.ts';
 import type { ObservedNec } from '../../agent/supply/publication.ts';
@@ -39,7 +40,10 @@ export class SimulatedAgent {
   readonly #pool = new IpPool();
   readonly #offers = new Map<string, Offer>();
   /** Pods without an address, by key: since when, of the clock since boot. */
-  readonly #waiting = new Map<LeaseKey, { readonly podId: string; readonly sinceMs: number }>();
+  readonly #waiting = new Map<
+    LeaseKey,
+    { readonly podId: string; readonly sinceMs: number; readonly kept?: PodIdentity }
+  >();
   #seen: { readonly object: KubeObject; readonly nec: ObservedNec; readonly supply: Supply } | undefined;
   #lastReleaseMs: number;
   #nextReleaseMs: number | undefined;
@@ -79,11 +83,17 @@ export class SimulatedAgent {
     return [...this.#pool.state.leases.values()].flat();
   }
 
-  /** A Pod wants an address; it gets one now or when there is one. */
-  add(podId: string): void {
+  /** Addresses that are in use on an ENI. */
+  addressesOn(eniId: string): readonly string[] {
+    return this.addresses.filter((ip) => this.#pool.state.addresses.get(ip)?.eniId === eniId);
+  }
+
+  /** A Pod wants an address, of the pool or the one that is `kept` for its name; it gets it now or when there is one. */
+  add(podId: string, kept?: PodIdentity): void {
     this.#waiting.set(leaseKey({ containerId: podId, ifName: 'eth0' }), {
       podId,
       sinceMs: this.#options.clock.bootMs(),
+      ...(kept === undefined ? {} : { kept }),
     });
     this.#serve();
     void this.#publish();
@@ -101,8 +111,10 @@ export class SimulatedAgent {
   observe(object: KubeObject): void {
     const { nec, supply } = readNec(object);
     const result = this.#pool.applySupply(supply);
-    if (result.kind === 'distrusted') return;
-    this.#seen = { object, nec, supply };
+    // An old state that was restored is written on all the same, with the epoch that was in force: so ipamd learns of it.
+    const inForce = result.kind === 'distrusted' ? this.#seen?.supply : supply;
+    if (inForce === undefined) return;
+    this.#seen = { object, nec, supply: inForce };
     this.#serve();
     void this.#publish();
   }
@@ -123,8 +135,12 @@ export class SimulatedAgent {
 
   #serve(): void {
     const nowMs = this.#options.clock.bootMs();
-    for (const [key, { podId }] of this.#waiting) {
-      if (this.#pool.lease({ key, families: [4], nowMs }).kind !== 'leased') return;
+    for (const [key, { podId, kept: pod }] of this.#waiting) {
+      const { kind } =
+        pod === undefined
+          ? this.#pool.lease({ key, families: [4], nowMs })
+          : this.#pool.leaseStatic({ key, pod, families: [4] });
+      if (kind !== 'leased') continue;
       this.#waiting.delete(key);
       this.#options.onAddress?.(podId, this.#pool.state.leases.get(key) ?? []);
     }
@@ -161,7 +177,8 @@ export class SimulatedAgent {
       life: this.#options.nodeName,
       nec: seen.nec,
       warm: seen.supply.warm,
-      outside: { waiting: this.#waiting.size, floor: 0 },
+      // What is kept for a Pod is asked for by its claim.
+      outside: { waiting: [...this.#waiting.values()].filter(({ kept }) => kept === undefined).length, floor: 0 },
       pacing: { nowMs, lastReleaseMs: this.#lastReleaseMs, isQuick },
       readyResources: ['tke.cloud.tencent.com/eni-ip'],
     });

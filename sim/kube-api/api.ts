@@ -17,6 +17,8 @@ export type Api = {
   readonly bookmarkIntervalMs: number;
   /** Whether the server itself does what controllers do in a cluster: garbage collection, emptying of namespaces. */
   readonly collectsGarbage: boolean;
+  /** Called with each request but watches, in the moment of its effect. */
+  readonly onRequest: ((verb: string, request: ApiRequest) => void) | undefined;
 };
 
 /** A request for a resource, understood and allowed. */

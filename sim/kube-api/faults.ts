@@ -32,6 +32,7 @@ export type FaultRule = {
   readonly resources?: readonly string[];
   readonly name?: string;
   readonly user?: string;
+  /** A client, as `isClient` has it. */
   readonly userAgent?: string;
   readonly action: FaultAction;
   /** Goes away after so many requests. */
@@ -94,12 +95,21 @@ export function sufferInAnswer(actions: readonly FaultAction[], verb: string, bo
   return { ...list, metadata: { resourceVersion: metadata?.resourceVersion }, items: [] };
 }
 
+/**
+ * Tells whether a client is meant by a name: the user agent is this name, alone or before a `/` and a version. A name that ends
+ * in `*` means all clients whose names begin so.
+ */
+export function isClient(userAgent: string, name: string): boolean {
+  if (name.endsWith('*')) return userAgent.startsWith(name.slice(0, -1));
+  return userAgent === name || userAgent.startsWith(`${name}/`);
+}
+
 function meets(rule: FaultRule, sign: RequestSign): boolean {
   return (
     (rule.verbs?.includes(sign.verb) ?? true) &&
     (rule.resources?.includes(sign.resource) ?? true) &&
     (rule.name === undefined || rule.name === sign.name) &&
     (rule.user === undefined || rule.user === sign.user) &&
-    (rule.userAgent === undefined || sign.userAgent.includes(rule.userAgent))
+    (rule.userAgent === undefined || isClient(sign.userAgent, rule.userAgent))
   );
 }

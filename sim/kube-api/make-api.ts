@@ -21,6 +21,8 @@ export type ApiOptions = {
   readonly random?: () => number;
   /** Default: a random one. */
   readonly newUid?: () => string;
+  /** Called with each request but watches, in the moment of its effect: for those who watch who does what. */
+  readonly onRequest?: Api['onRequest'];
 };
 
 const BOOKMARK_INTERVAL_MS = 60_000;
@@ -40,6 +42,7 @@ export function makeApi(options: ApiOptions = {}): Api {
     newUid: options.newUid ?? randomUUID,
     bookmarkIntervalMs: options.bookmarkIntervalMs ?? BOOKMARK_INTERVAL_MS,
     collectsGarbage: options.collectsGarbage ?? true,
+    onRequest: options.onRequest,
   };
   const namespaces = api.registry.find('', 'v1', 'namespaces');
   for (const name of NAMESPACES)

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Api } from '../api.ts';
+import { isClient } from '../faults.ts';
 import { isObject, type KubeObject } from '../object.ts';
 import type { StoreEvent } from '../store.ts';
 
@@ -58,7 +59,7 @@ export class WatchHub {
   /** Breaks every watch, or those of one client. */
   cutAll(userAgent?: string): void {
     for (const follower of [...this.#followers])
-      if (userAgent === undefined || follower.userAgent.includes(userAgent)) follower.cut();
+      if (userAgent === undefined || isClient(follower.userAgent, userAgent)) follower.cut();
   }
 
   #resourceOf(storageKey: string): Resource {

@@ -11,6 +11,7 @@ import { finalize, update } from './update.ts';
 /** Answers any request but a watch. @throws ApiError */
 export function dispatch(api: Api, verb: string, request: ApiRequest): ApiAnswer {
   const { resource, subresource } = request;
+  api.onRequest?.(verb, request);
   if (resource.group.startsWith('auth') && resource.kind.endsWith('Review')) return review(api, request);
   if (!resource.verbs.includes(verb)) throw methodNotAllowed();
   const answer = subresource === '' ? onResource(api, verb, request) : onSubresource(api, verb, request);

@@ -37,7 +37,13 @@ async function storm(seed: number): Promise<CiliumScene> {
   await scene.until(() => NODES.every((node) => scene.agents.get(node)?.isReady), 'all are ready');
   const resources = ['ciliumnodes', 'nodeeniconfigs'];
   for (const kind of ['drop-before', 'drop-after'] as const)
-    server.api.faults.add({ userAgent: 'life', verbs: ['patch', 'update'], resources, chance: 0.05, action: { kind } });
+    server.api.faults.add({
+      userAgent: 'life-*',
+      verbs: ['patch', 'update'],
+      resources,
+      chance: 0.05,
+      action: { kind },
+    });
   const pods = new Map<string, string>();
   const downUntil = new Map<string, number>();
   let serial = 0;

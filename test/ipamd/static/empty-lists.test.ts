@@ -4,7 +4,7 @@ import { StaticCluster } from './static-cluster.ts';
 /** Makes lists of a resource empty for ipamd, and breaks its watches, so that it lists again. */
 function hide({ scene }: StaticCluster, ...resources: readonly string[]): () => void {
   const action = { kind: 'empty-list' } as const;
-  const heal = scene.server.api.faults.add({ resources, userAgent: 'ipamd', action });
+  const heal = scene.server.api.faults.add({ resources, userAgent: 'ipamd-*', action });
   scene.server.cutWatches();
   return () => {
     heal();

@@ -1,0 +1,22 @@
+import { openAddressesInUse } from './addresses-in-use.ts';
+import {
+  openCloudIsObjects,
+  openFewEvents,
+  openLeasesAreSandboxes,
+  openNobodyWaits,
+  openNothingUnderWay,
+  openSupplyMeetsDemand,
+} from './at-rest.ts';
+import type { OpenAuditor } from './auditor.ts';
+import { openCallsOnRecord } from './calls-on-record.ts';
+import { openGrowingEpochs } from './growing-epochs.ts';
+import { openLeasesOfLock } from './leases-of-lock.ts';
+import { openOneCallEach } from './one-call-each.ts';
+import { openOwnFields } from './own-fields.ts';
+
+/** Every auditor of a world. */
+export const AUDITORS: readonly OpenAuditor[] = [
+  ...[openAddressesInUse, openCallsOnRecord, openLeasesOfLock, openGrowingEpochs, openOwnFields, openOneCallEach],
+  ...[openNobodyWaits, openCloudIsObjects, openNothingUnderWay, openSupplyMeetsDemand, openLeasesAreSandboxes],
+  openFewEvents,
+];

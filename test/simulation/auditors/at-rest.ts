@@ -1,0 +1,133 @@
+import { recordOf, recordsOf, textOf } from '../../../runtime/json.ts';
+import type { AuditedWorld, OpenAuditor } from './auditor.ts';
+import { necFacts } from './nec-facts.ts';
+
+/** Q1: no Pod waits that no event or condition speaks of. */
+export const openNobodyWaits: OpenAuditor = (world) => ({
+  name: 'Q1',
+  rest: function* () {
+    const told = world.objects('events').map((event) => textOf(recordOf(event['involvedObject'])['name']));
+    const short = world
+      .objects('nodeeniconfigs')
+      .filter((one) => recordsOf(recordOf(one['status'])['conditions']).some(isFalse));
+    for (const pod of world.objects('pods')) {
+      const node = textOf(recordOf(pod['spec'])['nodeName']);
+      const isTold = told.includes(pod.metadata.name) || short.some(({ metadata }) => metadata.name === node);
+      if (recordOf(pod['status'])['podIP'] === undefined && node !== '' && !isTold) yield `${pod.metadata.name} waits`;
+    }
+  },
+});
+
+/** Q2: what the cloud has and what the objects say is the same, both ways. */
+export const openCloudIsObjects: OpenAuditor = (world) => ({
+  name: 'Q2',
+  rest: function* () {
+    const said = new Map<string, string>();
+    for (const object of world.objects('nodeeniconfigs')) {
+      const machine = world.machines.find(({ name }) => name === object.metadata.name);
+      for (const { eniID, state, addresses = [], deviceIndex } of necFacts(object).status.eniInfos ?? []) {
+        const ips = addresses.map(({ ip, state: one }) => `${ip} ${one === 'Assigned' ? 'AVAILABLE' : one}`).sort();
+        const on = `${state === 'Attached' ? 'AVAILABLE' : state} on ${machine?.instanceId} at ${deviceIndex}`;
+        said.set(eniID, `${on}: ${ips.join(' ')}`);
+      }
+    }
+    for (const eni of world.host.model.state.enis.values()) {
+      if (eni.isPrimary) continue;
+      const ips = [...eni.ips.values()].filter(({ isPrimary }) => !isPrimary).map(({ ip, state }) => `${ip} ${state}`);
+      const on = `${eni.state} on ${eni.attachment?.instanceId} at ${eni.attachment?.deviceIndex}`;
+      const is = `${on}: ${ips.sort().join(' ')}`;
+      const says = said.get(eni.eniId);
+      if (says !== is) yield `${eni.eniId} is ${is}; the objects say ${says ?? 'nothing'}`;
+      said.delete(eni.eniId);
+    }
+    for (const eniId of said.keys()) yield `${eniId} is in an object, and not in the cloud`;
+  },
+});
+
+/** Q3: no call is on record, no offer is open, and no task runs. */
+export const openNothingUnderWay: OpenAuditor = (world) => ({
+  name: 'Q3',
+  rest: function* () {
+    for (const object of world.objects('nodeeniconfigs')) {
+      const { spec, status } = necFacts(object);
+      const { name } = object.metadata;
+      for (const { action } of status.intents ?? []) yield `${name} has ${action} on record`;
+      const there = new Map(
+        (status.eniInfos ?? []).flatMap((eni) => (eni.addresses ?? []).map((one) => [one.ip, one.assignmentID])),
+      );
+      for (const { ip, assignmentID } of spec.releasableIPs ?? [])
+        if (there.get(ip) === assignmentID) yield `${name} offers ${ip}`;
+    }
+    for (const claim of world.objects('eipclaims'))
+      for (const one of recordsOf(recordOf(claim['status'])['intents']))
+        yield `${claim.metadata.name} has ${textOf(one['action'])} on record`;
+    for (const task of world.host.model.state.tasks.values())
+      if (task.status === 'RUNNING') yield `a task of the cloud runs: ${task.taskId}`;
+  },
+});
+
+/** Q4: a node has as many addresses for its pool as it wants, and no more above that than its warm targets differ. */
+export const openSupplyMeetsDemand: OpenAuditor = (world) => ({
+  name: 'Q4',
+  rest: function* () {
+    for (const object of world.objects('nodeeniconfigs')) {
+      const { spec, status } = necFacts(object);
+      const { name } = object.metadata;
+      const machine = world.machines.find((one) => one.name === name);
+      if (machine === undefined || machine.isOff || recordsOf(status.conditions).some(isFalse)) continue;
+      const pool = (status.eniInfos ?? [])
+        .flatMap(({ addresses = [] }) => addresses)
+        .filter(({ claim, state }) => claim === undefined && state === 'Assigned');
+      const wanted = spec.desiredRouteENIIP ?? 0;
+      const { routeENIIPMinWarmTarget: least = 5, routeENIIPMaxWarmTarget: most = 5 } = spec;
+      const spare = Math.max(0, most - least);
+      if (pool.length < wanted) yield `${name} has ${pool.length} addresses and wants ${wanted}`;
+      if (pool.length > wanted + spare)
+        yield `${name} has ${pool.length} addresses, wants ${wanted}, spare are ${spare}`;
+    }
+  },
+});
+
+/** Q5: what an agent has given away is what sandboxes have. */
+export const openLeasesAreSandboxes: OpenAuditor = (world) => ({
+  name: 'Q5',
+  rest: function* () {
+    for (const machine of world.machines) {
+      if (machine.isOff) continue;
+      const leased = [...machine.agent.addresses].sort().join(' ');
+      const had = [...machine.kubelet.sandboxes.values()]
+        .flatMap(({ ips }) => ips)
+        .sort()
+        .join(' ');
+      if (leased !== had) yield `${machine.name}: leases ${leased}, sandboxes ${had}`;
+      for (const ip of machine.agent.addresses)
+        if (!isServed(world, machine.instanceId, ip)) yield `${ip} is not on ${machine.name}`;
+    }
+  },
+});
+
+/** Most events of one reason about one object in a run. */
+const MOST_EVENTS = 30;
+
+/** Q8: events are few. */
+export const openFewEvents: OpenAuditor = (world) => ({
+  name: 'Q8',
+  rest: function* () {
+    for (const event of world.objects('events')) {
+      const count = Number(event['count'] ?? 1);
+      const about = textOf(recordOf(event['involvedObject'])['name']);
+      if (count > MOST_EVENTS) yield `${textOf(event['reason'])} was said ${count} times of ${about}`;
+    }
+  },
+});
+
+function isFalse(condition: Readonly<Record<string, unknown>>): boolean {
+  return condition['status'] === 'False';
+}
+
+function isServed({ host }: AuditedWorld, instanceId: string, ip: string): boolean {
+  return [...host.model.state.enis.values()].some(
+    (eni) =>
+      eni.attachment?.instanceId === instanceId && eni.state === 'AVAILABLE' && eni.ips.get(ip)?.state === 'AVAILABLE',
+  );
+}

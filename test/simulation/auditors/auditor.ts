@@ -1,0 +1,54 @@
+import type { KubeObject } from '../../../sim/kube-api/object.ts';
+import type { StoreEvent } from '../../../sim/kube-api/store.ts';
+import type { CloudHost, RequestMoment } from '../../../sim/vpc/api/host.ts';
+import type { Sandbox } from '../standins/kubelet.ts';
+
+/** A machine, as auditors look at it. */
+type AuditedMachine = {
+  readonly name: string;
+  readonly instanceId: string;
+  readonly isOff: boolean;
+  readonly agent: { readonly addresses: readonly string[] };
+  readonly kubelet: { readonly sandboxes: ReadonlyMap<string, Sandbox> };
+  usedOn(eniId: string): readonly string[];
+};
+
+/** A world, as auditors look at it: its models, and no program. */
+export type AuditedWorld = {
+  readonly time: { readonly nowMs: number };
+  readonly host: CloudHost;
+  readonly machines: readonly AuditedMachine[];
+  /** Who makes the change of the store that is just being made. */
+  readonly writer: string;
+  objects(plural: string): readonly KubeObject[];
+  violate(auditor: string, text: string): void;
+};
+
+/** A cloud call, as a life sends it. */
+export type SentCall = {
+  readonly life: string;
+  readonly action: string;
+  readonly request: Readonly<Record<string, unknown>>;
+};
+
+/** Looks for what must not be. A member that is absent looks at nothing there. */
+export type Auditor = {
+  readonly name: string;
+  /** The store changed. */
+  readonly change?: (plural: string, event: StoreEvent) => void;
+  /** A life sends a call to the cloud. */
+  readonly sent?: (call: SentCall) => void;
+  /** A call succeeded. */
+  readonly answered?: (call: SentCall) => void;
+  /** A call reaches the cloud. */
+  readonly arrives?: (request: RequestMoment) => void;
+  /** Half a second has passed. */
+  readonly step?: () => void;
+  /** All objects went back to an older state. */
+  readonly restored?: () => void;
+  /** Lists what is not as it must be when nothing is under way any more. */
+  readonly rest?: () => Iterable<string>;
+};
+
+/** Opens an auditor of a world. */
+export type OpenAuditor = (world: AuditedWorld) => Auditor;

@@ -1,0 +1,84 @@
+import type { ExecutionContext } from 'ava';
+import type { Disturbance, Point } from './life.ts';
+import { type Played, play, type Story } from './story.ts';
+
+/** Which points of the leader's life are tried. */
+type CrashOptions = {
+  /** One of so many; default 1: all. */
+  readonly every?: number;
+  /** Where to begin, below `every`; default 0. */
+  readonly from?: number;
+};
+
+/** What a driver tried, and what came of it. */
+type Driven = {
+  readonly tried: number;
+  readonly deaths: number;
+  /** Kinds of places, and how often each was met. */
+  readonly places: ReadonlyMap<string, number>;
+  readonly failures: readonly string[];
+};
+
+/** A story that is well also when the leader is killed at any point of it: everything comes to the same end. */
+export function crashAtEach(story: Story, options: CrashOptions = {}) {
+  return async (t: ExecutionContext): Promise<void> => {
+    const driven = await driveCrashes(story, options);
+    t.deepEqual(driven.failures, []);
+    t.is(driven.deaths, driven.tried);
+    t.log(`${driven.tried} points, ${driven.places.size} kinds of places`);
+  };
+}
+
+/** A story that is well also when any one request of the leader is lost, or its answer, or is late: the same end. */
+export function loseEach(story: Story, options: CrashOptions = {}) {
+  return async (t: ExecutionContext): Promise<void> => {
+    const driven = await driveLosses(story, options);
+    t.deepEqual(driven.failures, []);
+    t.log(`${driven.tried} requests, ${driven.places.size} kinds of places`);
+  };
+}
+
+/** Plays a story once undisturbed, then once for each point at which its leader dies. */
+export function driveCrashes(story: Story, options: CrashOptions): Promise<Driven> {
+  return drive(story, options, () => [{ kind: 'die' }]);
+}
+
+/** So late is an answer that its sender may have stopped to wait for it. */
+const LATE_MS = 45_000;
+
+/** The same, with each changing request lost before its effect or after it, or late. */
+export function driveLosses(story: Story, options: CrashOptions): Promise<Driven> {
+  return drive(story, options, ({ isChange }) => (isChange ? [{ kind: 'lose' }, { kind: 'late', ms: LATE_MS }] : []));
+}
+
+async function drive(
+  story: Story,
+  { every = 1, from = 0 }: CrashOptions,
+  disturbancesAt: (point: Point) => readonly Disturbance[],
+): Promise<Driven> {
+  const calm = await play(story, { changesLeaders: false });
+  const failures = calm.violations.map((one) => `undisturbed: ${one.auditor} ${one.text}`);
+  const places = new Map<string, number>();
+  let tried = 0;
+  let deaths = 0;
+  const cases = calm.points.flatMap((point, at) =>
+    disturbancesAt(point).map((disturbance) => ({ point, at, disturbance })),
+  );
+  for (const [serial, { point, at, disturbance }] of cases.entries()) {
+    if (serial % every !== from) continue;
+    const played = await play(story, { at: { point: at + 1, disturbance }, changesLeaders: false });
+    tried += 1;
+    if (played.leader?.isDead === true && played.leader.diedAt !== undefined) deaths += 1;
+    const place = `${disturbance.kind} ${point.moment} ${point.call}`;
+    places.set(place, (places.get(place) ?? 0) + 1);
+    const failure = compare(calm, played);
+    if (failure !== undefined) failures.push(`${at + 1}: ${place}: ${failure}`);
+  }
+  return { tried, deaths, places, failures };
+}
+
+function compare(calm: Played, played: Played): string | undefined {
+  const [violation] = played.violations;
+  if (violation !== undefined) return `${violation.auditor} ${violation.text}`;
+  return played.end === calm.end ? undefined : `it ends as ${played.end}, undisturbed as ${calm.end}`;
+}

@@ -1,0 +1,206 @@
+import { classifyError } from '../../cloud/classify-error.ts';
+import type { TencentApi } from '../../cloud/tencent/requests.ts';
+import type { KubeClient, ResourceType, WatchEvent } from '../../kube/kube-client.ts';
+import { KubeError } from '../../kube/kube-error.ts';
+import type { Clock } from '../../runtime/clock.ts';
+
+/** What happens at a point of a life. */
+export type Disturbance =
+  /** The program is killed. What it has sent goes on. */
+  | { readonly kind: 'die' }
+  /** The connection breaks: before the request has its effect, or before its answer arrives. */
+  | { readonly kind: 'lose' }
+  /** What passes here is late by so many milliseconds. */
+  | { readonly kind: 'late'; readonly ms: number };
+
+/** A place where a life touches the world. */
+export type Point = {
+  readonly at: number;
+  readonly moment: 'before' | 'after' | 'watch';
+  /** Name of the call, without names that chance gives. */
+  readonly call: string;
+  readonly isChange: boolean;
+};
+
+/** What the world gives to a life. */
+type LifeDeps = {
+  readonly clock: Clock;
+  readonly note: (what: string) => void;
+  /** Milliseconds by which each answer is later than it could be. */
+  readonly jitterMs: () => number;
+  /** Called with each call as it is sent to the cloud; what it returns is called when the call succeeded. */
+  readonly onCall: (action: string, request: Readonly<Record<string, unknown>>) => () => void;
+  readonly onDeath: () => void;
+};
+
+/**
+ * A life of a program. It reaches the world through its life alone, and nothing once it is dead: then what it waits for never
+ * comes, and its watches are cut. Each passage is a point, counted from 1: before and after each call, and at each message
+ * of a watch.
+ */
+export class Life {
+  readonly name: string;
+  readonly clock: Clock;
+  readonly #deps: LifeDeps;
+  readonly #end = new AbortController();
+  readonly #disturbances = new Map<number, Disturbance>();
+  readonly #points: Point[] = [];
+  #resumed: PromiseWithResolvers<void> | undefined;
+  #diedAt: Point | undefined;
+
+  constructor(name: string, deps: LifeDeps) {
+    this.name = name;
+    this.#deps = deps;
+    const { clock } = deps;
+    this.clock = {
+      nowMs: () => clock.nowMs(),
+      monotonicMs: () => clock.monotonicMs(),
+      bootMs: () => clock.bootMs(),
+      sleep: (ms, signal) => this.#hold(clock.sleep(ms, signal)),
+    };
+  }
+
+  get isDead(): boolean {
+    return this.#end.signal.aborted;
+  }
+
+  /** The points so far, in order. */
+  get points(): readonly Point[] {
+    return this.#points;
+  }
+
+  /** The point at which it was killed; undefined while it lives, and when it was killed from outside. */
+  get diedAt(): Point | undefined {
+    return this.#diedAt;
+  }
+
+  /** Has something happen at a point. */
+  disturb(at: number, disturbance: Disturbance): void {
+    this.#disturbances.set(at, disturbance);
+  }
+
+  /** Kills it now. */
+  kill(): void {
+    if (this.isDead) return;
+    this.#deps.note('killed');
+    this.#end.abort(new Error('killed'));
+    this.#deps.onDeath();
+  }
+
+  /** Stops it, as SIGSTOP does: nothing reaches it until it is resumed, then everything does. */
+  pause(): void {
+    this.#deps.note('paused');
+    this.#resumed ??= Promise.withResolvers();
+  }
+
+  /** Lets it go on. */
+  resume(): void {
+    this.#deps.note('resumed');
+    this.#resumed?.resolve();
+    this.#resumed = undefined;
+  }
+
+  /** The API server as this life reaches it. */
+  kube(client: KubeClient): KubeClient {
+    const pass =
+      (verb: string, isChange: boolean) =>
+      <T>({ plural }: ResourceType, send: () => Promise<T>): Promise<T> =>
+        this.#pass(kubePassage(verb, plural, isChange), send);
+    const [get, list] = [pass('get', false), pass('list', false)];
+    const [create, update, patch] = [pass('create', true), pass('update', true), pass('patch', true)];
+    const remove = pass('delete', true);
+    return {
+      get: (type, ref, signal) => get(type, () => client.get(type, ref, signal)),
+      listPage: (type, query, signal) => list(type, () => client.listPage(type, query, signal)),
+      create: (type, object, signal) => create(type, () => client.create(type, object, signal)),
+      update: (type, object, signal) => update(type, () => client.update(type, object, signal)),
+      patch: (type, ref, change, signal) => patch(type, () => client.patch(type, ref, change, signal)),
+      delete: (type, ref, only, signal) => remove(type, () => client.delete(type, ref, only, signal)),
+      watch: (type, query, signal, onOpen) => {
+        const over = AbortSignal.any([signal, this.#end.signal]);
+        return this.#follow(type.plural, client.watch(type, query, over, onOpen));
+      },
+    };
+  }
+
+  /** The cloud as this life reaches it. */
+  cloud(api: TencentApi): TencentApi {
+    const broken = (call: string) => () =>
+      classifyError({ code: 'NETWORK', action: call, text: 'the connection broke' });
+    return {
+      call: (call, request, signal) =>
+        this.#pass({ call, isChange: !call.startsWith('Describe'), broken: broken(call) }, () => {
+          const onAnswer = this.#deps.onCall(call, { ...request });
+          const answer = api.call(call, request, signal);
+          answer.then(onAnswer, () => {});
+          return answer;
+        }),
+      renewCredentials: () => api.renewCredentials(),
+    };
+  }
+
+  async #pass<T>(passage: Passage, send: () => Promise<T>): Promise<T> {
+    await this.#point('before', passage);
+    const answer = await this.#hold(send());
+    await this.#point('after', passage);
+    return await this.#hold(this.#deps.clock.sleep(this.#deps.jitterMs()).then(() => answer));
+  }
+
+  async *#follow(plural: string, events: AsyncIterable<WatchEvent>): AsyncGenerator<WatchEvent, void> {
+    const reader = events[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const next = await this.#hold(reader.next());
+        if (next.done === true) return;
+        await this.#point('watch', kubePassage('watch', plural, false));
+        yield next.value;
+      }
+    } finally {
+      if (!this.isDead) await reader.return?.();
+    }
+  }
+
+  /** Passes a point; never goes on when the life ends there. @throws Error when the connection breaks there */
+  async #point(moment: Point['moment'], { call, isChange, broken }: Passage): Promise<void> {
+    if (this.isDead) return await never();
+    const point: Point = { at: this.#points.length + 1, moment, call, isChange };
+    this.#points.push(point);
+    const disturbance = this.#disturbances.get(point.at);
+    if (disturbance === undefined) return;
+    this.#deps.note(`${disturbance.kind} ${moment} ${call}`);
+    switch (disturbance.kind) {
+      case 'die':
+        this.#diedAt = point;
+        this.kill();
+        return await never();
+      case 'lose':
+        throw broken();
+      case 'late':
+        return await this.#hold(this.#deps.clock.sleep(disturbance.ms));
+    }
+  }
+
+  /** What arrives for a life that is paused waits; for one that is dead, for ever. */
+  async #hold<T>(arriving: Promise<T>): Promise<T> {
+    try {
+      return await arriving;
+    } finally {
+      while (this.#resumed !== undefined) await this.#resumed.promise;
+      if (this.isDead) await never();
+    }
+  }
+}
+
+/** What passes between a life and the world. */
+type Passage = Omit<Point, 'at' | 'moment'> & { readonly broken: () => Error };
+
+function kubePassage(verb: string, plural: string, isChange: boolean): Passage {
+  const call = `${verb} ${plural}`;
+  const broken = () => new KubeError({ code: 'UNAVAILABLE', request: call, text: 'the connection was closed' });
+  return { call, isChange, broken };
+}
+
+/** A promise of its own each time: reactions on a shared one would keep every dead life in memory. */
+function never(): Promise<never> {
+  return new Promise(() => {});
+}

@@ -1,0 +1,204 @@
+import type { KubeObject } from '../../kube/kube-client.ts';
+import { PODS } from '../../kube/resource-types.ts';
+import { recordOf } from '../../runtime/json.ts';
+import type { FaultRule as ApiFault } from '../../sim/kube-api/faults.ts';
+import type { FaultRule as CloudFault } from '../../sim/vpc/api/faults.ts';
+import { necFacts } from './auditors/nec-facts.ts';
+import type { Machine, NodeOptions } from './machine.ts';
+import type { Violation, World } from './world.ts';
+
+/** What a Pod of a story is made with. */
+type PodOptions = {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+};
+
+const MINUTE_MS = 60_000;
+
+/** What a story tells: nodes, Pods and what befalls them. Each method goes on until what it says has come about. */
+export class Stage {
+  readonly world: World;
+  readonly #heals: (() => void)[] = [];
+  /** Pods by the name of their node, in the order in which they were made. */
+  readonly #pods = new Map<string, string[]>();
+  /** Called when the story proper begins. */
+  onBegin: () => void = () => {};
+  #made = 0;
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
+  /** The story proper begins: deaths and losses of a driver are from here on. */
+  begin(): void {
+    this.onBegin();
+  }
+
+  /** What was seen so far that must not be. */
+  get violations(): readonly Violation[] {
+    return this.world.violations;
+  }
+
+  /** A node joins, and is ready for Pods. */
+  async node(options: NodeOptions = {}): Promise<Machine> {
+    const machine = await this.world.join(options);
+    await this.until(`${machine.name} is ready`, () => this.isReady(machine));
+    return machine;
+  }
+
+  /** Makes so many Pods on a node, and waits until all have addresses. Returns their names. */
+  async pods(machine: Machine, count: number, options: PodOptions = {}): Promise<readonly string[]> {
+    const names = await this.make(machine, count, options);
+    await this.until(`${names.join(' ')} have addresses`, () => names.every((name) => this.ipOf(name) !== undefined));
+    return names;
+  }
+
+  /** Makes so many Pods on a node. */
+  async make(machine: Machine, count: number, options: PodOptions = {}): Promise<readonly string[]> {
+    const names: string[] = [];
+    for (let i = 0; i < count; i++) names.push(await this.#pod(machine, `pod-${++this.#made}`, options));
+    return names;
+  }
+
+  /** Makes a Pod of this name on a node. */
+  async pod(name: string, machine: Machine, options: PodOptions = {}): Promise<void> {
+    await this.#pod(machine, name, options);
+    await this.until(`${name} has an address`, () => this.ipOf(name) !== undefined);
+  }
+
+  /** Ends the last Pods of a node, and waits until nothing is left of them. */
+  async end(machine: Machine, count: number): Promise<void> {
+    const pods = this.#pods.get(machine.name) ?? [];
+    await this.endPods(...pods.splice(Math.max(0, pods.length - count)));
+  }
+
+  /** Ends Pods by name, and waits until nothing is left of them. */
+  async endPods(...names: readonly string[]): Promise<void> {
+    for (const name of names) await this.world.run(this.world.admin.delete(PODS, { namespace: 'default', name }));
+    await this.until(`${names.join(' ')} are gone`, () => names.every((name) => this.#podObject(name) === undefined));
+  }
+
+  /** Lets time pass. */
+  async minutes(count: number): Promise<void> {
+    await this.world.pass(count * MINUTE_MS);
+  }
+
+  /** Lets time pass. */
+  async seconds(count: number): Promise<void> {
+    await this.world.pass(count * 1_000);
+  }
+
+  /** Goes on until it holds. */
+  async until(what: string, holds: () => boolean, limitMs?: number): Promise<void> {
+    await this.world.until(what, holds, limitMs);
+  }
+
+  /** Says what must be now. */
+  expect(what: string, holds: boolean): void {
+    if (!holds) this.world.violate('story', what);
+  }
+
+  /** Does something to the API server, by people. */
+  async people(work: Promise<unknown>): Promise<void> {
+    await this.world.run(work);
+  }
+
+  /** The leader is killed. */
+  killLeader(): void {
+    this.world.leader?.life?.kill();
+  }
+
+  /** The leader stands still for a while, as a process that is stopped; then everything reaches it at once. */
+  async pauseLeader(seconds: number): Promise<void> {
+    const life = this.world.leader?.life;
+    life?.pause();
+    await this.seconds(seconds);
+    life?.resume();
+  }
+
+  /** Something goes wrong between ipamd and the API server, or another client, until it is healed, or the story ends. */
+  apiFault(rule: ApiFault): () => void {
+    return this.#until(this.world.api.api.faults.add({ userAgent: 'ipamd-*', ...rule }));
+  }
+
+  /** Something goes wrong in the cloud until it is healed, or the story ends. */
+  cloudFault(rule: CloudFault): () => void {
+    return this.#until(this.world.host.faults.add(rule));
+  }
+
+  /** A client does not reach the API server until it is healed, or the story ends. */
+  partition(userAgent: string): () => void {
+    return this.#until(this.world.api.partition(userAgent).heal);
+  }
+
+  /** Ends all faults. */
+  heal(): void {
+    for (const heal of this.#heals.splice(0)) heal();
+  }
+
+  /** Whether a node is ready for Pods, and has the addresses that it wants. */
+  isReady(machine: Machine): boolean {
+    const { spec, status } = this.nec(machine);
+    const isSaid = status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+    const { desiredRouteENIIP: wanted } = spec;
+    return isSaid && wanted !== undefined && this.supply(machine).length >= wanted;
+  }
+
+  /** Spec and status of a node's object. */
+  nec(machine: Machine): ReturnType<typeof necFacts> {
+    const object = this.world.objects('nodeeniconfigs').find(({ metadata }) => metadata.name === machine.name);
+    return object === undefined ? { spec: {}, status: {} } : necFacts(object);
+  }
+
+  /** Addresses that serve on a node. */
+  supply(machine: Machine): readonly string[] {
+    const enis = (this.nec(machine).status.eniInfos ?? []).filter(
+      ({ state, draining }) => state === 'Attached' && draining !== true,
+    );
+    return enis
+      .flatMap(({ addresses = [] }) => addresses)
+      .filter(({ state }) => state === 'Assigned')
+      .map(({ ip }) => ip);
+  }
+
+  /** The address of a Pod, as its status says. */
+  ipOf(name: string): string | undefined {
+    const ip = recordOf(this.#podObject(name)?.['status'])['podIP'];
+    return typeof ip === 'string' ? ip : undefined;
+  }
+
+  /** How many Pods were made on a node and not ended. */
+  podsOn(machine: Machine): number {
+    return this.#pods.get(machine.name)?.length ?? 0;
+  }
+
+  /** How often an API was called. */
+  calls(action: string): number {
+    return this.world.host.counts()[action] ?? 0;
+  }
+
+  #until(heal: () => void): () => void {
+    this.#heals.push(heal);
+    return heal;
+  }
+
+  #podObject(name: string): KubeObject | undefined {
+    // The store's objects are those of the API.
+    return this.world.objects('pods').find(({ metadata }) => metadata.name === name) as KubeObject | undefined;
+  }
+
+  async #pod(machine: Machine, name: string, { annotations = {}, labels = {} }: PodOptions): Promise<string> {
+    const container = { name: 'c', image: 'i', resources: { limits: { 'tke.cloud.tencent.com/eni-ip': '1' } } };
+    await this.world.run(
+      this.world.admin.create(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace: 'default', annotations, labels },
+        spec: { nodeName: machine.name, containers: [container] },
+        status: { phase: 'Pending' },
+      }),
+    );
+    this.#pods.set(machine.name, [...(this.#pods.get(machine.name) ?? []), name]);
+    return name;
+  }
+}

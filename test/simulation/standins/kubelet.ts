@@ -1,0 +1,130 @@
+import type { SimulatedAgent } from '../../../bench/ipamd/simulated-agent.ts';
+import type { KubeClient } from '../../../kube/kube-client.ts';
+import { PODS } from '../../../kube/resource-types.ts';
+import { recordOf, textOf } from '../../../runtime/json.ts';
+import { ADMIN } from '../../../sim/kube-api/auth/tokens.ts';
+import type { InProcessApi } from '../../../sim/kube-api/in-process.ts';
+import type { KubeObject } from '../../../sim/kube-api/object.ts';
+import { dispatch } from '../../../sim/kube-api/verbs/dispatch.ts';
+import type { Timeline } from '../clock.ts';
+import { between, type Draw } from '../streams.ts';
+
+/** A sandbox: from when its Pod has an address until the runtime has ended it. */
+export type Sandbox = { readonly pod: string; readonly uid: string; readonly ips: readonly string[] };
+
+/** What a kubelet works with. */
+type KubeletDeps = {
+  readonly node: string;
+  readonly agent: SimulatedAgent;
+  readonly api: InProcessApi;
+  readonly kube: KubeClient;
+  readonly time: Timeline;
+  readonly draw: Draw;
+  readonly note: (what: string) => void;
+  /** Whether Pods of this object have addresses that are kept for their names. */
+  readonly keepsAddress: (pod: KubeObject) => boolean;
+};
+
+/** How long kubelet and runtime take before an ADD, and before a DEL, milliseconds. */
+const START_MS = [50, 500] as const;
+const STOP_MS = [200, 2_000] as const;
+const RETRY_MS = 1_000;
+
+/**
+ * The kubelet of a node, and its runtime. It sees the Pods that the API server has, wants an address for each that is bound to
+ * its node, writes the status of Pods, and removes the object of a Pod that is being deleted once its sandbox has ended.
+ */
+export class Kubelet {
+  readonly sandboxes = new Map<string, Sandbox>();
+  readonly #deps: KubeletDeps;
+  readonly #started = new Set<string>();
+  readonly #ending = new Set<string>();
+  #isOff = false;
+
+  constructor(deps: KubeletDeps) {
+    this.#deps = deps;
+    deps.api.api.store.subscribe('/pods', ({ type, object }) => {
+      if (recordOf(object['spec'])['nodeName'] !== deps.node || this.#isOff) return;
+      if (type === 'DELETED' || object.metadata.deletionTimestamp !== undefined) this.#end(object);
+      else this.#start(object);
+    });
+  }
+
+  /** The machine is off: nothing runs on it any more, and nobody on it does anything. */
+  turnOff(): void {
+    this.#isOff = true;
+    this.sandboxes.clear();
+  }
+
+  /** The API server went back to an older state and told nobody: looks at all Pods again. */
+  relist(): void {
+    const pods = this.#pods().filter((pod) => recordOf(pod['spec'])['nodeName'] === this.#deps.node);
+    for (const pod of pods) this.#start(pod);
+    for (const { uid, pod: name } of this.sandboxes.values())
+      if (!pods.some(({ metadata }) => metadata.uid === uid))
+        this.#end({ apiVersion: 'v1', kind: 'Pod', metadata: { uid, name } });
+  }
+
+  /** The agent gave addresses to a Pod. */
+  attached(uid: string, ips: readonly string[]): void {
+    const pod = textOf(this.#pods().find(({ metadata }) => metadata.uid === uid)?.metadata.name);
+    this.sandboxes.set(uid, { uid, pod, ips });
+    this.#deps.note(`${pod} has ${ips.join(' ')}`);
+    void this.#report(pod, ips);
+  }
+
+  #pods(): readonly KubeObject[] {
+    return this.#deps.api.objects('pods');
+  }
+
+  #start(pod: KubeObject): void {
+    const { time, draw, agent, keepsAddress } = this.#deps;
+    const uid = pod.metadata.uid ?? '';
+    if (this.#started.has(uid)) return;
+    this.#started.add(uid);
+    const identity = { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name, uid };
+    const isKept = keepsAddress(pod);
+    void time.sleep(between(draw, START_MS)).then(() => {
+      if (this.#ending.has(uid) || this.#isOff) return;
+      agent.add(uid, isKept ? identity : undefined);
+    });
+  }
+
+  #end(pod: KubeObject): void {
+    const { time, draw, agent, note } = this.#deps;
+    const { uid = '', name } = pod.metadata;
+    if (this.#ending.has(uid)) return;
+    this.#ending.add(uid);
+    void time.sleep(between(draw, STOP_MS)).then(() => {
+      if (this.#isOff) return;
+      this.sandboxes.delete(uid);
+      agent.remove(uid);
+      note(`${name} ended`);
+      this.#forget(pod);
+    });
+  }
+
+  /** Removes the object at once, as a kubelet does whose Pod has ended. */
+  #forget({ metadata: { namespace, name, uid } }: KubeObject): void {
+    const { api } = this.#deps.api;
+    if (api.store.get('/pods', `${namespace}/${name}`)?.metadata.uid !== uid) return;
+    const resource = api.registry.find('', 'v1', 'pods');
+    if (resource === undefined) throw new Error('there are no Pods');
+    const query = new URLSearchParams('gracePeriodSeconds=0');
+    const about = { resource, namespace, name, subresource: '', query, contentType: '', body: {} };
+    dispatch(api, 'delete', { ...about, user: ADMIN, userAgent: 'kubelet' });
+  }
+
+  async #report(name: string, ips: readonly string[]): Promise<void> {
+    const { kube, time } = this.#deps;
+    const status = { phase: 'Running', podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) };
+    const patch = { kind: 'merge', body: { status }, subresource: 'status' } as const;
+    for (let isWritten = false; !isWritten && !this.#isOff; ) {
+      isWritten = await kube.patch(PODS, { namespace: 'default', name }, patch).then(
+        () => true,
+        () => !this.#pods().some(({ metadata }) => metadata.name === name),
+      );
+      if (!isWritten) await time.sleep(RETRY_MS);
+    }
+  }
+}

@@ -1,0 +1,326 @@
+import { API_GROUP } from '../../crd/names.ts';
+import type { RunningIpamd } from '../../ipamd/ipamd.ts';
+import { openInformer } from '../../kube/informer.ts';
+import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
+import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
+import { silentLogger } from '../../runtime/log.ts';
+import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
+import { installKinds } from '../../sim/kube-api/install-kinds.ts';
+import type { KubeObject as StoredObject } from '../../sim/kube-api/object.ts';
+import { storageKey } from '../../sim/kube-api/resources/api-resource.ts';
+import type { StoreEvent } from '../../sim/kube-api/store.ts';
+import { CloudHost, type RequestMoment } from '../../sim/vpc/api/host.ts';
+import type { CloudSpec } from '../../sim/vpc/api/model/state.ts';
+import { AUDITORS } from './auditors/all.ts';
+import type { Auditor, SentCall } from './auditors/auditor.ts';
+import { MachineClock, Timeline } from './clock.ts';
+import { Life } from './life.ts';
+import { Machine, type NodeOptions } from './machine.ts';
+import { startIpamdLife } from './programs/ipamd.ts';
+import { RunRecord, recordingLogger, textOf } from './record.ts';
+import { between, type Draw, Streams } from './streams.ts';
+import { armTripwire } from './tripwire.ts';
+
+/** What a world is to be; each may be absent. */
+export type WorldOptions = {
+  readonly seed?: number;
+  readonly cloud?: CloudSpec;
+  /** Flags of ipamd. */
+  readonly flags?: readonly string[];
+  readonly replicas?: number;
+  readonly cooldownMs?: number;
+  /** Data of ipamd's ConfigMap, beside VPC and subnets. */
+  readonly config?: Readonly<Record<string, string>>;
+  /** Keep the lines of the log, not their hash alone. */
+  readonly keepsLines?: boolean;
+  readonly keepsAddress?: (pod: StoredObject) => boolean;
+};
+
+/** Something that must not be. */
+export type Violation = { readonly auditor: string; readonly atMs: number; readonly text: string };
+
+/** A replica of ipamd: one life after the other under one name. */
+type Replica = {
+  readonly name: string;
+  readonly clock: MachineClock;
+  life: Life | undefined;
+  running: RunningIpamd | undefined;
+  lives: number;
+};
+
+/** Two subnets for Pods and one for nodes, in one zone. */
+const CLOUD: CloudSpec = {
+  vpcId: 'vpc-0000test',
+  subnets: [
+    { subnetId: 'subnet-podsa000', zone: 'ap-guangzhou-3', cidr: '10.1.0.0/24' },
+    { subnetId: 'subnet-podsb000', zone: 'ap-guangzhou-3', cidr: '10.2.0.0/24' },
+    { subnetId: 'subnet-nodes000', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' },
+  ],
+};
+
+/** Plurals of the resources whose changes are in the log and under audit; those of this project are in its API group. */
+const OWN = ['nodeeniconfigs', 'vpcips', 'vpcipclaims', 'vpcenis', 'eipclaims'] as const;
+const CORE = ['nodes', 'pods', 'configmaps', 'events'] as const;
+
+/** How long a program that died is away, milliseconds. */
+const AWAY_MS = [1_000, 5_000] as const;
+/** How often what must hold at every step is looked at, milliseconds. */
+const STEP_MS = 500;
+
+/**
+ * A cluster with its cloud, in this process: real programs, each in a life of its own; API server, cloud and everybody else as
+ * models. All chance is of one seed, and everything that happens is in one log.
+ */
+export class World {
+  readonly time: Timeline;
+  readonly streams: Streams;
+  readonly record: RunRecord;
+  readonly api: InProcessApi;
+  /** What people and tests reach the API server with. */
+  readonly admin: KubeClient;
+  readonly host: CloudHost;
+  readonly machines: Machine[] = [];
+  readonly violations: Violation[] = [];
+  readonly cooldownMs: number;
+  readonly replicas: readonly Replica[];
+  /** Who makes the change of the store that is just being made. */
+  writer = '';
+  readonly #options: WorldOptions;
+  readonly #clocks = new Map<string, MachineClock>();
+  readonly #lives: Life[] = [];
+  readonly #auditors: readonly Auditor[];
+  readonly #away: Draw;
+  #serial = 0;
+
+  private constructor(options: WorldOptions) {
+    armTripwire();
+    this.#options = options;
+    this.cooldownMs = options.cooldownMs ?? 30_000;
+    this.streams = new Streams(options.seed ?? 1);
+    this.record = new RunRecord(options.keepsLines ?? false);
+    this.time = new Timeline(this.streams.of('timers'));
+    this.#away = this.streams.of('away');
+    let uids = 0;
+    this.api = startInProcessApi({
+      clock: this.machineClock('api'),
+      latencyMs: 4,
+      random: this.streams.of('api'),
+      newUid: () => `00000000-0000-4000-9000-${(++uids).toString(16).padStart(12, '0')}`,
+      onRequest: (verb, { userAgent, resource, subresource, name, body }) => {
+        this.writer = userAgent;
+        if (verb === 'get' || verb === 'list') return;
+        const about = subresource === '' ? resource.plural : `${resource.plural}/${subresource}`;
+        this.note(userAgent, `${verb} ${about} ${name} ${textOf(body)}`);
+      },
+    });
+    this.admin = this.api.client({ userAgent: 'people' });
+    this.host = new CloudHost(options.cloud ?? CLOUD, this.machineClock('cloud'), {
+      latencyMs: [20, 80],
+      taskMs: [500, 2_000],
+      seed: this.streams.seed,
+    });
+    this.host.gate = async (request) => {
+      this.#onCloud(request);
+      return 'go';
+    };
+    this.replicas = Array.from({ length: options.replicas ?? 2 }, (_, at) => {
+      const name = `ipamd-${String.fromCharCode(97 + at)}`;
+      return { name, clock: this.machineClock(name), life: undefined, running: undefined, lives: 0 };
+    });
+    this.#auditors = AUDITORS.map((open) => open(this));
+    for (const plural of OWN) this.#follow(storageKey({ group: API_GROUP, plural }), plural);
+    for (const plural of CORE) this.#follow(storageKey({ group: '', plural }), plural);
+  }
+
+  /** Makes a cluster that is configured, in which one ipamd leads and no Node is. */
+  static async open(options: WorldOptions = {}): Promise<World> {
+    const world = new World(options);
+    const { cloud = CLOUD, config = {} } = options;
+    const pods = cloud.subnets.filter(({ subnetId }) => subnetId.startsWith('subnet-pods'));
+    const data = {
+      TKE_ENI_IPAMD_SUBNET_ID: pods.map(({ subnetId }) => subnetId).join(':'),
+      TKE_ENI_IPAMD_VPC_ID: cloud.vpcId,
+      ...config,
+    };
+    const metadata = { name: 'tke-eni-ipamd', namespace: 'kube-system' };
+    await world.run(installKinds(world.admin));
+    await world.run(world.admin.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }));
+    world.#followForAgents();
+    for (const replica of world.replicas) await world.#start(replica);
+    await world.until('an ipamd leads', () => world.leader !== undefined);
+    return world;
+  }
+
+  /** Adds a line to the log. */
+  note(who: string, what: string): void {
+    this.record.note(this.time.nowMs, who, what);
+  }
+
+  /** Says that something is that must not be. */
+  violate(auditor: string, text: string): void {
+    if (this.violations.some((one) => one.auditor === auditor && one.text === text)) return;
+    this.violations.push({ auditor, atMs: this.time.nowMs, text });
+    this.note('audit', `${auditor} ${text}`);
+  }
+
+  /** The clock of a machine, by its name. */
+  machineClock(name: string): MachineClock {
+    const known = this.#clocks.get(name);
+    if (known !== undefined) return known;
+    const draw = this.streams.of(`clock ${name}`);
+    const offsets = {
+      wallMs: Math.round(between(draw, [-200, 200])),
+      upMs: Math.round(between(draw, [60_000, 600_000])),
+    };
+    const clock = new MachineClock(this.time, offsets, (text) => this.violate('A14', `${name}: ${text}`));
+    this.#clocks.set(name, clock);
+    return clock;
+  }
+
+  /** The replica that leads. */
+  get leader(): Replica | undefined {
+    return this.replicas.find(({ life, running }) => life?.isDead === false && running?.isLeading === true);
+  }
+
+  /** Every life that there was, in the order of their beginning. */
+  get lives(): readonly Life[] {
+    return this.#lives;
+  }
+
+  /** Adds a machine, its instance and its Node. */
+  async join(options: NodeOptions = {}): Promise<Machine> {
+    const machine = new Machine(this, this.machines.length + 1, this.#options.keepsAddress ?? (() => false));
+    this.machines.push(machine);
+    const { name, instanceId } = machine;
+    const { cores = 2, extendEnis, labels = {}, annotations = {}, podCIDR, subnetId = 'subnet-nodes000' } = options;
+    const size = extendEnis === undefined ? { cores } : { cores, extendEnis };
+    this.host.model.state.addInstance({ instanceId, subnetId, ...size });
+    const spec = { providerID: `qcloud:///100003/${instanceId}`, ...(podCIDR === undefined ? {} : { podCIDR }) };
+    const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels, annotations }, spec, status };
+    await this.run(this.admin.create(NODES, node));
+    return machine;
+  }
+
+  /** The objects of a kind, by name of resource; past all faults. */
+  objects(plural: string): readonly StoredObject[] {
+    return this.api.objects(plural, OWN.some((one) => one === plural) ? API_GROUP : '');
+  }
+
+  /** Goes on by `ms`. */
+  async pass(ms: number): Promise<void> {
+    const endMs = this.time.nowMs + ms;
+    while (this.time.nowMs < endMs) {
+      await this.time.advance(Math.min(STEP_MS, endMs - this.time.nowMs));
+      for (const auditor of this.#auditors) auditor.step?.();
+    }
+  }
+
+  /** Goes on until it holds, or something is that must not be. That it does not hold in time is a violation. */
+  async until(what: string, holds: () => boolean, limitMs = 600_000): Promise<void> {
+    const endMs = this.time.nowMs + limitMs;
+    while (!holds() && this.violations.length === 0) {
+      if (this.time.nowMs >= endMs) return this.violate('story', `it does not come to hold: ${what}`);
+      await this.pass(STEP_MS / 2);
+    }
+  }
+
+  /** Goes on until work is done. */
+  async run<T>(work: Promise<T>): Promise<T> {
+    let isDone = false;
+    const finish = (): void => {
+      isDone = true;
+    };
+    work.then(finish, finish);
+    for (let turns = 0; !isDone; turns++) {
+      if (turns > 600_000) throw new Error('the work is not done');
+      await this.time.advance(1);
+    }
+    return await work;
+  }
+
+  /** What is not as it must be when nothing is under way any more, by auditor. */
+  unrest(): readonly string[] {
+    return this.#auditors.flatMap((auditor) => [...(auditor.rest?.() ?? [])].map((text) => `${auditor.name} ${text}`));
+  }
+
+  /** Goes back to an older state of all objects. */
+  restore(snapshot: Parameters<InProcessApi['restore']>[0]): void {
+    this.note('api', `restored to ${snapshot.revision}`);
+    this.api.restore(snapshot);
+    for (const auditor of this.#auditors) auditor.restored?.();
+    for (const { kubelet } of this.machines) kubelet.relist();
+  }
+
+  /** Ends the lives of all programs: the world is not looked at any more. */
+  close(): void {
+    for (const replica of this.replicas) {
+      replica.lives = Number.POSITIVE_INFINITY;
+      replica.life?.kill();
+    }
+  }
+
+  async #start(replica: Replica): Promise<void> {
+    const { name, clock } = replica;
+    replica.lives += 1;
+    const lifeName = `${name}-${String(replica.lives).padStart(3, '0')}`;
+    const jitter = this.streams.of(`${lifeName} jitter`);
+    const life = new Life(lifeName, {
+      clock,
+      note: (what) => this.note(lifeName, what),
+      jitterMs: () => Math.floor(between(jitter, [0, 3])),
+      onCall: (action, request) => this.#onSent({ life: lifeName, action, request }),
+      onDeath: () => this.#replace(replica),
+    });
+    replica.life = life;
+    this.#lives.push(life);
+    const log = recordingLogger((what) => this.note(lifeName, what));
+    const kube = this.api.client({ userAgent: lifeName });
+    const { streams, host } = this;
+    const flags = this.#options.flags ?? [];
+    const running = await startIpamdLife({ life, streams, log, kube, host, flags, serial: ++this.#serial });
+    replica.running = running;
+    running.ended.then(
+      () => this.violate('A15', `${lifeName} ended by itself`),
+      (error: unknown) => this.violate('A15', `${lifeName} ended: ${textOf(error)}`),
+    );
+  }
+
+  #replace(replica: Replica): void {
+    replica.running = undefined;
+    if (!Number.isFinite(replica.lives)) return;
+    void this.time.sleep(between(this.#away, AWAY_MS)).then(() => this.#start(replica));
+  }
+
+  #follow(key: string, plural: string): void {
+    this.api.api.store.subscribe(key, (event: StoreEvent) => {
+      this.note('store', `${event.type} ${plural} ${event.object.metadata.name} ${event.revision}`);
+      for (const auditor of this.#auditors) auditor.change?.(plural, event);
+    });
+  }
+
+  #onCloud(request: RequestMoment): void {
+    this.note('cloud', `${request.moment} ${request.action} ${textOf(request.params)}`);
+    if (request.moment === 'before') for (const auditor of this.#auditors) auditor.arrives?.(request);
+  }
+
+  #onSent(call: SentCall): () => void {
+    for (const auditor of this.#auditors) auditor.sent?.(call);
+    return () => {
+      for (const auditor of this.#auditors) auditor.answered?.(call);
+    };
+  }
+
+  /** One watch for all agents: each gets the object of its node. */
+  #followForAgents(): void {
+    const client = this.api.client({ userAgent: 'agents' });
+    const clock = this.machineClock('agents');
+    const random = this.streams.of('agents');
+    const decode = (object: KubeObject): KubeObject => object;
+    const necs = openInformer({ client, type: NODE_ENI_CONFIGS, decode, clock, log: silentLogger, random });
+    necs.subscribe(({ key, after }) => {
+      if (after !== undefined) this.machines.find(({ name }) => name === key)?.observe(after);
+    });
+    void necs.start(new AbortController().signal);
+  }
+}
