@@ -1,15 +1,8 @@
-import { dirname, join } from 'node:path';
 import { isFlowtableOperation } from '../dataplane/flowtable-operation.ts';
 import type { Kernel } from '../dataplane/kernel.ts';
-import { openNft } from '../dataplane/nft.ts';
-import { type Monitor, openMonitor } from '../netlink/monitor.ts';
-import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import { runInBackground } from '../runtime/background.ts';
 import { inTime } from '../runtime/clock-timers.ts';
 import { messageOf } from '../runtime/error-text.ts';
-import { serveHttpEndpoints } from '../runtime/http-endpoints.ts';
-import type { Logger } from '../runtime/log.ts';
-import { openSysctl } from '../sysctl/sysctl.ts';
 import { adoptAtStart } from './adopt/adopt.ts';
 import { attach } from './attachment/attach.ts';
 import { check } from './attachment/check.ts';
@@ -17,7 +10,7 @@ import { collectInvalid } from './attachment/collect.ts';
 import { detach, recover } from './attachment/detach.ts';
 import { holdStrangers } from './attachment/hold-strangers.ts';
 import { IgnoredKeys } from './attachment/ignored-keys.ts';
-import { type SpoolDeps, watchSpool } from './attachment/spool.ts';
+import type { Spool } from './attachment/spool.ts';
 import { usePodCidrs } from './bridge/accept-pod-cidr.ts';
 import { followMasquerade, updateMasquerade } from './bridge/follow-masquerade.ts';
 import { notePreparedBlocks } from './bridge/prepare-bridge.ts';
@@ -25,22 +18,17 @@ import type { ClusterConnection } from './cluster.ts';
 import { type AgentComponents, type AgentRuntime, createComponents, findChain, reportFight } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { type FlowEpochs, openFlowEpochs } from './fast-path/flow-epochs.ts';
-import { openConnectionKeeper, openFastPath } from './fast-path/open-fast-path.ts';
+import { openFastPath } from './fast-path/open-fast-path.ts';
 import { followEgressExempt, restoreEgressExempt } from './follow/follow-egress-exempt.ts';
 import { followExclusiveRoutes } from './follow/follow-exclusive-routes.ts';
 import { followServiceCidrs } from './follow/follow-service-cidrs.ts';
-import { releaseMemory } from './host/release-memory.ts';
-import { removeConflist } from './install/conflist.ts';
-import { type Installation, type InstallationListener, openInstallation } from './install/installation.ts';
+import type { HostPorts } from './host-ports.ts';
+import type { Installation, InstallationListener } from './install/installation.ts';
 import { acceptSupplyDepsOf, joinCluster, openDevicePlugin } from './join-cluster.ts';
-import { readBootId } from './journal/boot-id.ts';
-import { openJournal } from './journal/journal.ts';
 import type { JournalContent } from './journal/journal-content.ts';
 import { startMaintenance } from './maintenance.ts';
-import { probeNftables, readHostDump } from './node/node-probe.ts';
-import { refuseProduct } from './node/refuse-product.ts';
+import { probeNftables } from './node/node-probe.ts';
 import { openOps } from './open-ops.ts';
-import { opsService } from './ops/ops-service.ts';
 import {
   followReadiness,
   livenessOf,
@@ -51,20 +39,15 @@ import {
 import { chooseRuleMode } from './repair/choose-rule-mode.ts';
 import { followKernel } from './repair/follow-kernel.ts';
 import { objectOfEvent } from './repair/object-of.ts';
-import { type OwnWrites, openOwnWrites } from './repair/own-writes.ts';
 import { NOTHING_DONE, type ReconcileReport, reconcile } from './repair/reconcile.ts';
 import { isRelevant, watchedObjects } from './repair/relevant-event.ts';
 import { type RepairLoop, startRepairLoop } from './repair/repair-loop.ts';
 import { openSettingsWatch } from './repair/settings-watch.ts';
-import { type AgentUseCases, agentImplementation } from './server/agent-service.ts';
+import type { AgentUseCases } from './server/agent-service.ts';
 import type { EniAddressing } from './server/attachment.ts';
-import { type GrpcAddress, serveGrpc } from './server/grpc-server.ts';
-import { runCall } from './server/run-call.ts';
-import { refuseLiveSocket } from './server/unix-socket.ts';
 import type { NodeState } from './state/node-state.ts';
 import { enisStatusOf, NO_ADDS, statusOf } from './state/status.ts';
 import { openSupplyAcceptor } from './supply/supply-acceptor.ts';
-import { openSupplyFile } from './supply/supply-file.ts';
 
 /** A running agent. */
 type RunningAgent = {
@@ -76,9 +59,6 @@ type RunningAgent = {
 
 /** How long a call in flight may take at shutdown; kubelet itself waits 30 s for the end of a Pod. */
 const DRAIN_MS = 10_000;
-const MONITOR_BUFFER_BYTES = 8 << 20;
-/** What an ADD changes is read after its answer, and what many change at once is read together. */
-const MONITOR_GATHER_MS = 10;
 
 /**
  * Starts the agent, in the one order that is safe: no other agent serves, nor the product's; the journal is opened; Pods without a record
@@ -87,11 +67,11 @@ const MONITOR_GATHER_MS = 10;
  * @throws AgentError, JournalError, ConfigError and what the kernel refuses at the start.
  */
 export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Promise<RunningAgent> {
-  const { log, clock } = runtime;
+  const { host, log, clock } = runtime;
   const startedMs = clock.monotonicMs();
-  await refuseOthers(config);
+  await host.refuseOthers();
   const shutdown = new AbortController();
-  const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });
+  const journal = host.openJournal();
   const node = await openNode(config, runtime);
   const components = createComponents(config, runtime, { journal, ...node });
   const { state, random } = components;
@@ -100,8 +80,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
 
   const cluster = joinCluster(components, readiness);
   restoreState(config, state, journal.load());
-  const inForce = () => state.supply;
-  const supply = cluster?.supply ?? openSupplyFile(config.supplyFile, { clock, log, inForce });
+  const supply = cluster?.supply ?? host.openSupply({ inForce: () => state.supply });
   // Before anything slow: a restarted kubelet refuses Pods until the devices are registered again.
   const devices = openDevicePlugin(components, cluster);
   await adoptAtStart(components, { supply, signal: shutdown.signal });
@@ -112,16 +91,15 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const acceptDeps = acceptSupplyDepsOf(components, cluster, () => loop.kick('supply'));
   const acceptor = openSupplyAcceptor(acceptDeps, { clock, log, random });
   const unsubscribe = supply.subscribe(acceptor.accept);
-  const monitor = followKernel({ clock, log, random, loop, open: openKernelMonitor });
+  const monitor = followKernel({ clock, log, random, loop, open: () => host.openMonitor() });
   await recover(components);
   await firstPass(components, loop, shutdown.signal);
 
-  const spool = watchSpool(spoolDepsOf(components));
+  const spool = openSpool(components);
   await spool.drain();
-  tryReleaseMemory(log);
-  const implementation = implementationOf(components, readiness, shutdown.signal);
+  tryReleaseMemory(components);
   const ops = openOps({ components, readiness, loop, cluster, startedMs });
-  const server = await serveGrpc(implementation, addressOf(config, { log, clock }), opsService(ops, runtime.release));
+  const server = await host.serve({ useCases: useCasesOf(components, readiness), ops, signal: shutdown.signal });
   log.info('serving', { socket: config.socket, release: runtime.release, ruleMode: state.ruleMode });
   const installation = install(components, readiness);
   const maintenance = startMaintenance({
@@ -148,7 +126,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
       shutdown.abort('the agent is shutting down');
       await installing;
       // Before calls end: a runtime that reads the folder now sends no more Pods here.
-      if (config.removeConfOnExit) removeConflist(config.cniConfDir);
+      if (config.removeConfOnExit) host.removeConflist();
       await server.drain(DRAIN_MS);
       await devices?.close();
       unsubscribe();
@@ -168,42 +146,12 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   };
 }
 
-/** Two writers would fight over the node's routes. @throws AgentError */
-async function refuseOthers({ socket, besideProduct }: AgentConfig): Promise<void> {
-  await refuseLiveSocket(socket);
-  if (besideProduct === 'ignore') return;
-  using rtnetlink = openRtnetlink();
-  await refuseProduct(() => readHostDump(rtnetlink));
-}
-
-/** Asks again before this node's Pods come here: the product's agent may have started since. */
-async function whyRefused({ besideProduct }: AgentConfig): Promise<string | undefined> {
-  if (besideProduct === 'ignore') return undefined;
-  using rtnetlink = openRtnetlink();
-  try {
-    await refuseProduct(() => readHostDump(rtnetlink));
-    return undefined;
-  } catch (error) {
-    return messageOf(error);
-  }
-}
-
-function implementationOf(components: AgentComponents, readiness: Readiness, signal: AbortSignal) {
-  const { config, release, clock } = components;
-  const { socket, hostRoot } = config;
-  const useCases = useCasesOf(components, readiness);
-  const deps = { socketPath: socket, hostRoot, clock };
-  return agentImplementation(useCases, release, signal, (calls, request, ended) =>
-    runCall({ ...deps, calls }, request, ended),
-  );
-}
-
 /** The kernel with what it can do, and the fast path that is chosen by that. */
-async function openNode(config: AgentConfig, { clock, log }: AgentRuntime) {
-  const { kernel, ownWrites } = openKernel(log);
+async function openNode(config: AgentConfig, { host, clock, log }: AgentRuntime) {
+  const { kernel, ownWrites } = host.openKernel();
   const hasNftables = await probeNftables(kernel.nft, clock);
-  const found = { hasNftables, role: config.role, ciliumChain: findChain(config) };
-  const { choice, programs } = await openFastPath(config.fastPath, { kernel, log, ...found });
+  const found = { hasNftables, role: config.role, ciliumChain: findChain(config, host) };
+  const { choice, programs } = await openFastPath(config.fastPath, { kernel, host, log, ...found });
   const opened: Kernel = programs === undefined ? kernel : { ...kernel, flows: programs };
   return { kernel: opened, ownWrites, hasNftables, fastPath: choice };
 }
@@ -215,13 +163,6 @@ function closeKernel({ kernel, newLinks }: AgentComponents, epochs: FlowEpochs |
   epochs?.close();
   flows?.close();
   rtnetlink.close();
-}
-
-function openKernel(log: Logger): { readonly kernel: Kernel; readonly ownWrites: OwnWrites } {
-  const rtnetlink = openRtnetlink();
-  const ownWrites = openOwnWrites(rtnetlink);
-  const nft = openNft({ loading: ownWrites.noteProcess });
-  return { kernel: { rtnetlink, sysctl: openSysctl(), nft, connections: openConnectionKeeper(log) }, ownWrites };
 }
 
 /** Longest wait for the API server before the first pass, for the decision about the masquerade. */
@@ -244,10 +185,6 @@ async function firstPass(components: AgentComponents, loop: RepairLoop, signal: 
   }
 }
 
-function addressOf({ socket, listenAddress }: AgentConfig, report: Pick<AgentRuntime, 'log' | 'clock'>): GrpcAddress {
-  return { socketPath: socket, ...(listenAddress === '' ? {} : { tcp: { address: listenAddress, ...report } }) };
-}
-
 /** Restores the journal; of the blocks that the Node object had last `--pod-cidr` takes precedence. */
 function restoreState({ podCidrs, supplySource }: AgentConfig, state: NodeState, content: JournalContent): void {
   const recorded = podCidrs.length === 0 && supplySource === 'cluster' ? content.podCidrs : undefined;
@@ -256,9 +193,9 @@ function restoreState({ podCidrs, supplySource }: AgentConfig, state: NodeState,
 }
 
 /** Restores what the last plan knew from the API server: it holds until the API server answers. */
-function restorePlan({ config, state, lastPlan }: AgentComponents): void {
+function restorePlan({ config, host, state, lastPlan }: AgentComponents): void {
   state.serviceCidrs = lastPlan?.node.serviceCidrs ?? [];
-  if (config.egress === 'node') restoreEgressExempt(state, lastPlan, readBootId());
+  if (config.egress === 'node') restoreEgressExempt(state, lastPlan, host.bootId);
 }
 
 type Followed = {
@@ -317,9 +254,9 @@ function reportMissingPlugins({ config, events }: AgentComponents, missing: read
 }
 
 /** Releases memory. A failure is no reason not to serve. */
-function tryReleaseMemory(log: AgentRuntime['log']): void {
+function tryReleaseMemory({ host, log }: Pick<AgentRuntime, 'host' | 'log'>): void {
   try {
-    releaseMemory();
+    host.releaseMemory();
   } catch (error) {
     log.warn('memory not released', { error });
   }
@@ -330,7 +267,7 @@ function tryReleaseMemory(log: AgentRuntime['log']): void {
  * network configuration of before is removed: runtimes must not send Pods here.
  */
 function install(components: AgentComponents, readiness: Readiness): Installation {
-  const { config, state, metrics, log, events, release, clock } = components;
+  const { config, host, state, metrics, log, events } = components;
   const listener: InstallationListener = {
     loaderProblemChanged: (why) => reportHostProblem(components, readiness, why),
     filesProblemChanged: (why) => {
@@ -344,18 +281,17 @@ function install(components: AgentComponents, readiness: Readiness): Installatio
       reportFight(events, paths.join(', '));
     },
   };
-  const otherAgent = () => whyRefused(config);
-  if (config.role === 'full') return openInstallation(config, { log, release, clock, listener, otherAgent });
-  removeConflist(config.cniConfDir);
+  if (config.role === 'full') return host.openInstallation(listener);
+  host.removeConflist();
   const left = statusOf(state, undefined);
   if (state.leases.size > 0)
     log.warn('Pods of before --role=uplinks are left', { why: left?.msg, pods: left?.details });
-  return openInstallation({ ...config, pluginDir: '' }, { log, release, clock });
+  return host.openInstallation(undefined);
 }
 
-async function openEndpoints({ config, state, metrics, clock }: AgentComponents, readiness: Readiness) {
+async function openEndpoints({ host, state, metrics, clock }: AgentComponents, readiness: Readiness) {
   const status = () => statusOf(state, notReadyReason(readiness));
-  return await serveHttpEndpoints(config.metricsAddress, {
+  return await host.serveHttp({
     liveness: () => livenessOf(readiness.passStartedMs, clock.monotonicMs()),
     // Of these two STATUS has the first alone: kubelet would take the node away from Pods that can be served.
     readiness: () => status()?.msg ?? readiness.whyApiUnready?.(),
@@ -387,7 +323,7 @@ function followFlows({ programs, state, flowtable, metrics, clock, log }: AgentC
 }
 
 function openRepairLoop(components: AgentComponents, readiness: Readiness, epochs: FlowEpochs | undefined): RepairLoop {
-  const { config, state, finder, metrics, clock } = components;
+  const { config, host, state, finder, metrics, clock } = components;
   const run = async (cause: string): Promise<ReconcileReport> => {
     readiness.passStartedMs = clock.monotonicMs();
     const ended = (error?: string): void => {
@@ -417,7 +353,7 @@ function openRepairLoop(components: AgentComponents, readiness: Readiness, epoch
   };
   // Events come in bursts, and finding the relevant objects takes a pass over every lease: one result serves a turn of
   // the event loop.
-  const watched = oncePerTick(() => watchedObjects(state, finder.primary(), finder.current()));
+  const watched = oncePerTurn(host, () => watchedObjects(state, finder.primary(), finder.current()));
   const { fights, foreignChanges, nodeNetwork } = components.reconcile;
   const settings = openSettingsWatch({
     ...{ state, nodeNetwork, fights, sysctl: components.kernel.sysctl, monotonicMs: clock.monotonicMs },
@@ -464,11 +400,11 @@ function publishInBackground(
   runInBackground('writing to the API server', cluster.publish(servesEnis, signal));
 }
 
-function oncePerTick<T extends object>(compute: () => T): () => T {
+function oncePerTurn<T extends object>(host: Pick<HostPorts, 'afterTurn'>, compute: () => T): () => T {
   let cached: T | undefined;
   return () => {
     if (cached === undefined) {
-      setImmediate(() => {
+      host.afterTurn(() => {
         cached = undefined;
       });
       cached = compute();
@@ -486,30 +422,16 @@ function recordRuleMode({ state, metrics, journal, log }: AgentComponents, repor
   log.info('rule mode changed', { from: before, to: state.ruleMode });
 }
 
-/** Subscribes to what repair follows. @throws LibcError */
-function openKernelMonitor(): Monitor {
-  return openMonitor({
-    groups: [
-      ...(['link', 'ipv4-ifaddr', 'ipv6-ifaddr', 'ipv4-route', 'ipv6-route', 'ipv4-rule', 'ipv6-rule'] as const),
-      ...(['ipv4-netconf', 'ipv6-netconf', 'nftables', 'tc'] as const),
-    ],
-    rcvbufBytes: MONITOR_BUFFER_BYTES,
-    gatherMs: MONITOR_GATHER_MS,
-  });
-}
-
-/** Returns the dependencies of draining the spool. Executables know only the socket, and spool beside it. */
-function spoolDepsOf(components: AgentComponents): SpoolDeps {
-  const { config, clock, log, metrics } = components;
-  return {
-    ...{ clock, log },
-    directory: join(dirname(config.socket), 'deletions'),
+/** Does the DELs that no agent took. */
+function openSpool(components: AgentComponents): Spool {
+  const { host, metrics } = components;
+  return host.watchSpool({
     pending: (count) => metrics.spoolPending.set(count),
     release: async ({ containerId, ifName, writtenAtBootMs }) => {
       const failure = await detach(components, { containerId, ifName }, writtenAtBootMs);
       if (failure !== undefined) throw new Error(failure.msg);
     },
-  };
+  });
 }
 
 function useCasesOf(components: AgentComponents, readiness: Readiness): AgentUseCases {

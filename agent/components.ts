@@ -1,46 +1,37 @@
-import { join } from 'node:path';
 import { networkPrefix } from '../dataplane/ip-prefix.ts';
 import type { Kernel } from '../dataplane/kernel.ts';
 import { letGo } from '../dataplane/let-go.ts';
 import { BRIDGE_IFINDEX } from '../dataplane/numbers.ts';
+import { findCiliumChain } from '../inspection/node/find-cilium-chain.ts';
 import type { CallFailures } from '../kube/call-failures.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { KeyedMutex } from '../runtime/keyed-mutex.ts';
 import type { Logger } from '../runtime/log.ts';
-import { markTakenPod } from './adopt/mark-taken-pod.ts';
 import { openTakeOver, type TakeOver, type TakeOverDeps } from './adopt/take-over.ts';
 import { noteOccupied, usePodCidrs } from './bridge/accept-pod-cidr.ts';
-import { type MasqueradeDeps, readMasqChains, updateMasquerade } from './bridge/follow-masquerade.ts';
+import { type MasqueradeDeps, updateMasquerade } from './bridge/follow-masquerade.ts';
 import { prepareBridge } from './bridge/prepare-bridge.ts';
 import { hasCilium } from './config/chained-plugins.ts';
 import type { AgentConfig } from './config/options.ts';
-import { openCriView } from './cri/cri-client.ts';
 import { listRuntimeHandlers } from './cri/runtime-handlers.ts';
 import { NO_EVENTS, type NodeEvents } from './events/node-events.ts';
 import { filterAttacher, type NewLinks, openNewLinks } from './fast-path/attach-new-links.ts';
 import type { FastPathChoice } from './fast-path/choose-fast-path.ts';
 import { type FlowtableWriter, openFlowtableWriter } from './fast-path/flowtable-writer.ts';
 import { reportFastPath } from './fast-path/open-fast-path.ts';
-import { openConntrack } from './host/conntrack.ts';
 import { openStrangers } from './host/find-strangers.ts';
 import { openPodWiring } from './host/pod-wiring.ts';
-import { openSandboxes } from './host/sandboxes.ts';
-import { readBootId } from './journal/boot-id.ts';
+import type { HostPorts } from './host-ports.ts';
 import type { Journal } from './journal/journal-content.ts';
 import { leaseKey } from './journal/lease.ts';
-import { findNodeRecord } from './journal/node-file.ts';
 import type { NodeRecord } from './journal/node-record.ts';
 import { readBridgePorts } from './node/bridge-evidence.ts';
 import type { KnownPrimary } from './node/find-primary.ts';
-import { FOUND_STATE_FILE, openFoundState } from './node/found-state.ts';
 import type { HostView } from './node/node-network.ts';
-import { findCiliumChainIn, readHostView } from './node/node-probe.ts';
-import { createNodeRecordWriter } from './node/node-record-writer.ts';
-import { readPodInterfaces } from './node/read-pod-interfaces.ts';
+import { readHostView } from './node/node-probe.ts';
 import { createMetrics } from './observability/metrics.ts';
 import type { KubeUse } from './ops/summary-reply.ts';
-import { openHostLocalFiles } from './pod-cidr/host-local-files.ts';
 import { occupiedNetworks } from './pod-cidr/refuse-pod-cidrs.ts';
 import { EventHub } from './recorder/event-hub.ts';
 import { FlightRecorder } from './recorder/flight-recorder.ts';
@@ -53,12 +44,13 @@ import { openHostKernel } from './repair/host-kernel.ts';
 import type { OwnWrites } from './repair/own-writes.ts';
 import { createPrimaryFinder, type PrimaryFinder, type PrimaryFinderDeps } from './repair/primary-finder.ts';
 import type { HostKernel, ReconcileDeps } from './repair/reconcile.ts';
-import { readPendingInput } from './server/grpc-server.ts';
 import { NodeState } from './state/node-state.ts';
 import type { RandomBytes, UseCaseDeps } from './state/ports.ts';
 
 /** What the agent gets from its process. */
 export type AgentRuntime = {
+  /** The machine that it runs on. */
+  readonly host: HostPorts;
   readonly clock: Clock;
   readonly log: Logger;
   readonly randomBytes: RandomBytes;
@@ -90,36 +82,34 @@ export function createComponents(
     readonly fastPath: FastPathChoice;
   },
 ) {
-  const { clock, log, randomBytes, release, kube, events = NO_EVENTS, random = () => 0.5 } = runtime;
+  const { host, clock, log, randomBytes, kube, events = NO_EVENTS, random = () => 0.5 } = runtime;
   const { journal, kernel, ownWrites, hasNftables, fastPath } = opened;
   const state = new NodeState(clock, config.role);
-  const metrics = createMetrics({ processMetrics: true });
+  const metrics = createMetrics();
+  host.collectProcessMetrics(metrics.registry);
   state.fastPath = { ...fastPath, sinceMs: clock.monotonicMs() };
   metrics.fastPath.set({ mode: fastPath.mode }, 1);
-  const lastPlan = findLastPlan(config.stateDir);
+  const lastPlan = findLastPlan(host);
   reportFastPath(fastPath, lastPlan, events);
   state.registeredWaitMs = config.registeredWaitMs;
   state.isBridgeDefault = config.defaultNetwork === 'tke-bridge';
   state.isBridgeUsed = state.isBridgeDefault;
   usePodCidrs(state, config.podCidrs.map(networkPrefix));
   const readView = (): HostView => readHostView(kernel.rtnetlink);
-  const bootId = readBootId();
-  const recorded = recordedPrimary(lastPlan, bootId);
+  const recorded = recordedPrimary(lastPlan, host.bootId);
   const finder = finderOf(config, { state, log, events, recorded, readHostView: readView, hasNftables, fastPath });
   const recorder = new FlightRecorder();
   const hub = new EventHub();
   const operationLog = openOperationLog({ clock, recorder, hub });
-  const sandboxes = openSandboxes(config.hostRoot);
+  const { sandboxes, reservations, view } = host;
   const masqueradeDeps: MasqueradeDeps = {
     ...{ state, kube, clock, log },
     configured: config.grMasquerade,
-    readChains: readMasqChains,
+    readChains: () => host.readMasqChains(),
     changed: (cause) => state.kickPass(cause),
   };
-  const reservations = openHostLocalFiles(config.hostRoot, config.grHostLocalDir, log);
-  const view = config.criSockets.length === 0 ? undefined : openCriView(config.criSockets);
-  const takeOver = takeOverOf(config, { clock, log, state, journal, reservations, view, sandboxes, kernel });
-  const found = openFoundState(join(config.stateDir, FOUND_STATE_FILE), bootId, log, () => {
+  const takeOver = takeOverOf(config, { clock, log, state, journal, host, kernel });
+  const found = host.openFoundState(() => {
     const bridge = finder.current()?.bridge;
     return bridge?.ifindex === BRIDGE_IFINDEX ? bridge.name : undefined;
   });
@@ -139,12 +129,12 @@ export function createComponents(
       changed: (pod, render) => operationLog.kernelChanged(leaseKey(pod), render),
     }),
     sandboxes,
-    conntrack: openConntrack(log),
+    conntrack: host.conntrack,
     strangers: openStrangers({ rtnetlink: kernel.rtnetlink, uplinks: () => uplinksOf(state, finder) }),
     settings: useCaseSettingsOf(config),
-    readPendingInput,
+    readPendingInput: () => host.readPendingInput(),
     demandChanged: () => demandChanged(state),
-    ...{ events, reservations, ciliumChain: () => findChain(config), linkMade: newLinks.add },
+    ...{ events, reservations, ciliumChain: () => findChain(config, host), linkMade: newLinks.add },
     prepareBridge: bridgePreparation(state, finder, masqueradeDeps, takeOver),
   };
   return {
@@ -165,9 +155,7 @@ export function createComponents(
       fights: new FightDetector(DEFAULT_BACKOFF_LIMITS),
       foreignChanges: new ForeignChanges(ownWrites),
       nodeNetwork: finder.current,
-      planned: createNodeRecordWriter({
-        ...{ ...recordedOf(config), log, bootId, agentRelease: release },
-      }),
+      planned: host.planned,
       fightStarted: (request: string) => reportFight(events, request),
     } satisfies ReconcileDeps,
   };
@@ -229,8 +217,8 @@ function finderOf(
 type LastPlan = Pick<NodeRecord, 'bootId' | 'node'>;
 
 /** Returns the last plan; undefined when none is recorded, or by a release that cannot be read. */
-function findLastPlan(stateDir: string): LastPlan | undefined {
-  const record = findNodeRecord(stateDir);
+function findLastPlan(host: Pick<HostPorts, 'findNodeRecord'>): LastPlan | undefined {
+  const record = host.findNodeRecord();
   return record && { bootId: record.bootId, node: record.node };
 }
 
@@ -271,13 +259,12 @@ function flowtableOf(
   });
 }
 
-function recordedOf({ stateDir, nodeName, role }: AgentConfig) {
-  return { stateDir, nodeName, ...(role === 'uplinks' ? { role } : {}) };
-}
-
 /** Finds what chains cilium-cni after our plugin: the flag, or the path of a configuration; undefined without. */
-export function findChain({ chainedPlugins, cniConfDir }: AgentConfig): string | undefined {
-  return hasCilium(chainedPlugins) ? '--chained-plugins' : findCiliumChainIn(cniConfDir);
+export function findChain(
+  { chainedPlugins }: AgentConfig,
+  host: Pick<HostPorts, 'readNetworkConfs'>,
+): string | undefined {
+  return hasCilium(chainedPlugins) ? '--chained-plugins' : findCiliumChain(host.readNetworkConfs())?.path;
 }
 
 function demandChanged(state: NodeState): void {
@@ -296,20 +283,22 @@ export function reportFight(events: NodeEvents, request: string): void {
 }
 
 function takeOverOf(
-  { hostRoot, grBridge }: AgentConfig,
+  { grBridge }: AgentConfig,
   {
     kernel: { rtnetlink },
-    sandboxes,
+    host: { reservations, view, podSides, sandboxes },
     ...deps
-  }: Pick<TakeOverDeps, 'clock' | 'log' | 'state' | 'journal' | 'reservations' | 'view'> &
-    Pick<UseCaseDeps, 'sandboxes'> & { readonly kernel: Pick<Kernel, 'rtnetlink'> },
+  }: Pick<TakeOverDeps, 'clock' | 'log' | 'state' | 'journal'> & {
+    readonly host: HostPorts;
+    readonly kernel: Pick<Kernel, 'rtnetlink'>;
+  },
 ): TakeOver {
   return openTakeOver({
-    ...deps,
+    ...{ ...deps, reservations, view },
     readPorts: () => readBridgePorts(rtnetlink, grBridge),
-    readInterfaces: (named) => readPodInterfaces(hostRoot, named),
-    isNetnsAbsent: sandboxes.isAbsent,
-    mark: (pod) => markTakenPod({ hostRoot, host: rtnetlink }, pod),
+    readInterfaces: (named) => podSides.interfaces(named),
+    isNetnsAbsent: (path) => sandboxes.isAbsent(path),
+    mark: (pod) => podSides.mark(rtnetlink, pod),
     changed: (cause) => deps.state.kickPass(cause),
   });
 }

@@ -6,7 +6,7 @@ import { type ClusterConnection, openCluster } from './cluster.ts';
 import type { AgentComponents } from './components.ts';
 import { readEips, readEniIps, readExclusiveEnis } from './device-plugin/count-supply.ts';
 import { type DevicePlugin, startDevicePlugin } from './device-plugin/device-plugin.ts';
-import { readServers } from './node/node-peers.ts';
+import type { HostPorts } from './host-ports.ts';
 import type { Readiness } from './ops/readiness.ts';
 import type { AcceptSupplyDeps } from './supply/accept-supply.ts';
 import { refuseSupply } from './supply/refuse-supply.ts';
@@ -24,18 +24,20 @@ export function joinCluster(components: AgentComponents, readiness: Readiness): 
 
 /** Starts to report to kubelet how many addresses the node may have; undefined without a cluster or without kubelet. */
 export function openDevicePlugin(
-  components: Pick<AgentComponents, 'config' | 'state' | 'metrics' | 'clock' | 'log' | 'random' | 'kube' | 'events'>,
+  components: Pick<AgentComponents, 'config' | 'state' | 'metrics' | 'clock' | 'log' | 'random' | 'kube' | 'events'> & {
+    readonly host: Pick<HostPorts, 'kubelet'>;
+  },
   cluster: ClusterConnection | undefined,
 ): DevicePlugin | undefined {
-  const { config, state, kube } = components;
+  const { config, host, state, kube } = components;
   // With the role uplinks kubelet gives no addresses to Pods: there is nothing that it could count.
-  if (cluster === undefined || config.kubeletDir === '' || config.role === 'uplinks') return undefined;
+  if (cluster === undefined || host.kubelet === undefined || config.role === 'uplinks') return undefined;
   const { supply } = cluster;
   const supplyChanged = new ChangeSignal(components.clock);
   const unsubscribe = supply.subscribe(() => supplyChanged.notify());
   const plugin = startDevicePlugin({
     ...components,
-    kubeletDir: config.kubeletDir,
+    kubelet: host.kubelet,
     resources: [
       {
         name: ENI_IP_RESOURCE,
@@ -70,7 +72,7 @@ export function openDevicePlugin(
 
 /** Returns the dependencies of accepting supply. */
 export function acceptSupplyDepsOf(
-  { config, state, metrics, journal, log, operationLog, readHostView, found, finder }: AgentComponents,
+  { config, host, state, metrics, journal, log, operationLog, readHostView, found, finder }: AgentComponents,
   cluster: ClusterConnection | undefined,
   supplyChanged: () => void,
 ): AcceptSupplyDeps {
@@ -78,7 +80,7 @@ export function acceptSupplyDepsOf(
     refuseSupply(supply, readHostView(), {
       primary: finder.evidence(),
       vpcCidrs: config.vpcCidrs,
-      servers: readServers(config.master),
+      servers: host.readServers(),
       inUse: enisInUse(state),
       arePodsOfOthers: config.role === 'uplinks',
       added: [

@@ -24,6 +24,7 @@ import { openNodeEvents } from './events/node-events.ts';
 import { checkDescriptors } from './host/check-descriptors.ts';
 import { withdrawConflist } from './install/conflist.ts';
 import { JournalError } from './journal/journal-error.ts';
+import { openMachine } from './machine.ts';
 import { createKubeTally } from './ops/kube-tally.ts';
 import { trackAgentCalls } from './supply/api-failures.ts';
 import { uninstall } from './uninstall/uninstall.ts';
@@ -64,7 +65,7 @@ async function start(config: AgentConfig, runtime: DaemonRuntime): Promise<Runni
   const tooFew = checkDescriptors(readFileSync('/proc/self/limits', 'utf8'));
   if (tooFew !== undefined) runtime.log.warn('connections could leave no descriptor for Pods', { why: tooFew });
   const cluster = config.supplySource !== 'file' ? createClusterRuntime(config, runtime) : {};
-  const starting = startAgent(config, { ...runtime, randomBytes, ...cluster });
+  const starting = startAgent(config, { ...runtime, host: openMachine(config, runtime), randomBytes, ...cluster });
   // If it gets a signal to stop before it serves, it has nothing to finish: the journal survives a kill at any moment.
   const agent = await Promise.race([starting, runtime.stopped]);
   if (typeof agent === 'string') process.exit(0);

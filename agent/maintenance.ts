@@ -7,7 +7,6 @@ import { endCooldowns } from './attachment/end-cooldowns.ts';
 import { holdStrangers } from './attachment/hold-strangers.ts';
 import type { ClusterConnection } from './cluster.ts';
 import type { AgentComponents } from './components.ts';
-import { releaseMemory } from './host/release-memory.ts';
 import type { Installation } from './install/installation.ts';
 
 /** Dependencies of the timers. */
@@ -69,7 +68,7 @@ export function startMaintenance(deps: MaintenanceDeps): { close(): void } {
     every(deps, STRANGERS_MS, 'look for strangers', async () => holdStrangers(components)),
     every(deps, TAKE_OVER_MS, 'take over', () => components.takeOver.run(signal)),
     every(deps, WARM_MS, 'warm page cache', () => installation.warmExecutable()),
-    every(deps, RELEASE_MEMORY_MS, 'release memory', async () => releaseMemory()),
+    every(deps, RELEASE_MEMORY_MS, 'release memory', async () => components.host.releaseMemory()),
     ...(view === undefined
       ? []
       : [

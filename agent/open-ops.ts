@@ -7,8 +7,8 @@ import type { ClusterConnection } from './cluster.ts';
 import type { AgentComponents } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { listRuntimeHandlers } from './cri/runtime-handlers.ts';
+import type { HostPorts } from './host-ports.ts';
 import type { WarmTargets } from './journal/supply.ts';
-import { openExplainer } from './ops/explainer.ts';
 import type { OpsUseCases } from './ops/ops-service.ts';
 import { poolReply } from './ops/pool-reply.ts';
 import { notReadyReason, type Readiness } from './ops/readiness.ts';
@@ -36,10 +36,8 @@ type OpsParts = Pick<
   AgentComponents,
   'clock' | 'log' | 'journal' | 'state' | 'recorder' | 'hub' | 'metrics' | 'programs' | 'view' | 'kubeUse'
 > & {
-  readonly config: Pick<
-    AgentConfig,
-    'ipCooldownMs' | 'nodeName' | 'supplySource' | 'grWiring' | 'stateDir' | 'hostRoot'
-  >;
+  readonly config: Pick<AgentConfig, 'ipCooldownMs' | 'nodeName' | 'supplySource' | 'grWiring'>;
+  readonly host: Pick<HostPorts, 'openExplainer'>;
   readonly finder: Pick<AgentComponents['finder'], 'primary'>;
   readonly reconcile: PreviewDeps;
 };
@@ -53,7 +51,7 @@ const NO_WARM: WarmTargets = { min: 0, max: 0 };
 export function openOps(deps: OpsDeps): OpsUseCases {
   const { components, cluster } = deps;
   const { config, clock, state, recorder, hub } = components;
-  const explainer = openExplainer(config, () => listRuntimeHandlers(components.view, clock));
+  const explainer = components.host.openExplainer(() => listRuntimeHandlers(components.view, clock));
   return {
     pool: async ({ runtimeHandlers }) =>
       poolReply(state, {

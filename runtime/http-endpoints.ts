@@ -3,7 +3,7 @@ import { createHttpServer } from './http-server.ts';
 import { listenOn } from './listen-on.ts';
 
 /** Sources of the endpoints; each is called again for each request. */
-type EndpointSources = {
+export type HttpEndpointSources = {
   /** Returns undefined when the process works, else what is stuck. */
   readonly liveness: () => string | undefined;
   /** Returns undefined when the process can serve, else the reason why not. */
@@ -25,7 +25,7 @@ const MAX_CONNECTIONS = 128;
  */
 export async function serveHttpEndpoints(
   address: string,
-  sources: EndpointSources,
+  sources: HttpEndpointSources,
 ): Promise<HttpEndpoints | undefined> {
   if (address === '') return undefined;
   const metrics = shareRunning(async () => Buffer.from(await sources.registry.metrics()));
@@ -40,7 +40,7 @@ export async function serveHttpEndpoints(
   return { address: bound, close: () => server.closeNow() };
 }
 
-type AnswerSources = EndpointSources & { readonly metrics: () => Promise<Buffer> };
+type AnswerSources = HttpEndpointSources & { readonly metrics: () => Promise<Buffer> };
 
 /** Calls that come while one runs get its result: many callers at once cost as much as one. */
 function shareRunning<T>(call: () => Promise<T>): () => Promise<T> {

@@ -24,7 +24,7 @@ const OPENERS: readonly string[] = [
   ...['agent/main.ts', 'agent/uninstall/', 'agent/install/install-executables.ts'],
   ...[
     'agent/agent.ts',
-    'agent/host/machine.ts',
+    'agent/machine.ts',
     'agent/grpc/',
     'agent/server/',
     'agent/node/refuse-product.ts',

@@ -8,13 +8,12 @@ import type { Supply } from '../journal/supply.ts';
 import type { KernelEvidence } from '../node/kernel-evidence.ts';
 import { readHostDump } from '../node/node-probe.ts';
 import { readEvidence } from '../node/read-evidence.ts';
-import { readPodEnds } from '../node/read-pod-interfaces.ts';
-import { readSandboxPeers } from '../node/read-sandbox-peers.ts';
 import type { AgentParts } from '../state/ports.ts';
 import { isForNode, withheld } from '../supply/accept-supply.ts';
 import type { SupplySource } from '../supply/supply-source.ts';
 import { nameVeths } from './name-veths.ts';
 import { planAdoption } from './plan-adoption.ts';
+import type { PodSides } from './pod-sides.ts';
 import type { TakeOver } from './take-over.ts';
 
 const SUPPLY_POLL_MS = 200;
@@ -26,8 +25,9 @@ const RUNTIME_WAIT_MS = 30_000;
 
 /** Dependencies of adoption. */
 type AdoptDeps = Pick<AgentParts, 'clock' | 'log' | 'state' | 'journal'> & {
-  readonly config: Pick<AgentConfig, 'eniMarkMask' | 'hostRoot' | 'nodeName' | 'role' | 'supplySource'>;
+  readonly config: Pick<AgentConfig, 'eniMarkMask' | 'nodeName' | 'role' | 'supplySource'>;
   readonly kernel: Pick<Kernel, 'rtnetlink'>;
+  readonly host: { readonly podSides: PodSides };
   /** Undefined when no runtime is configured. */
   readonly view: SandboxView | undefined;
   readonly takeOver: TakeOver;
@@ -95,7 +95,8 @@ async function waitForSupply({ config, clock }: AdoptDeps, { supply, signal }: A
  * the number of adopted leases.
  */
 async function adopt(deps: AdoptDeps, found: KernelEvidence, signal: AbortSignal): Promise<number> {
-  const { config, state, journal, log } = deps;
+  const { state, journal, log } = deps;
+  const { podSides } = deps.host;
   const hasPods = found.veths.length > 0 || (found.unnamed ?? []).length > 0 || hasForeignLinks(found);
   const ids = new Set(found.veths.map(({ containerId }) => containerId).filter((id) => !isUnknownOwner(id)));
   const unanswered = 'adopting without the container runtime: Pod names and netns stay unknown';
@@ -108,10 +109,10 @@ async function adopt(deps: AdoptDeps, found: KernelEvidence, signal: AbortSignal
   const netns = new Map(
     [...networks].flatMap(([id, network]) => (network?.netns ? [[id, network.netns] as const] : [])),
   );
-  const ends = hasPods ? readPodEnds(config.hostRoot, netns.values()) : [];
+  const ends = hasPods ? podSides.ends(netns.values()) : [];
   const named = nameVeths({ kernel: found, ends, sandboxes, netns, sandboxIps });
   const kernel = { ...found, veths: named.veths };
-  const peers = new Map([...readSandboxPeers(config.hostRoot, kernel.veths, netns), ...named.peers]);
+  const peers = new Map([...podSides.peers(kernel.veths, netns), ...named.peers]);
   const areOfOthers = state.role === 'uplinks';
   const sources = { kernel, supply: state.supply, peers, podCidrs: state.podCidrs, areOfOthers };
   const adoption = planAdoption({ ...sources, sandboxes, sandboxIps });

@@ -32,6 +32,9 @@ type DrainDeps = {
 /** Dependencies of draining whenever a file arrives. */
 export type SpoolDeps = DrainDeps & { readonly clock: Pick<Clock, 'sleep'> };
 
+/** What the spool of an agent has left, again and again. */
+export type Spool = { drain(): Promise<void>; close(): void };
+
 const SUFFIX = '.json';
 const REJECTED_SUFFIX = '.rejected';
 /** Pause after a notification: writers rename several files in a row when a node drains; one pass takes them all. */
@@ -83,7 +86,7 @@ export async function drainSpool(deps: DrainDeps): Promise<number> {
  * Drains now and whenever a file arrives, until closed. The caller's timer covers what a watch may miss. `drain` never rejects: a
  * folder that cannot be made or listed now is tried again by the timer.
  */
-export function watchSpool(deps: SpoolDeps): { close(): void; drain(): Promise<void> } {
+export function watchSpool(deps: SpoolDeps): Spool {
   let running: Promise<void> | undefined;
   let timer: ClockTimer | undefined;
   const run = async (): Promise<void> => {

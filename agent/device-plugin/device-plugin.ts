@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
 import { runInBackground } from '../../runtime/background.ts';
@@ -7,9 +6,8 @@ import { inTime } from '../../runtime/clock-timers.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { AgentParts } from '../state/ports.ts';
 import { countDevices, type Device, type DeviceCount, type DeviceSupply, decideDevices } from './decide-devices.ts';
-import { listAllocated } from './kubelet-client.ts';
-import { maintainRegistration } from './maintain-registration.ts';
-import { openPluginEndpoint, type PluginEndpoint } from './plugin-endpoint.ts';
+import type { Kubelet } from './kubelet.ts';
+import type { PluginEndpoint } from './plugin-endpoint.ts';
 import { createSteadyHealth } from './steady-health.ts';
 
 /** An extended resource that the plugin registers with kubelet. */
@@ -28,8 +26,7 @@ type DeviceResource = {
 
 /** Dependencies of the device plugin. */
 export type DevicePluginDeps = Pick<AgentParts, 'clock' | 'log' | 'events'> & {
-  /** Kubelet's folder, `/var/lib/kubelet`. */
-  readonly kubeletDir: string;
+  readonly kubelet: Kubelet;
   readonly resources: readonly DeviceResource[];
   /** Notified when a count may have changed. */
   readonly changes: readonly ChangeSignal[];
@@ -50,8 +47,6 @@ export type DevicePlugin = {
   close(): Promise<void>;
 };
 
-const DEVICE_PLUGINS = 'device-plugins';
-const POD_RESOURCES = join('pod-resources', 'kubelet.sock');
 /** Pause after a change: changes come in bursts. */
 const SETTLE_MS = 200;
 /** Poll interval: some of what a count depends on changes without a notification. */
@@ -107,22 +102,19 @@ async function serveResource(
   reporters: Set<DeviceReporter>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, log } = deps;
+  const { kubelet, clock, log } = deps;
   const watchesChanged = new ChangeSignal(clock);
   const registered = new ChangeSignal(clock);
-  const endpoint = openPluginEndpoint(join(deps.kubeletDir, DEVICE_PLUGINS, resource.socketName), () =>
-    watchesChanged.notify(),
-  );
+  const endpoint = kubelet.openEndpoint(resource.socketName, () => watchesChanged.notify());
   const reporter = openDeviceReporter(deps, resource, endpoint, signal);
   reporters.add(reporter);
   const steady = createSteadyHealth();
   let registering: Promise<void> | undefined;
   const register = async (): Promise<void> => {
     try {
-      await maintainRegistration(
+      await kubelet.maintainRegistration(
         {
           ...{ endpoint, watchesChanged, clock, log, random: deps.random },
-          directory: join(deps.kubeletDir, DEVICE_PLUGINS),
           registration: { resource: resource.name, socketName: resource.socketName },
           attempted: (outcome) => {
             deps.metrics.deviceRegistrations.inc({ outcome });
@@ -164,7 +156,7 @@ async function serveResource(
 
 /** Holds what was last reported to kubelet, and reports what has changed. */
 function openDeviceReporter(
-  { kubeletDir, node, clock, log, metrics }: DevicePluginDeps,
+  { kubelet, node, clock, log, metrics }: DevicePluginDeps,
   { name, prefix }: DeviceResource,
   endpoint: PluginEndpoint,
   signal: AbortSignal,
@@ -177,7 +169,7 @@ function openDeviceReporter(
   const readAllocated = async (): Promise<void> => {
     const timeoutMs = count === undefined ? FIRST_LIST_MS : LIST_MS;
     try {
-      allocated = await listAllocated(join(kubeletDir, POD_RESOURCES), name, { timeoutMs, signal });
+      allocated = await kubelet.listAllocated(name, { timeoutMs, signal });
     } catch (error) {
       log.debug('the devices allocated to Pods cannot be listed', { resource: name, error });
     }

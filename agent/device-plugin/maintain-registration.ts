@@ -15,7 +15,7 @@ import type { PluginEndpoint } from './plugin-endpoint.ts';
 type RegistrationOutcome = 'registered' | 'refused' | 'unreachable' | 'silent' | 'unserved';
 
 /** Dependencies of staying registered. */
-type RegistrationDeps = Pick<AgentParts, 'clock' | 'log'> & {
+export type RegistrationDeps = Pick<AgentParts, 'clock' | 'log'> & {
   /** Folder of kubelet's socket and of ours. */
   readonly directory: string;
   readonly registration: Registration;

@@ -1,18 +1,11 @@
-import { attachFilter } from '../../dataplane/fast-path/attach-filter.ts';
-import { flowFilterOf } from '../../dataplane/fast-path/flow-filter.ts';
-import { type FlowPrograms, openFlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
+import type { FlowPrograms } from '../../dataplane/fast-path/flow-programs.ts';
 import { flowtableReplaceCommands, flowtableText } from '../../dataplane/fast-path/flowtable.ts';
-import { type ConnectionKeeper, keepConnections } from '../../dataplane/keep-connections.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
 import { FLOWTABLE_TABLE, NFT_TABLE, TABLE_ENI_BASE } from '../../dataplane/numbers.ts';
-import { openCtnetlink } from '../../netlink/ctnetlink.ts';
-import { createUnnamedNetns } from '../../netlink/netns.ts';
-import { openRtnetlinkIn } from '../../netlink/rtnetlink.ts';
-import { parentOf } from '../../netlink/traffic-filter-request.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { sysctlName, tcpBeLiberal } from '../../sysctl/sysctl-key.ts';
+import { tcpBeLiberal } from '../../sysctl/sysctl-key.ts';
 import type { NodeEvents } from '../events/node-events.ts';
 import type { NodeRecord } from '../journal/node-record.ts';
 import {
@@ -22,9 +15,17 @@ import {
   problemOf,
   type WantedFastPath,
 } from './choose-fast-path.ts';
+import type { ProgramsTrial } from './open-programs.ts';
 
 /** The choice, and the programs where it is `bpf`. The owner of the agent closes them. */
 type OpenedFastPath = { readonly choice: FastPathChoice; readonly programs?: FlowPrograms };
+
+/** What the choice depends on, and what tries it. */
+type FastPathDeps = Omit<FastPathFindings, 'hasBeLiberal' | 'problem'> & {
+  readonly kernel: Pick<Kernel, 'rtnetlink' | 'sysctl' | 'nft'>;
+  readonly host: { openPrograms(kernel: Pick<Kernel, 'rtnetlink'>): ProgramsTrial };
+  readonly log: Logger;
+};
 
 /**
  * Chooses the fast path, and tries it: loads its programs, or uses those on that an agent before this one left on links of this
@@ -32,18 +33,11 @@ type OpenedFastPath = { readonly choice: FastPathChoice; readonly programs?: Flo
  */
 export async function openFastPath(
   wanted: WantedFastPath,
-  {
-    kernel,
-    log,
-    ...given
-  }: Omit<FastPathFindings, 'hasBeLiberal' | 'problem'> & {
-    readonly kernel: Pick<Kernel, 'rtnetlink' | 'sysctl' | 'nft'>;
-    readonly log: Logger;
-  },
+  { kernel, host, log, ...given }: FastPathDeps,
 ): Promise<OpenedFastPath> {
   const mayBeHad = wanted !== 'off' && problemOf({ ...given, hasBeLiberal: true, problem: undefined }) === undefined;
   const hasBeLiberal = mayBeHad && (await hasTcpBeLiberal(kernel));
-  const opened = hasBeLiberal ? await tryWanted(wanted, kernel) : {};
+  const opened = hasBeLiberal ? await tryWanted(wanted, { kernel, host }) : {};
   const choice = chooseFastPath(wanted, { ...given, hasBeLiberal, problem: opened.problem });
   const { programs } = opened;
   if (choice.mode !== 'off') log.info('fast path', { mode: choice.mode, isReused: programs?.isReused });
@@ -69,48 +63,11 @@ async function hasTcpBeLiberal({ sysctl, nft }: Pick<Kernel, 'sysctl' | 'nft'>):
   return isThere();
 }
 
-type Trial = { readonly programs?: FlowPrograms; readonly problem?: string | undefined };
-
-async function tryWanted(wanted: WantedFastPath, kernel: Pick<Kernel, 'rtnetlink' | 'nft'>): Promise<Trial> {
-  return wanted === 'flowtable' ? { problem: await tryFlowtable(kernel) } : tryPrograms(kernel);
-}
-
-function tryPrograms(kernel: Pick<Kernel, 'rtnetlink'>): Trial {
-  let programs: FlowPrograms | undefined;
-  try {
-    programs = openFlowPrograms(findAttached(kernel));
-    // Those that are reused are attached.
-    if (!programs.isReused) tryAttach(programs);
-    return { programs };
-  } catch (error) {
-    programs?.close();
-    return { problem: messageOf(error) };
-  }
-}
-
-/** Attaches them to the loopback of a throw-away namespace: a kernel may lack clsact or cls_bpf. */
-function tryAttach(flows: FlowPrograms): void {
-  using netns = createUnnamedNetns();
-  using rtnetlink = openRtnetlinkIn(netns);
-  const lo = rtnetlink.link.get({ ifname: 'lo' });
-  if (lo === undefined) throw new Error('a new network namespace has no loopback');
-  const at = { ifindex: lo.ifindex, ifname: lo.ifname };
-  attachFilter({ rtnetlink, flows }, { ...at, direction: 'ingress', program: 'fast' });
-  attachFilter({ rtnetlink, flows }, { ...at, direction: 'egress', program: 'learn' });
-}
-
-/** Finds the programs on the first link that has both; the others have the same ones, or get those. */
-function findAttached({ rtnetlink }: Pick<Kernel, 'rtnetlink'>): { fastId: number; learnId: number } | undefined {
-  const clsacts = rtnetlink.qdisc.list().filter(({ kind }) => kind === 'clsact');
-  for (const { ifindex } of clsacts) {
-    const filters = (['ingress', 'egress'] as const)
-      .flatMap((direction) => rtnetlink.trafficFilter.list({ ifindex, parent: parentOf(direction) }))
-      .flatMap((filter) => flowFilterOf(filter) ?? []);
-    const fastId = filters.find(({ program }) => program === 'fast')?.programId;
-    const learnId = filters.find(({ program }) => program === 'learn')?.programId;
-    if (fastId !== undefined && learnId !== undefined) return { fastId, learnId };
-  }
-  return undefined;
+async function tryWanted(
+  wanted: WantedFastPath,
+  { kernel, host }: Pick<FastPathDeps, 'kernel' | 'host'>,
+): Promise<ProgramsTrial> {
+  return wanted === 'flowtable' ? { problem: await tryFlowtable(kernel) } : host.openPrograms(kernel);
 }
 
 /** A new namespace has this interface only. */
@@ -145,32 +102,4 @@ export function reportFastPath(
   const { fastPath: before = 'off' } = last.node;
   if (before === mode) return;
   events.report('Normal', 'FastPathChanged', `the fast path is ${mode} (--fast-path=${wanted}), and was ${before}`);
-}
-
-/**
- * Opens the keeper of the TCP connections of the current network namespace. The setting that they need is not given back
- * where they cannot be marked: they would stop, and to keep it does no harm. That is tried once in the life of an agent.
- */
-export function openConnectionKeeper(log: Logger): ConnectionKeeper {
-  let hasFailed = false;
-  return {
-    canKeep: () => !hasFailed,
-    keep: async () => {
-      if (hasFailed) return false;
-      try {
-        using ctnetlink = openCtnetlink();
-        const counts = await keepConnections(ctnetlink);
-        log.info('TCP connections that live are marked: their packets stay valid', counts);
-        return true;
-      } catch (error) {
-        hasFailed = true;
-        const setting = sysctlName(tcpBeLiberal());
-        log.warn(
-          'TCP connections cannot be marked, and would stop where invalid packets are dropped: the setting that they need stays until the agent starts again. Drain the node before setting it back by hand',
-          { setting, error },
-        );
-        return false;
-      }
-    },
-  };
 }

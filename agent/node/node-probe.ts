@@ -1,13 +1,9 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Nft } from '../../dataplane/nft.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
 import { TABLE_MAIN } from '../../dataplane/numbers.ts';
-import { findCiliumChain } from '../../inspection/node/find-cilium-chain.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { readRegularText } from '../../runtime/read-regular-file.ts';
 import type { HostView } from './node-network.ts';
 import type { HostDump } from './read-evidence.ts';
 
@@ -29,40 +25,6 @@ export async function probeNftables(nft: Pick<Nft, 'read'>, clock: Pick<Clock, '
       if (attempt === PROBE_ATTEMPTS || error.code === 'NFT_MISSING') return false;
       await clock.sleep(PROBE_PAUSE_MS);
     }
-  }
-}
-
-/**
- * Finds CNI configurations that chain cilium-cni. One that cannot be read has none: a missing folder, a dangling link.
- */
-export function findCiliumConflists(cniConfDir: string): readonly string[] {
-  return readConfs(cniConfDir)
-    .filter(({ text }) => /"type"\s*:\s*"cilium-cni"/.test(text))
-    .map(({ path }) => path);
-}
-
-/** Finds the configuration by which runtimes call cilium-cni after our plugin; undefined when none does. */
-export function findCiliumChainIn(cniConfDir: string): string | undefined {
-  return findCiliumChain(readConfs(cniConfDir))?.path;
-}
-
-function readConfs(cniConfDir: string): readonly { readonly path: string; readonly text: string }[] {
-  return unlessUnreadable([], () => readdirSync(cniConfDir))
-    .filter((name) => /\.(conf|conflist|json)$/.test(name))
-    .toSorted()
-    .map((name) => join(cniConfDir, name))
-    .map((path) => ({ path, text: unlessUnreadable('', () => readRegularText(path, MAX_CONF_BYTES)) }));
-}
-
-/** Largest network configuration that is read, bytes. */
-const MAX_CONF_BYTES = 1024 * 1024;
-
-function unlessUnreadable<T>(otherwise: T, read: () => T): T {
-  try {
-    return read();
-  } catch {
-    // One half-written file must not hide the others.
-    return otherwise;
   }
 }
 

@@ -1,5 +1,4 @@
 import {
-  collectNodeMetrics,
   counter,
   gauge,
   histogram,
@@ -116,11 +115,9 @@ export const AGENT_METRICS = { prefix: 'tke_eni_', rows: ROWS };
 export type Metrics = MetricsOf<typeof ROWS>;
 
 /** The agent's metrics and their registry: for scrapes, and for reading single values. */
-type MetricsRegistry = OpenMetrics<typeof ROWS>;
+export type MetricsRegistry = OpenMetrics<typeof ROWS>;
 
-/** Opens the metrics of the agent; `processMetrics` adds the usual ones of a Node.js process. */
-export function createMetrics(options: { readonly processMetrics: boolean }): MetricsRegistry {
-  const metrics = openMetrics(AGENT_METRICS, undefined);
-  if (options.processMetrics) collectNodeMetrics(metrics.registry);
-  return metrics;
+/** Opens the metrics of the agent; those of its process are the host's. */
+export function createMetrics(): MetricsRegistry {
+  return openMetrics(AGENT_METRICS, undefined);
 }

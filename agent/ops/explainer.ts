@@ -6,7 +6,7 @@ import type { ExplainReplyInit, ExplainRequest } from '../api/ops-messages.ts';
 import { releaseMemory } from '../host/release-memory.ts';
 
 /** Explains for `tke-eni explain`, one question at a time. */
-type Explainer = {
+export type Explainer = {
   /** Never rejects: the reply says why the caller has to read by itself. */
   explain(request: ExplainRequest): Promise<ExplainReplyInit>;
 };

@@ -4,12 +4,13 @@ import { hasCilium } from '../config/chained-plugins.ts';
 import type { AgentConfig } from '../config/options.ts';
 import type { NodeEvents } from '../events/node-events.ts';
 import type { Journal } from '../journal/journal-content.ts';
-import { findCiliumConflists } from '../node/node-probe.ts';
+import { ciliumConflists, type NetworkConf } from '../node/network-confs.ts';
 import type { NodeState } from '../state/node-state.ts';
 
 /** Dependencies of choosing the rule mode. */
 type RuleModeDeps = {
-  readonly config: Pick<AgentConfig, 'ruleMode' | 'role' | 'cniConfDir' | 'chainedPlugins'>;
+  readonly config: Pick<AgentConfig, 'ruleMode' | 'role' | 'chainedPlugins'>;
+  readonly host: { readNetworkConfs(): readonly NetworkConf[] };
   readonly hasNftables: boolean;
   readonly state: Pick<NodeState, 'ruleMode' | 'kickPass'>;
   readonly journal: Pick<Journal, 'load'>;
@@ -33,27 +34,24 @@ type ChosenRuleMode = {
  * the next start of the agent alone: Cilium's programs stay on the links for a while after its configuration is gone.
  */
 export function chooseRuleMode(deps: RuleModeDeps): ChosenRuleMode {
-  const { config, state } = deps;
+  const { config, host, state } = deps;
   // Our own configuration, which the agent writes later.
   const byFlag = hasCilium(config.chainedPlugins) ? ['--chained-plugins'] : [];
-  choose(deps, [...byFlag, ...findCiliumConflists(config.cniConfDir)]);
+  choose(deps, [...byFlag, ...ciliumConflists(host.readNetworkConfs())]);
   return {
     noticeCilium: () => {
       if (config.ruleMode !== 'auto' || state.ruleMode !== 'compact') return;
-      const ciliumConflists = findCiliumConflists(config.cniConfDir);
-      if (ciliumConflists.length === 0) return;
-      choose(deps, ciliumConflists);
+      const chained = ciliumConflists(host.readNetworkConfs());
+      if (chained.length === 0) return;
+      choose(deps, chained);
       state.kickPass('rule mode');
     },
   };
 }
 
-function choose(
-  { config, hasNftables, state, journal, events, log }: RuleModeDeps,
-  ciliumConflists: readonly string[],
-): void {
+function choose({ config, hasNftables, state, journal, events, log }: RuleModeDeps, chained: readonly string[]): void {
   const before = journal.load().ruleMode;
-  const { mode, why } = decideRuleMode(config.ruleMode, { role: config.role, hasNftables, ciliumConflists });
+  const { mode, why } = decideRuleMode(config.ruleMode, { role: config.role, hasNftables, ciliumConflists: chained });
   state.ruleMode = mode;
   log.info(before === undefined || before === mode ? 'rule mode' : 'rule mode changes', { before, mode, why });
   if (before !== mode) events.report('Normal', 'RuleMode', `policy rules are laid out as ${mode}: ${why}`);

@@ -17,7 +17,7 @@ import { listenForRoot } from './listen-for-root.ts';
 import { closeToOthers, isServed, NEW_SUFFIX, publishSocket } from './unix-socket.ts';
 
 /** A server that accepts calls. */
-type RunningServer = {
+export type RunningServer = {
   readonly health: Health;
   /**
    * Looks at the socket's file, and puts it back when it was removed, replaced or opened to others; the calls in flight go on. One
@@ -59,7 +59,7 @@ const TCP_CONNECTIONS = 64;
 const STREAM_END_MS = 500;
 
 /** The addresses to serve on. */
-export type GrpcAddress = {
+type GrpcAddress = {
   readonly socketPath: string;
   /** A TCP address for root, and what reports the connections of others. */
   readonly tcp?: { readonly address: string; readonly log: Logger; readonly clock: Pick<Clock, 'monotonicMs'> };

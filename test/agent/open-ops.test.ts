@@ -37,9 +37,9 @@ function opsOf(t: ExecutionContext, { config, cluster, readiness, runtime }: Cha
   const ops = openOps({
     components: {
       config: {
-        ...{ ipCooldownMs: 120_000, nodeName: '', supplySource: 'file', grWiring: 'bridge' },
-        ...{ stateDir: '/nonexistent', hostRoot: '/', ...config },
+        ...{ ipCooldownMs: 120_000, nodeName: '', supplySource: 'file', grWiring: 'bridge', ...config },
       },
+      host: { openExplainer: () => ({ explain: async () => ({ declined: 'nobody asks' }) }) },
       ...runtime,
       ...{ state, metrics: deps.metrics as OpsDeps['components']['metrics'] },
       ...{ recorder: new FlightRecorder(), hub: new EventHub(), programs: undefined, view: undefined },

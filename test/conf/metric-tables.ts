@@ -3,6 +3,7 @@ import { createMetrics } from '../../agent/observability/metrics.ts';
 import { createCcmMetrics } from '../../cloud-controller-manager/observability/metrics.ts';
 import { createIpamdMetrics } from '../../ipamd/observability/metrics.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { collectNodeMetrics } from '../../runtime/metrics/metric-table.ts';
 import { createSchedulerMetrics } from '../../scheduler/observability/metrics.ts';
 import { createWebhookMetrics } from '../../webhook/metrics.ts';
 
@@ -20,7 +21,7 @@ export function metricTables(): MetricTable {
     register.call(this, metric);
   };
   try {
-    createMetrics({ processMetrics: true });
+    collectNodeMetrics(createMetrics().registry);
     const about = { release: 'test', usage: () => ({ residentBytes: 1, heapBytes: 1, cpuSeconds: 1 }) };
     createIpamdMetrics(systemClock, about);
     createSchedulerMetrics(systemClock, about);

@@ -132,7 +132,7 @@ export function startLife(clock: VirtualClock, api: InProcessApi, path: string, 
   const journal = openJournal(path, { clock, bootId: 'boot' });
   const state = new NodeState(clock, outcome.config.role);
   state.restore(journal.load());
-  const metrics = createMetrics({ processMetrics: false });
+  const metrics = createMetrics();
   const told: string[] = [];
   const signs: string[] = [];
   const operationLog: OperationLog = {

@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { readAgentConfig } from '../../../agent/config/agent-config.ts';
 import type { DevicePlugin } from '../../../agent/device-plugin/device-plugin.ts';
+import { openKubelet } from '../../../agent/device-plugin/kubelet.ts';
 import { NO_EVENTS } from '../../../agent/events/node-events.ts';
 import { openDevicePlugin } from '../../../agent/join-cluster.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
@@ -76,15 +77,16 @@ test('openDevicePlugin: offers exclusive ENIs once the node serves them, and non
 const RUNTIME = { clock: systemClock, log: silentLogger, random: seededRandom(1), events: NO_EVENTS };
 
 function pluginOf(t: ExecutionContext, { state, cluster }: AgentLife, folder: string): DevicePlugin | undefined {
-  const metrics = createMetrics({ processMetrics: false });
-  t.is(openDevicePlugin({ ...RUNTIME, config: configOf(''), state, metrics }, cluster), undefined);
-  const plugin = openDevicePlugin({ ...RUNTIME, config: configOf(folder), state, metrics }, cluster);
+  const metrics = createMetrics();
+  const parts = { ...RUNTIME, config: configOf(), state, metrics };
+  t.is(openDevicePlugin({ ...parts, host: { kubelet: undefined } }, cluster), undefined);
+  const plugin = openDevicePlugin({ ...parts, host: { kubelet: openKubelet(folder) } }, cluster);
   t.teardown(async () => await plugin?.close());
   return plugin;
 }
 
-function configOf(folder: string) {
-  const argv = ['--supply-source=cluster', '--node-name=n1', `--kubelet-dir=${folder}`];
+function configOf() {
+  const argv = ['--supply-source=cluster', '--node-name=n1'];
   const outcome = readAgentConfig({ argv, env: {}, readFile: () => '' });
   if (outcome.kind !== 'run') throw new Error('settings of the test are wrong');
   return outcome.config;

@@ -1,4 +1,5 @@
 import { startDevicePlugin } from '../../../agent/device-plugin/device-plugin.ts';
+import { openKubelet } from '../../../agent/device-plugin/kubelet.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { ChangeSignal } from '../../../runtime/change-signal.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -8,7 +9,13 @@ import { seededRandom } from '../../../sim/support/seeded-random.ts';
 // A plugin that can be killed: `node plugin-process.ts <kubelet's folder> <devices>`.
 const [kubeletDir = '', quota = '0'] = process.argv.slice(2);
 startDevicePlugin({
-  ...{ kubeletDir, clock: systemClock, log: silentLogger, random: seededRandom(1), node: undefined },
+  ...{
+    kubelet: openKubelet(kubeletDir),
+    clock: systemClock,
+    log: silentLogger,
+    random: seededRandom(1),
+    node: undefined,
+  },
   changes: [new ChangeSignal(systemClock)],
   resources: [
     {
@@ -18,7 +25,7 @@ startDevicePlugin({
       count: () => ({ quota: Number(quota), allocatable: undefined, assigned: 0, inUse: 0, stranded: 0 }),
     },
   ],
-  metrics: createMetrics({ processMetrics: false }),
+  metrics: createMetrics(),
   events: { report: () => {} },
 });
 setInterval(() => {}, 60_000);

@@ -6,6 +6,7 @@ import {
   type DevicePluginDeps,
   startDevicePlugin,
 } from '../../../agent/device-plugin/device-plugin.ts';
+import { openKubelet } from '../../../agent/device-plugin/kubelet.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { ChangeSignal } from '../../../runtime/change-signal.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -44,7 +45,7 @@ export function openScene(t: ExecutionContext): PluginScene {
   const dir = createTempDir('devices');
   const kubelets: KubeletDeviceManager[] = [];
   const plugins: DevicePlugin[] = [];
-  const metrics = createMetrics({ processMetrics: false });
+  const metrics = createMetrics();
   const changed = new ChangeSignal(systemClock);
   let supply: DeviceSupply | undefined = NINE;
   t.teardown(async () => {
@@ -62,7 +63,7 @@ export function openScene(t: ExecutionContext): PluginScene {
     plugin: (more = {}) => {
       const plugin = startDevicePlugin({
         ...{ clock: systemClock, log: silentLogger, random: seededRandom(1), changes: [changed], node: undefined },
-        kubeletDir: dir.join('kubelet'),
+        kubelet: openKubelet(dir.join('kubelet')),
         resources: [{ name: ENI_IP, prefix: 'eni-ip', socketName: 'tke-eni-ip.sock', count: () => supply }],
         metrics,
         events: { report: () => {} },

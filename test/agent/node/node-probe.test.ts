@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
-import { findCiliumChainIn, findCiliumConflists, probeNftables } from '../../../agent/node/node-probe.ts';
+import { ciliumConflists, readNetworkConfs } from '../../../agent/node/network-confs.ts';
+import { probeNftables } from '../../../agent/node/node-probe.ts';
 import { decideRuleMode } from '../../../agent/repair/choose-rule-mode.ts';
 import { NftError } from '../../../dataplane/nft-error.ts';
+import { findCiliumChain } from '../../../inspection/node/find-cilium-chain.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { TestClock } from '../use-cases/fixtures.ts';
 
@@ -33,42 +35,42 @@ test('probeNftables: a tool that is missing is missing', async (t) => {
   t.is(nft.runs(), 1);
 });
 
-test('findCiliumConflists: finds what chains cilium-cni, and then auto means per-pod', (t) => {
+test('readNetworkConfs, ciliumConflists: finds what chains cilium-cni, and then auto means per-pod', (t) => {
   const dir = createTempDir('conf');
   t.teardown(() => dir.close());
-  t.deepEqual(findCiliumConflists(dir.join('missing')), []);
+  t.deepEqual(ciliumConflists(readNetworkConfs(dir.join('missing'))), []);
   mkdirSync(dir.join('folder.conf'));
   execFileSync('mkfifo', [dir.join('00-fifo.conf')]);
   symlinkSync('/dev/zero', dir.join('01-device.conf'));
   writeFileSync(dir.join('10-ours.conflist'), '{"plugins":[{"type":"tke-route-eni"}]}');
-  t.deepEqual(findCiliumConflists(dir.path), []);
+  t.deepEqual(ciliumConflists(readNetworkConfs(dir.path)), []);
   const path = dir.join('05-cilium.conflist');
   writeFileSync(path, '{"plugins": [{"type" :\n "cilium-cni"}]}');
   writeFileSync(`${path}.bak`, '{"plugins": [{"type": "cilium-cni"}]}');
-  const ciliumConflists = findCiliumConflists(dir.path);
-  t.deepEqual(ciliumConflists, [path]);
-  t.like(decideRuleMode('auto', { role: 'full', hasNftables: true, ciliumConflists }), { mode: 'per-pod' });
+  const chained = ciliumConflists(readNetworkConfs(dir.path));
+  t.deepEqual(chained, [path]);
+  t.like(decideRuleMode('auto', { role: 'full', hasNftables: true, ciliumConflists: chained }), { mode: 'per-pod' });
   t.like(decideRuleMode('auto', { role: 'full', hasNftables: true, ciliumConflists: [] }), { mode: 'compact' });
   t.like(decideRuleMode('auto', { role: 'full', hasNftables: false, ciliumConflists: [] }), { mode: 'per-pod' });
   t.like(decideRuleMode('auto', { role: 'uplinks', hasNftables: true, ciliumConflists: [] }), { mode: 'per-pod' });
-  t.like(decideRuleMode('compact', { role: 'full', hasNftables: true, ciliumConflists }), { mode: 'compact' });
+  t.like(decideRuleMode('compact', { role: 'full', hasNftables: true, ciliumConflists: chained }), { mode: 'compact' });
 });
 
-test('findCiliumChainIn: finds cilium-cni after our plugin, in the configuration of ours that counts', (t) => {
+test('findCiliumChain: finds cilium-cni after our plugin, in the configuration of ours that counts', (t) => {
   const dir = createTempDir('conf');
   t.teardown(() => dir.close());
   const write = (name: string, ...types: string[]): void =>
     writeFileSync(dir.join(name), JSON.stringify({ plugins: types.map((type) => ({ type })) }));
-  t.is(findCiliumChainIn(dir.join('missing')), undefined);
+  t.is(findCiliumChain(readNetworkConfs(dir.join('missing')))?.path, undefined);
   write('99-left.conflist', 'tke-route-eni', 'cilium-cni');
   write('10-tke-eni.conflist', 'tke-route-eni');
-  t.is(findCiliumChainIn(dir.path), undefined, 'runtimes do not take the second one');
+  t.is(findCiliumChain(readNetworkConfs(dir.path))?.path, undefined, 'runtimes do not take the second one');
   write('05-cilium.conflist', 'cilium-cni');
-  t.is(findCiliumChainIn(dir.path), undefined, 'Cilium alone');
+  t.is(findCiliumChain(readNetworkConfs(dir.path))?.path, undefined, 'Cilium alone');
   writeFileSync(dir.join('06-broken.conflist'), '{"plugins":[{"type":"tke-route-eni"},{"type":"cilium-cni"}]');
-  t.is(findCiliumChainIn(dir.path), undefined, 'no JSON');
+  t.is(findCiliumChain(readNetworkConfs(dir.path))?.path, undefined, 'no JSON');
   writeFileSync(dir.join('07-ipam.conf'), '{"type":"cilium-cni","ipam":{"type":"tke-eni-ipamc"}}');
-  t.is(findCiliumChainIn(dir.path), undefined, 'cilium-cni makes the link');
+  t.is(findCiliumChain(readNetworkConfs(dir.path))?.path, undefined, 'cilium-cni makes the link');
   write('08-chain.conflist', 'tke-cni', 'portmap', 'cilium-cni');
-  t.is(findCiliumChainIn(dir.path), dir.join('08-chain.conflist'));
+  t.is(findCiliumChain(readNetworkConfs(dir.path))?.path, dir.join('08-chain.conflist'));
 });

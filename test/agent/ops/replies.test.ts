@@ -112,7 +112,7 @@ test('poolReply: says who has an address that the supply no longer lists', async
 });
 
 test('findCalls, findTotal: read totals, failures and buckets from the registry', async (t) => {
-  const metrics = createMetrics({ processMetrics: false });
+  const metrics = createMetrics();
   for (const ms of [0.4, 0.5, 1.5, 60_000]) metrics.requests.observeMs({ verb: 'add', code: 0 }, ms);
   metrics.requests.observeMs({ verb: 'add', code: 101 }, 30_000);
   metrics.requests.observeMs({ verb: 'del', code: 0 }, 2);

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { masqChainsOf } from '../../../agent/bridge/follow-masquerade.ts';
+import { masqChainsOf } from '../../../agent/bridge/masq-chains.ts';
 import { decideMasquerade } from '../../../agent/pod-cidr/masquerade.ts';
 import { masqueradeExempt } from '../../../dataplane/masquerade-exempt.ts';
 

@@ -37,7 +37,7 @@ function sceneOf({
     const enis = supply.enis.filter(({ eniId }) => !refused.includes(eniId));
     return { supply: { ...supply, enis }, refusals: refused.map((eniId) => ({ eniId, text: 'refused' })) };
   };
-  const metrics = createMetrics({ processMetrics: false });
+  const metrics = createMetrics();
   const deps = { state, journal, metrics, refuse, log: silentLogger, operationLog: NO_OPERATION_LOG };
   const acceptor = openSupplyAcceptor(
     { ...deps, nodeName: '', supplyChanged: () => {} },

@@ -15,7 +15,7 @@ type BriefNode = ReturnType<typeof nodeOf>;
 function nodeOf(t: ExecutionContext, ipCount: number, finding: PodFinding = 'none') {
   const node = createTestNode(ipCount);
   t.teardown(() => node.close());
-  const metrics = createMetrics({ processMetrics: false });
+  const metrics = createMetrics();
   const cutShort = async () => sumMetric(await metrics.registry.getMetricsAsJSON(), 'tke_eni_forced_reuse_total');
   const asked: string[] = [];
   node.state.podFindings = { of: () => finding, ask: ({ podUid }) => void asked.push(podUid) };

@@ -160,7 +160,7 @@ export function createTestNode(ipCount: number): TestNode {
     ...{ clock, journal, state, wiring },
     randomBytes: (byteCount) => crypto.getRandomValues(new Uint8Array(byteCount)),
     log: silentLogger,
-    metrics: createMetrics({ processMetrics: false }),
+    metrics: createMetrics(),
     mutex: new KeyedMutex(),
     // Descriptor -1 is closed by nobody: the fake kernel never enters a namespace.
     sandboxes: { open: (path) => new OpenedNetns(path), find: () => undefined, isAbsent: (path) => absent.has(path) },

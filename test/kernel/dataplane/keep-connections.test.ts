@@ -119,7 +119,7 @@ test('applyOperations: the setting is given back after the connections are marke
 });
 
 const KEEPER = `
-const { openConnectionKeeper } = await import('./agent/fast-path/open-fast-path.ts');
+const { openConnectionKeeper } = await import('./agent/fast-path/open-connection-keeper.ts');
 const said = [];
 const note = (level) => (message, fields) => void said.push([level, message, fields?.error?.code]);
 const keeper = openConnectionKeeper({ info: note('info'), warn: note('warn') });
