@@ -173,12 +173,12 @@ function evaluate(expression: unknown, mark: number): number {
   return Number.NaN;
 }
 
-/** `iifgroup 4007 goto eni_4007`: a match and a verdict. */
+/** `iifgroup 4007 goto eni_4007`: a match and a verdict. A line without a verdict leads nowhere. */
 function groupVerdict([first, ...rest]: readonly JsonObject[]): readonly (readonly [number, string])[] {
   const match = first?.['match'];
   if (!isObject(match) || JSON.stringify(match['left']) !== '{"meta":{"key":"iifgroup"}}') return [];
   const verdict = rest.map((statement) => statement['goto'] ?? statement['jump']).find(isObject);
-  return [[Number(match['right']), verdict === undefined ? JSON.stringify(rest) : String(verdict['target'])]];
+  return verdict === undefined ? [] : [[Number(match['right']), String(verdict['target'])]];
 }
 
 async function readRpFilter(node: NetnsView): Promise<ReadonlyMap<string, number>> {
