@@ -1,6 +1,5 @@
 import { isFlowtableOperation } from '../dataplane/flowtable-operation.ts';
 import type { Kernel } from '../dataplane/kernel.ts';
-import { runInBackground } from '../runtime/background.ts';
 import { inTime } from '../runtime/clock-timers.ts';
 import { messageOf } from '../runtime/error-text.ts';
 import { adoptAtStart } from './adopt/adopt.ts';
@@ -74,7 +73,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const journal = host.openJournal();
   const node = await openNode(config, runtime);
   const components = createComponents(config, runtime, { journal, ...node });
-  const { state, random } = components;
+  const { background, state, random } = components;
   const readiness: Readiness = { notReady: 'the agent is starting' };
   const endpoints = await openEndpoints(components, readiness);
 
@@ -89,9 +88,9 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const epochs = followFlows(components);
   const loop = openRepairLoop(components, readiness, epochs);
   const acceptDeps = acceptSupplyDepsOf(components, cluster, () => loop.kick('supply'));
-  const acceptor = openSupplyAcceptor(acceptDeps, { clock, log, random });
+  const acceptor = openSupplyAcceptor(acceptDeps, { background, clock, log, random });
   const unsubscribe = supply.subscribe(acceptor.accept);
-  const monitor = followKernel({ clock, log, random, loop, open: () => host.openMonitor() });
+  const monitor = followKernel({ background, clock, log, random, loop, open: () => host.openMonitor() });
   await recover(components);
   await firstPass(components, loop, shutdown.signal);
 
@@ -116,9 +115,9 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
     },
   };
   const installing = installation.follow({ isReady, hasPlan: () => state.hasPlan() }, shutdown.signal);
-  runInBackground('keeping the installed files', installing);
-  runInBackground('following the readiness', followReadiness(state, isReady, shutdown.signal, onReadiness));
-  publishInBackground(cluster, state, isReady, shutdown.signal);
+  background('keeping the installed files', installing);
+  background('following the readiness', followReadiness(state, isReady, shutdown.signal, onReadiness));
+  publishInBackground(components, cluster, isReady, shutdown.signal);
   followPlan(components, { loop, cluster, signal: shutdown.signal });
 
   return {
@@ -206,27 +205,27 @@ type Followed = {
 
 /** Starts to follow what of the plan is from the API server, and lets Pods with exclusive ENIs follow the plan. */
 function followPlan(components: AgentComponents, { loop, cluster, signal }: Followed): void {
-  const { config, state, finder, kube } = components;
+  const { background, config, state, finder, kube } = components;
   const hasExclusive = (): boolean => finder.current()?.hasDirect === true;
   const hasPodCidr = (): boolean => state.podCidrs.length > 0;
   const changed = (): void => {
     loop.kick('ranges of Services');
     state.changed.notify();
   };
-  runInBackground(
+  background(
     'following the ranges of Services',
     followServiceCidrs(
       { ...components, configured: config.serviceCidrs, kube, hasExclusive, hasPodCidr, changed },
       signal,
     ),
   );
-  runInBackground(
+  background(
     'following the routes of Pods with exclusive ENIs',
     followExclusiveRoutes({ ...components, nodeNetwork: finder.current }, signal),
   );
-  runInBackground('following the masquerade', followMasquerade(components.masqueradeDeps, signal));
+  background('following the masquerade', followMasquerade(components.masqueradeDeps, signal));
   if (cluster?.pods !== undefined && config.egress === 'node')
-    runInBackground('following egress', followEgressExempt({ ...components, pods: cluster.pods, loop }, signal));
+    background('following egress', followEgressExempt({ ...components, pods: cluster.pods, loop }, signal));
 }
 
 function reportReadiness({ state, operationLog }: AgentComponents, readiness: Readiness): void {
@@ -306,10 +305,18 @@ async function openEndpoints({ host, state, metrics, clock }: AgentComponents, r
 }
 
 /** Ends learned flows when others change what they depend on; undefined while the fast path is off. */
-function followFlows({ programs, state, flowtable, metrics, clock, log }: AgentComponents): FlowEpochs | undefined {
+function followFlows({
+  background,
+  programs,
+  state,
+  flowtable,
+  metrics,
+  clock,
+  log,
+}: AgentComponents): FlowEpochs | undefined {
   const { mode } = state.fastPath;
   if (mode === 'off') return undefined;
-  return openFlowEpochs(clock, mode, async (cause) => {
+  return openFlowEpochs({ background, clock }, mode, async (cause) => {
     try {
       programs?.forgetFlows();
       if (mode === 'flowtable') await flowtable.endFlows();
@@ -359,7 +366,7 @@ function openRepairLoop(components: AgentComponents, readiness: Readiness, epoch
     ...{ state, nodeNetwork, fights, sysctl: components.kernel.sysctl, monotonicMs: clock.monotonicMs },
   });
   const loop = startRepairLoop({
-    clock,
+    ...{ background: components.background, clock },
     reconcile: run,
     note: (event) => foreignChanges.note(event, clock.monotonicMs()),
     noteForeign: (event) => {
@@ -390,14 +397,14 @@ function openRepairLoop(components: AgentComponents, readiness: Readiness, epoch
 
 /** Publishes demand, and which resources the node serves: one that serves may have none but addresses of the bridge. */
 function publishInBackground(
+  { background, state }: Pick<AgentComponents, 'background' | 'state'>,
   cluster: ClusterConnection | undefined,
-  state: NodeState,
   isReady: () => boolean,
   signal: AbortSignal,
 ): void {
   if (cluster === undefined) return;
   const servesEnis = (): boolean => isReady() && enisStatusOf(state) === undefined;
-  runInBackground('writing to the API server', cluster.publish(servesEnis, signal));
+  background('writing to the API server', cluster.publish(servesEnis, signal));
 }
 
 function oncePerTurn<T extends object>(host: Pick<HostPorts, 'afterTurn'>, compute: () => T): () => T {

@@ -81,11 +81,11 @@ const DEFAULT_TARGETS: WarmTargets = { min: DEFAULT_WARM.addresses, max: DEFAULT
 
 /** Follows the node's NodeENIConfig and Pods until `close`. */
 export function openCluster(deps: ClusterDeps): ClusterConnection {
-  const { config, clock, log, random, events, state, metrics } = deps;
+  const { background, config, clock, log, random, events, state, metrics } = deps;
   const { apiFailures = new CallFailures(clock) } = deps;
   const kube = deps.apiFailures === undefined ? trackAgentCalls(deps.kube, apiFailures) : deps.kube;
   reportRefusals(apiFailures, deps);
-  const follow = { client: kube, nodeName: config.nodeName, clock, log, random };
+  const follow = { background, client: kube, nodeName: config.nodeName, clock, log, random };
   const onFaults = (kind: 'annotation' | 'object', faults: readonly Fault[]): void => {
     metrics.objectFaults.set({ kind }, faults.length);
     if (faults.length === 0) return;
@@ -107,7 +107,7 @@ export function openCluster(deps: ClusterDeps): ClusterConnection {
   };
   const changed = (cause: string): void => state.kickPass(cause);
   const refused = keepRefusedCondition({
-    ...{ kube, nodeName: config.nodeName, clock, log, failures: listFailures },
+    ...{ background, kube, nodeName: config.nodeName, clock, log, failures: listFailures },
     isNodeUnread: () => apiFailures.last('list nodes') !== undefined,
   });
   const endNode = followNode({
@@ -242,15 +242,15 @@ function followPods(
   kube: KubeClient,
   follow: Parameters<typeof openPodView>[0],
 ): { readonly view: PodView; close(): void } {
-  const { clock, log } = follow;
+  const { background, clock, log } = follow;
   const view = openPodView(follow);
   const unsubscribe = view.subscribe(() => {
     state.acceptShown(shownPodsOf(view.pods()));
     state.demandChanged.notify();
   });
-  const findings = openPodFindings({ kube, view, clock, proven: (podUid) => state.acceptFailed(podUid) });
+  const findings = openPodFindings({ background, kube, view, clock, proven: (podUid) => state.acceptFailed(podUid) });
   state.podFindings = findings;
-  const recorded = openRecordedPods({ journal, view, clock, log, metrics });
+  const recorded = openRecordedPods({ background, journal, view, clock, log, metrics });
   state.staticIpLookup = openStaticIpLookup(kube, view, recorded, clock);
   state.networkModeLookup = openNetworkModeLookup(kube, view, recorded, clock);
   return {

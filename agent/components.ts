@@ -5,6 +5,7 @@ import { BRIDGE_IFINDEX } from '../dataplane/numbers.ts';
 import { findCiliumChain } from '../inspection/node/find-cilium-chain.ts';
 import type { CallFailures } from '../kube/call-failures.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import { backgroundOf } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { KeyedMutex } from '../runtime/keyed-mutex.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -45,12 +46,14 @@ import type { OwnWrites } from './repair/own-writes.ts';
 import { createPrimaryFinder, type PrimaryFinder, type PrimaryFinderDeps } from './repair/primary-finder.ts';
 import type { HostKernel, ReconcileDeps } from './repair/reconcile.ts';
 import { NodeState } from './state/node-state.ts';
-import type { RandomBytes, UseCaseDeps } from './state/ports.ts';
+import type { AgentParts, RandomBytes, UseCaseDeps } from './state/ports.ts';
 
 /** What the agent gets from its process. */
 export type AgentRuntime = {
   /** The machine that it runs on. */
   readonly host: HostPorts;
+  /** Ends this agent: a part of it has ended by an error. Never throws. */
+  readonly failed: (error: Error) => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly randomBytes: RandomBytes;
@@ -82,6 +85,7 @@ export function createComponents(
     readonly fastPath: FastPathChoice;
   },
 ) {
+  const background = backgroundOf(runtime.failed);
   const { host, clock, log, randomBytes, kube, events = NO_EVENTS, random = () => 0.5 } = runtime;
   const { journal, kernel, ownWrites, hasNftables, fastPath } = opened;
   const state = new NodeState(clock, config.role);
@@ -116,9 +120,9 @@ export function createComponents(
   const hostKernel = openHostKernel(kernel, found.record);
   state.letGo = letGoOf(kernel, state, log);
   const flowtable = flowtableOf(hostKernel, state, finder, { log });
-  const newLinks = newLinksOf(kernel, state, finder, flowtable, { clock, log });
+  const newLinks = newLinksOf(kernel, state, finder, flowtable, { background, clock, log });
   const useCases: UseCaseDeps = {
-    ...{ clock, randomBytes, log, metrics, state, journal, operationLog },
+    ...{ background, clock, randomBytes, log, metrics, state, journal, operationLog },
     mutex: new KeyedMutex(),
     wiring: openPodWiring({
       ...{ kernel, nodeNetwork: finder.current, enis: () => state.plannedEnis, log, sandboxes },
@@ -234,11 +238,11 @@ function newLinksOf(
   state: NodeState,
   finder: PrimaryFinder,
   flowtable: FlowtableWriter,
-  { clock, log }: Pick<AgentRuntime, 'clock' | 'log'>,
+  { background, clock, log }: Pick<AgentParts, 'background' | 'clock' | 'log'>,
 ): NewLinks {
   const { mode } = state.fastPath;
   return openNewLinks({
-    ...{ clock, state },
+    ...{ background, clock, state },
     isWanted: () => mode !== 'off' && finder.current()?.fastPath === mode,
     attacher: mode === 'flowtable' ? flowtable.attacher : filterAttacher({ kernel, state, log }),
   });

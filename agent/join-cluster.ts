@@ -24,7 +24,10 @@ export function joinCluster(components: AgentComponents, readiness: Readiness): 
 
 /** Starts to report to kubelet how many addresses the node may have; undefined without a cluster or without kubelet. */
 export function openDevicePlugin(
-  components: Pick<AgentComponents, 'config' | 'state' | 'metrics' | 'clock' | 'log' | 'random' | 'kube' | 'events'> & {
+  components: Pick<
+    AgentComponents,
+    'background' | 'config' | 'state' | 'metrics' | 'clock' | 'log' | 'random' | 'kube' | 'events'
+  > & {
     readonly host: Pick<HostPorts, 'kubelet'>;
   },
   cluster: ClusterConnection | undefined,

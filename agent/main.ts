@@ -5,6 +5,7 @@ import { CallFailures } from '../kube/call-failures.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
 import { openConfiguredClient } from '../kube/open-configured-client.ts';
 import { warmThreadPool } from '../netlink/netns.ts';
+import { endByError } from '../runtime/background.ts';
 import { startInterval, systemClock } from '../runtime/clock.ts';
 import { openPinoLogger } from '../runtime/pino-logger.ts';
 import {
@@ -65,7 +66,13 @@ async function start(config: AgentConfig, runtime: DaemonRuntime): Promise<Runni
   const tooFew = checkDescriptors(readFileSync('/proc/self/limits', 'utf8'));
   if (tooFew !== undefined) runtime.log.warn('connections could leave no descriptor for Pods', { why: tooFew });
   const cluster = config.supplySource !== 'file' ? createClusterRuntime(config, runtime) : {};
-  const starting = startAgent(config, { ...runtime, host: openMachine(config, runtime), randomBytes, ...cluster });
+  const starting = startAgent(config, {
+    ...runtime,
+    host: openMachine(config, runtime),
+    failed: endByError,
+    randomBytes,
+    ...cluster,
+  });
   // If it gets a signal to stop before it serves, it has nothing to finish: the journal survives a kill at any moment.
   const agent = await Promise.race([starting, runtime.stopped]);
   if (typeof agent === 'string') process.exit(0);

@@ -1,4 +1,3 @@
-import { runInBackground } from '../runtime/background.ts';
 import { type ClockTimer, intervalOn } from '../runtime/clock-timers.ts';
 import { countsOf, MS_PER_S } from '../runtime/metrics/metric-table.ts';
 import { collectOrphans } from './attachment/collect.ts';
@@ -105,7 +104,7 @@ function every(
       isRunning = false;
     }
   };
-  return intervalOn(components.clock, () => runInBackground(what, tick()), intervalMs);
+  return intervalOn(components.clock, () => components.background(what, tick()), intervalMs);
 }
 
 function sample({ state, metrics }: AgentComponents): void {

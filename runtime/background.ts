@@ -1,4 +1,4 @@
-/** Work that is not awaited has failed in a way that it does not handle. Ends the process. */
+/** Work that is not awaited has failed in a way that it does not handle. */
 class BackgroundError extends Error {
   readonly code = 'BACKGROUND';
 
@@ -9,15 +9,25 @@ class BackgroundError extends Error {
 }
 
 /**
- * Owns work that is not awaited. The work handles what it expects, and tries again. Any other error ends the process,
- * with `what` in its text: a daemon that goes on without one of its parts would look healthy. The state of a node
- * survives the end of each process.
+ * Owns work that is not awaited; `what` names it. The work handles what it expects, and tries again. Any other error ends the
+ * program: a daemon that goes on without one of its parts would look healthy. The state of a node survives each end.
  */
-export function runInBackground(what: string, work: Promise<unknown>): void {
-  work.catch((error: unknown) => {
-    // Thrown outside any promise, so that no caller can catch it.
-    setImmediate(() => {
-      throw new BackgroundError(what, error);
-    });
+export type Background = (what: string, work: Promise<unknown>) => void;
+
+/** Owns the work of a program that `failed` ends. */
+export function backgroundOf(failed: (error: Error) => void): Background {
+  return (what, work) => {
+    work.catch((error: unknown) => failed(new BackgroundError(what, error)));
+  };
+}
+
+/** Ends the process by an error. */
+export function endByError(error: Error): void {
+  // Thrown outside any promise, so that no caller can catch it.
+  setImmediate(() => {
+    throw error;
   });
 }
+
+/** Owns work of the process. */
+export const runInBackground: Background = backgroundOf(endByError);

@@ -1,7 +1,7 @@
 /**
  * Checks that every delay goes through `runtime/clock.ts`: Node ends a timer of 2^31 ms or more after one. Elsewhere nothing
  * names `setTimeout`, `setInterval` or `AbortSignal.timeout`. In the agent nothing but what opens its machine knows the time
- * of the process at all: the rest goes by the clock that the agent is started with. Prints every violation and exits 1;
+ * of the process at all, or ends it: the rest goes by the clock that the agent is started with, and ends that agent. Prints every violation and exits 1;
  * prints one line and exits 0 when there is none.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -11,8 +11,9 @@ import { type SyntaxNode, syntaxNodes } from './parse-source.ts';
 const HOME = 'runtime/clock.ts';
 const ON_CLOCK = 'timerOn, intervalOn or inTime of runtime/clock-timers.ts';
 const TIMERS: readonly string[] = ['setTimeout', 'setInterval'];
-/** What waits for, or tells, the time of the process and of no other clock. */
+/** What waits for, or tells, the time of the process and of no other clock; and what ends the process by an error. */
 const OF_PROCESS: readonly string[] = [
+  ...['runInBackground', 'endByError'],
   ...['setImmediate', 'performance', 'hrtime', 'systemClock'],
   ...['startTimer', 'startInterval', 'timeoutSignal'],
 ];
@@ -22,6 +23,7 @@ const ANY = new RegExp(`\\b(?:timeout|timers|${[...TIMERS, ...OF_PROCESS].join('
 /** The agent's files that have the time of the process: they open its machine, or are not of a running agent. */
 const OPENERS: readonly string[] = [
   ...['agent/main.ts', 'agent/uninstall/', 'agent/install/install-executables.ts'],
+  ...['agent/attachment/spool.ts', 'agent/supply/supply-file.ts'],
   ...[
     'agent/agent.ts',
     'agent/machine.ts',
@@ -81,7 +83,7 @@ if (import.meta.main) {
   const violations = paths.flatMap((path) =>
     findTimers(readFileSync(path, 'utf8'), hasOwnClock(path) ? 'of-process' : 'timers').map((line) =>
       hasOwnClock(path)
-        ? `${path}:${line}: the time of the process; use the agent's clock, and ${ON_CLOCK}`
+        ? `${path}:${line}: the time or the end of the process; use the agent's own background and clock, and ${ON_CLOCK}`
         : `${path}:${line}: a timer of Node; use startTimer, startInterval or timeoutSignal of ${HOME}`,
     ),
   );

@@ -1,6 +1,5 @@
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
-import { runInBackground } from '../../runtime/background.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { inTime } from '../../runtime/clock-timers.ts';
 import type { Metrics } from '../observability/metrics.ts';
@@ -25,7 +24,7 @@ type DeviceResource = {
 };
 
 /** Dependencies of the device plugin. */
-export type DevicePluginDeps = Pick<AgentParts, 'clock' | 'log' | 'events'> & {
+export type DevicePluginDeps = Pick<AgentParts, 'background' | 'clock' | 'log' | 'events'> & {
   readonly kubelet: Kubelet;
   readonly resources: readonly DeviceResource[];
   /** Notified when a count may have changed. */
@@ -156,7 +155,7 @@ async function serveResource(
 
 /** Holds what was last reported to kubelet, and reports what has changed. */
 function openDeviceReporter(
-  { kubelet, node, clock, log, metrics }: DevicePluginDeps,
+  { background, kubelet, node, clock, log, metrics }: DevicePluginDeps,
   { name, prefix }: DeviceResource,
   endpoint: PluginEndpoint,
   signal: AbortSignal,
@@ -201,7 +200,7 @@ function openDeviceReporter(
       const patched = patchNode(node.kube, node.name, resource, signal).catch((error: unknown) => {
         if (!signal.aborted) log.warn('node status not written, kubelet will', { ...resource, error });
       });
-      runInBackground('writing the status of the node', patched);
+      background('writing the status of the node', patched);
     },
     withdraw: async () => {
       isWithdrawn = true;

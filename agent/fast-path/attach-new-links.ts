@@ -3,7 +3,7 @@ import type { Kernel } from '../../dataplane/kernel.ts';
 import { renderOperation } from '../../dataplane/operation.ts';
 import { linkFilters } from '../../dataplane/plan-fast-path.ts';
 import { parentOf } from '../../netlink/traffic-filter-request.ts';
-import { runInBackground } from '../../runtime/background.ts';
+import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Lease, LeaseKey } from '../journal/lease.ts';
@@ -23,6 +23,7 @@ export type LinkAttacher = {
 
 /** Dependencies of attaching the fast path to new links. */
 type AttachNewLinksDeps = {
+  readonly background: Background;
   readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
   readonly state: {
     readonly leases: ReadonlyMap<LeaseKey, Lease>;
@@ -52,7 +53,7 @@ const SETTLE_MS = 5_000;
  * Opens the queue of new links. Until a link's time comes no pass attaches anything either: it is in `state.newLinks`. Links that
  * are due together are attached together.
  */
-export function openNewLinks({ clock, state, isWanted, attacher }: AttachNewLinksDeps): NewLinks {
+export function openNewLinks({ background, clock, state, isWanted, attacher }: AttachNewLinksDeps): NewLinks {
   const waiting: { readonly key: LeaseKey; readonly dueMs: number }[] = [];
   const closing = new AbortController();
   let isRunning = false;
@@ -83,7 +84,7 @@ export function openNewLinks({ clock, state, isWanted, attacher }: AttachNewLink
       waiting.push({ key, dueMs: clock.monotonicMs() + SETTLE_MS });
       if (isRunning) return;
       isRunning = true;
-      runInBackground('attaching the fast path to new links', run());
+      background('attaching the fast path to new links', run());
     },
     close: () => closing.abort(),
   };

@@ -1,6 +1,6 @@
 import type { MonitorEvent } from '../../netlink/monitor.ts';
 import { AF_INET6 } from '../../netlink/uapi/netlink.ts';
-import { runInBackground } from '../../runtime/background.ts';
+import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
 /** Ends the flows of the fast path when the kernel's decision about them may be another one now. */
@@ -34,7 +34,7 @@ const ENDINGS = {
  * @param forget called with the kind of the notification that came first
  */
 export function openFlowEpochs(
-  clock: Pick<Clock, 'sleep'>,
+  { background, clock }: { readonly background: Background; readonly clock: Pick<Clock, 'sleep'> },
   mode: keyof typeof ENDINGS,
   forget: (cause: string) => void | Promise<void>,
 ): FlowEpochs {
@@ -59,12 +59,12 @@ export function openFlowEpochs(
     isPausing = false;
     const next = pending;
     pending = undefined;
-    if (next !== undefined) runInBackground('ending flows', end(next));
+    if (next !== undefined) background('ending flows', end(next));
   };
   const request = (cause: string): void => {
     if (closing.signal.aborted) return;
     if (isPausing) pending ??= cause;
-    else runInBackground('ending flows', end(cause));
+    else background('ending flows', end(cause));
   };
   return {
     note: (event) => {

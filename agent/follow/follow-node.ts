@@ -3,8 +3,8 @@ import { isAddress } from '../../dataplane/ip-prefix.ts';
 import { type InformerOptions, openInformer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
-import { runInBackground } from '../../runtime/background.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
+import type { AgentParts } from '../state/ports.ts';
 import { type ShownCondition, shownConditionOf } from './refused-condition.ts';
 
 /** What the agent reads of its Node object. */
@@ -19,14 +19,15 @@ type OwnNode = {
 };
 
 /** Dependencies of following the Node object. */
-type FollowNodeDeps = Pick<InformerOptions<OwnNode>, 'client' | 'clock' | 'log' | 'random'> & {
-  readonly nodeName: string;
-  /** Called with the Node at each change; not while there is no Node. */
-  readonly accept: (node: OwnNode) => void;
-};
+type FollowNodeDeps = Pick<AgentParts, 'background'> &
+  Pick<InformerOptions<OwnNode>, 'client' | 'clock' | 'log' | 'random'> & {
+    readonly nodeName: string;
+    /** Called with the Node at each change; not while there is no Node. */
+    readonly accept: (node: OwnNode) => void;
+  };
 
 /** Follows this node's Node object. Returns the function that ends it. */
-export function followNode({ client, nodeName, clock, log, random, accept }: FollowNodeDeps): () => void {
+export function followNode({ background, client, nodeName, clock, log, random, accept }: FollowNodeDeps): () => void {
   const closing = new AbortController();
   const informer = openInformer({
     ...{ client, clock, log, random },
@@ -39,7 +40,7 @@ export function followNode({ client, nodeName, clock, log, random, accept }: Fol
     const node = informer.get(nodeName);
     if (node !== undefined) accept(node);
   });
-  runInBackground('following the Node', informer.start(closing.signal));
+  background('following the Node', informer.start(closing.signal));
   return () => closing.abort('closed');
 }
 

@@ -2,7 +2,6 @@ import { AGENT_REFUSED_CONDITION } from '../../crd/names.ts';
 import { type CallFailure, CONNECTION, describeRefusal } from '../../kube/call-failures.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { NODES } from '../../kube/resource-types.ts';
-import { runInBackground } from '../../runtime/background.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
 import { MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
 import type { AgentParts } from '../state/ports.ts';
@@ -55,7 +54,7 @@ function reasonOf({ call, kind }: CallFailure): string {
 }
 
 /** Dependencies of keeping the condition. */
-type RefusedConditionDeps = Pick<AgentParts, 'clock' | 'log'> & {
+type RefusedConditionDeps = Pick<AgentParts, 'background' | 'clock' | 'log'> & {
   readonly kube: Pick<KubeClient, 'patch'>;
   readonly nodeName: string;
   readonly failures: () => readonly AgentFailure[];
@@ -79,7 +78,7 @@ const SAME_AGAIN_MS = 10 * 60_000;
 export function keepRefusedCondition(deps: RefusedConditionDeps): RefusedCondition {
   const closing = new AbortController();
   const keeper = new ConditionKeeper(deps);
-  runInBackground('keeping the condition of the Node', keeper.run(closing.signal));
+  deps.background('keeping the condition of the Node', keeper.run(closing.signal));
   return { accept: (shown) => keeper.accept(shown), close: () => closing.abort('closed') };
 }
 

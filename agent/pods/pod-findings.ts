@@ -1,5 +1,5 @@
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { runInBackground } from '../../runtime/background.ts';
+import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Lease } from '../journal/lease.ts';
 import type { PodFinding, ShownPods } from '../pool/brief.ts';
@@ -21,6 +21,7 @@ export const NO_POD_FINDINGS: PodFindings = { of: () => 'unknown', ask: () => {}
 
 /** Dependencies of looking at Pods. */
 type PodFindingsDeps = {
+  readonly background: Background;
   readonly kube: Pick<KubeClient, 'get'>;
   readonly view: Pick<PodView, 'find' | 'isFresh' | 'silenceMs'>;
   readonly clock: Clock;
@@ -36,7 +37,13 @@ const ASK_EVERY_MS = 1_000;
 const MAX_ASKED = 64;
 
 /** Looks at Pods in the cache of the node's Pods, and asks the API server one by one, until `close`. */
-export function openPodFindings({ kube, view, clock, proven }: PodFindingsDeps): PodFindings & { close(): void } {
+export function openPodFindings({
+  background,
+  kube,
+  view,
+  clock,
+  proven,
+}: PodFindingsDeps): PodFindings & { close(): void } {
   const closing = new AbortController();
   const { signal } = closing;
   const asked = new Map<string, PodIdentity>();
@@ -60,7 +67,7 @@ export function openPodFindings({ kube, view, clock, proven }: PodFindingsDeps):
     ask: ({ podNamespace: namespace, podName: name, podUid: uid }) => {
       if (asked.has(uid) || asked.size >= MAX_ASKED) return;
       asked.set(uid, { namespace, name, uid });
-      if (asked.size === 1) runInBackground('asking for Pods whose sandboxes may have failed', askAll());
+      if (asked.size === 1) background('asking for Pods whose sandboxes may have failed', askAll());
     },
     close: () => closing.abort('closed'),
   };

@@ -1,13 +1,14 @@
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { PODS } from '../../kube/resource-types.ts';
-import { runInBackground } from '../../runtime/background.ts';
+import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type KubePod, kubePodOf } from './kube-pod.ts';
 
 /** Dependencies of following the node's Pods. */
 type PodViewOptions = {
+  readonly background: Background;
   readonly client: KubeClient;
   readonly nodeName: string;
   readonly clock: Clock;
@@ -38,7 +39,7 @@ const FRESH_MS = 180_000;
 const PAGE_SIZE = 50;
 
 /** Follows the Pods of `nodeName` until `close`; caches only what is needed of each. */
-export function openPodView({ nodeName, ...options }: PodViewOptions): PodView {
+export function openPodView({ background, nodeName, ...options }: PodViewOptions): PodView {
   const closing = new AbortController();
   const informer = openInformer({
     ...options,
@@ -48,7 +49,7 @@ export function openPodView({ nodeName, ...options }: PodViewOptions): PodView {
     decode: kubePodOf,
   });
   const silenceMs = (): number => options.clock.monotonicMs() - informer.lastContactMs;
-  runInBackground('following the Pods of the node', informer.start(closing.signal));
+  background('following the Pods of the node', informer.start(closing.signal));
   return {
     pods: () => informer.values(),
     find: (namespace, name) => informer.get(`${namespace}/${name}`),

@@ -1,4 +1,4 @@
-import { runInBackground } from '../../runtime/background.ts';
+import type { Background } from '../../runtime/background.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { compareTexts } from '../../runtime/compare-texts.ts';
@@ -22,6 +22,7 @@ export type RecordedPods = {
 
 /** Dependencies of recording. */
 type RecordedPodsDeps = {
+  readonly background: Background;
   readonly journal: Pick<Journal, 'load' | 'putPods'>;
   readonly view: Pick<PodView, 'pods' | 'isFresh' | 'subscribe'>;
   readonly clock: Clock;
@@ -37,7 +38,7 @@ const RETRY_MS = 10_000;
 const MAX_PODS = 1_024;
 
 /** Records the Pods of the node whenever they change, until `close`. Nothing waits for it. */
-export function openRecordedPods({ journal, view, clock, log, metrics }: RecordedPodsDeps): RecordedPods {
+export function openRecordedPods({ background, journal, view, clock, log, metrics }: RecordedPodsDeps): RecordedPods {
   let recorded = journal.load().pods ?? [];
   const closing = new AbortController();
   const changed = new ChangeSignal(clock);
@@ -62,7 +63,7 @@ export function openRecordedPods({ journal, view, clock, log, metrics }: Recorde
       if (!closing.signal.aborted) record();
     }
   };
-  runInBackground('recording the Pods of the node', follow());
+  background('recording the Pods of the node', follow());
   return {
     findUnanswered: ({ namespace, name, uid }, { isAbsent }) => {
       if (uid === '' || isAbsent === true) return undefined;

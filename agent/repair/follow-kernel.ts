@@ -1,11 +1,10 @@
 import type { Monitor } from '../../netlink/monitor.ts';
-import { runInBackground } from '../../runtime/background.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { AgentParts } from '../state/ports.ts';
 import type { RepairLoop } from './repair-loop.ts';
 
 /** Dependencies of following the kernel. */
-type FollowKernelDeps = Pick<AgentParts, 'clock' | 'log'> & {
+type FollowKernelDeps = Pick<AgentParts, 'background' | 'clock' | 'log'> & {
   /** Subscribes. @throws LibcError */
   readonly open: () => Monitor;
   readonly loop: Pick<RepairLoop, 'follow' | 'kick'>;
@@ -20,7 +19,7 @@ const GOOD_MS = 60_000;
  * Lets the loop follow the kernel's notifications until `close`. A subscription that ends is opened again, with a pass
  * for what was missed; until then the timer repairs. @throws LibcError when the first one is refused
  */
-export function followKernel({ open, loop, clock, random, log }: FollowKernelDeps): { close(): void } {
+export function followKernel({ background, open, loop, clock, random, log }: FollowKernelDeps): { close(): void } {
   const closing = new AbortController();
   let monitor = open();
   const follow = async (): Promise<void> => {
@@ -47,7 +46,7 @@ export function followKernel({ open, loop, clock, random, log }: FollowKernelDep
       }
     }
   };
-  runInBackground(
+  background(
     'following the kernel',
     follow().catch((error: unknown) => {
       if (!closing.signal.aborted) throw error;

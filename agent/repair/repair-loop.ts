@@ -1,5 +1,5 @@
 import type { MonitorEvent } from '../../netlink/monitor.ts';
-import { runInBackground } from '../../runtime/background.ts';
+import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type ClockTimer, intervalOn, timerOn } from '../../runtime/clock-timers.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -7,6 +7,7 @@ import type { ReconcileReport } from './reconcile.ts';
 
 /** Dependencies of the loop. */
 type RepairLoopDeps = {
+  readonly background: Background;
   readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
   readonly reconcile: (cause: string) => Promise<ReconcileReport>;
   /** Called with every notification. */
@@ -116,7 +117,7 @@ export function startRepairLoop(deps: RepairLoopDeps): RepairLoop {
         timer = undefined;
         const all = [...causes].join(', ');
         causes.clear();
-        runInBackground('repairing', attempt(all));
+        deps.background('repairing', attempt(all));
       },
       Math.max(DEBOUNCE_MS, notBeforeMs - deps.clock.monotonicMs()),
     );

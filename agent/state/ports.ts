@@ -1,5 +1,6 @@
 import type { BridgeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import type { Netns } from '../../netlink/netns.ts';
+import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -107,6 +108,8 @@ type UseCaseSettings = {
 
 /** What the parts of an agent share; each names the members that it uses. */
 export type AgentParts = {
+  /** Owns work that is not awaited; its error ends the agent. */
+  readonly background: Background;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;

@@ -6,7 +6,7 @@ import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { LastReports } from '../../kube/reporter.ts';
 import { CILIUM_NODES, NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
-import { runInBackground } from '../../runtime/background.ts';
+import type { Background } from '../../runtime/background.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -20,6 +20,7 @@ import { afterInvalid, type InForce, type SupplyEvent, type SupplySource } from 
 
 /** Options of following the node's CiliumNode. */
 type CiliumNodeSourceOptions = InForce & {
+  readonly background: Background;
   readonly client: KubeClient;
   readonly nodeName: string;
   readonly clock: Clock;
@@ -95,7 +96,7 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
 
   constructor(options: CiliumNodeSourceOptions) {
     this.#options = options;
-    const { client, clock, log, random, nodeName } = options;
+    const { background, client, clock, log, random, nodeName } = options;
     this.changed = new ChangeSignal(clock);
     this.#due = new ChangeSignal(clock);
     this.#informer = openInformer<KubeObject>({
@@ -106,8 +107,8 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
     });
     this.#fresh = new FreshStore(this.#informer, ({ metadata }) => metadata.resourceVersion);
     this.#informer.subscribe(({ after }) => this.#onChange(after));
-    runInBackground('following the CiliumNode', this.#informer.start(this.#closing.signal));
-    runInBackground('serving the CiliumNode', this.#run());
+    background('following the CiliumNode', this.#informer.start(this.#closing.signal));
+    background('serving the CiliumNode', this.#run());
   }
 
   latest(): Supply | undefined {

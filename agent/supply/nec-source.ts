@@ -8,7 +8,7 @@ import { type Informer, openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { LastReports } from '../../kube/reporter.ts';
 import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
-import { runInBackground } from '../../runtime/background.ts';
+import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ConfigError, type Fault } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -20,6 +20,7 @@ import { afterInvalid, type InForce, type SupplyEvent, type SupplySource } from 
 
 /** Options of following the node's NodeENIConfig. */
 type NecSourceOptions = InForce & {
+  readonly background: Background;
   readonly client: KubeClient;
   readonly nodeName: string;
   readonly clock: Clock;
@@ -86,7 +87,7 @@ class KubeNecSource implements NecSource {
 
   constructor(options: NecSourceOptions) {
     this.#options = options;
-    const { client, clock, log, random, nodeName } = options;
+    const { background, client, clock, log, random, nodeName } = options;
     this.#informer = openInformer({
       ...{ client, clock, log, random },
       type: NODE_ENI_CONFIGS,
@@ -95,7 +96,7 @@ class KubeNecSource implements NecSource {
     });
     this.#fresh = new FreshStore(this.#informer, ({ metadata }) => metadata.resourceVersion);
     this.#informer.subscribe(({ after }) => this.#onChange(after));
-    runInBackground('following the NodeENIConfig', this.#informer.start(this.#closing.signal));
+    background('following the NodeENIConfig', this.#informer.start(this.#closing.signal));
   }
 
   latest(): Supply | undefined {

@@ -1,4 +1,4 @@
-import { runInBackground } from '../../runtime/background.ts';
+import type { Background } from '../../runtime/background.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -13,6 +13,14 @@ type SupplyAcceptor = {
   close(): void;
 };
 
+/** What retries need. */
+type SupplyAcceptorDeps = {
+  readonly background: Background;
+  readonly clock: Pick<Clock, 'sleep'>;
+  readonly log: Logger;
+  readonly random: () => number;
+};
+
 /** Waits before the same event is tried again. */
 const RETRY: BackoffSettings = { firstMs: 100, maxMs: 10_000, factor: 2, jitter: 0.3 };
 
@@ -23,7 +31,7 @@ const RETRY: BackoffSettings = { firstMs: 100, maxMs: 10_000, factor: 2, jitter:
  */
 export function openSupplyAcceptor(
   deps: AcceptSupplyDeps,
-  { clock, log, random }: { readonly clock: Pick<Clock, 'sleep'>; readonly log: Logger; readonly random: () => number },
+  { background, clock, log, random }: SupplyAcceptorDeps,
 ): SupplyAcceptor {
   let waiting: AbortController | undefined;
   const retry = async (event: SupplyEvent, signal: AbortSignal): Promise<void> => {
@@ -42,7 +50,7 @@ export function openSupplyAcceptor(
     if (acceptSupply(deps, event) === 'accepted') return;
     log.warn('the supply waits until the links and addresses of the node can be read', { retryMs: RETRY.firstMs });
     waiting = new AbortController();
-    runInBackground('waiting to accept supply', retry(event, waiting.signal));
+    background('waiting to accept supply', retry(event, waiting.signal));
   };
   if (deps.state.supply !== undefined) accept({ kind: 'supply', supply: deps.state.supply });
   return { accept, close: () => waiting?.abort('the agent is shutting down') };

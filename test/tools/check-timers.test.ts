@@ -36,9 +36,11 @@ test('findTimers, hasOwnClock: in the agent nothing but what opens its machine h
     "import { systemClock } from '../runtime/clock.ts';",
     'setImmediate(run);\nperformance.now();\nprocess.hrtime.bigint();',
     'startTimer(run, 5);\nclock.sleep(5);\ntimerOn(clock, run, 5);',
+    "background('counting', work());",
+    "runInBackground('counting', work());",
   ].join('\n');
   t.deepEqual(findTimers(text), []);
-  t.deepEqual(findTimers(text, 'of-process'), [1, 2, 3, 4, 5]);
+  t.deepEqual(findTimers(text, 'of-process'), [1, 2, 3, 4, 5, 9]);
   t.true(hasOwnClock('agent/repair/repair-loop.ts'));
   t.false(hasOwnClock('agent/main.ts'));
   t.false(hasOwnClock('ipamd/main.ts'));

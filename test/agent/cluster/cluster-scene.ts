@@ -16,6 +16,7 @@ import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { KubeError } from '../../../kube/kube-error.ts';
 import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
@@ -147,7 +148,7 @@ export function startLife(clock: VirtualClock, api: InProcessApi, path: string, 
   };
   const apiFailures = new CallFailures(clock);
   const cluster = openCluster({
-    ...{ state, journal, metrics, operationLog },
+    ...{ background: runInBackground, state, journal, metrics, operationLog },
     config: outcome.config,
     ...{ clock, events, apiFailures, log: silentLogger },
     randomBytes: (byteCount) => crypto.getRandomValues(new Uint8Array(byteCount)),

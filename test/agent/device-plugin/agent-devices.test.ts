@@ -6,6 +6,7 @@ import { NO_EVENTS } from '../../../agent/events/node-events.ts';
 import { openDevicePlugin } from '../../../agent/join-cluster.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
 import { DIRECT_ENI_RESOURCE } from '../../../crd/names.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { seededRandom } from '../../../sim/support/seeded-random.ts';
@@ -74,7 +75,13 @@ test('openDevicePlugin: offers exclusive ENIs once the node serves them, and non
   await told(kubelet, 0, DIRECT_ENI_RESOURCE);
 });
 
-const RUNTIME = { clock: systemClock, log: silentLogger, random: seededRandom(1), events: NO_EVENTS };
+const RUNTIME = {
+  background: runInBackground,
+  clock: systemClock,
+  log: silentLogger,
+  random: seededRandom(1),
+  events: NO_EVENTS,
+};
 
 function pluginOf(t: ExecutionContext, { state, cluster }: AgentLife, folder: string): DevicePlugin | undefined {
   const metrics = createMetrics();

@@ -1,6 +1,7 @@
 import { startDevicePlugin } from '../../../agent/device-plugin/device-plugin.ts';
 import { openKubelet } from '../../../agent/device-plugin/kubelet.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { ChangeSignal } from '../../../runtime/change-signal.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -16,6 +17,7 @@ startDevicePlugin({
     random: seededRandom(1),
     node: undefined,
   },
+  background: runInBackground,
   changes: [new ChangeSignal(systemClock)],
   resources: [
     {

@@ -8,6 +8,7 @@ import {
 } from '../../../agent/device-plugin/device-plugin.ts';
 import { openKubelet } from '../../../agent/device-plugin/kubelet.ts';
 import { createMetrics } from '../../../agent/observability/metrics.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { ChangeSignal } from '../../../runtime/change-signal.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
@@ -65,6 +66,7 @@ export function openScene(t: ExecutionContext): PluginScene {
         ...{ clock: systemClock, log: silentLogger, random: seededRandom(1), changes: [changed], node: undefined },
         kubelet: openKubelet(dir.join('kubelet')),
         resources: [{ name: ENI_IP, prefix: 'eni-ip', socketName: 'tke-eni-ip.sock', count: () => supply }],
+        background: runInBackground,
         metrics,
         events: { report: () => {} },
         ...more,

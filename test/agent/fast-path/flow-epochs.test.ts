@@ -2,6 +2,7 @@ import test from 'ava';
 import { openFlowEpochs } from '../../../agent/fast-path/flow-epochs.ts';
 import type { MonitorEvent } from '../../../netlink/monitor.ts';
 import { AF_INET, AF_INET6 } from '../../../netlink/uapi/netlink.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 // Only the kind and the operation of a notification are looked at.
@@ -10,7 +11,11 @@ const event = (kind: MonitorEvent['kind'], op: 'new' | 'del' = 'new') => ({ kind
 function scene() {
   const clock = new VirtualClock();
   const causes: string[] = [];
-  return { clock, causes, epochs: openFlowEpochs(clock, 'bpf', (cause) => void causes.push(cause)) };
+  return {
+    clock,
+    causes,
+    epochs: openFlowEpochs({ background: runInBackground, clock }, 'bpf', (cause) => void causes.push(cause)),
+  };
 }
 
 test('openFlowEpochs: ends flows at once, and once more at the end of a pause in which others came', async (t) => {
@@ -70,7 +75,7 @@ function flowtableScene() {
   const clock = new VirtualClock();
   const causes: string[] = [];
   const table = { isBroken: false };
-  const epochs = openFlowEpochs(clock, 'flowtable', async (cause) => {
+  const epochs = openFlowEpochs({ background: runInBackground, clock }, 'flowtable', async (cause) => {
     causes.push(cause);
     await clock.sleep(100);
     if (table.isBroken) throw new Error('nft is busy');

@@ -5,6 +5,7 @@ import type { Lease, LeaseKey } from '../../../agent/journal/lease.ts';
 import type { FlowtableState } from '../../../dataplane/desired.ts';
 import { flowtableReplaceCommands } from '../../../dataplane/fast-path/flowtable.ts';
 import type { Operation } from '../../../dataplane/operation.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { leaseOf } from '../../cli/commands/diff/sight-fixture.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -81,7 +82,13 @@ function queueOf(scene: Scene, pods: readonly number[]) {
   );
   const newLinks = new Set<LeaseKey>();
   const { attacher } = scene.writer;
-  const queue = openNewLinks({ clock, state: { leases, newLinks }, isWanted: () => true, attacher });
+  const queue = openNewLinks({
+    background: runInBackground,
+    clock,
+    state: { leases, newLinks },
+    isWanted: () => true,
+    attacher,
+  });
   return {
     clock,
     leases,

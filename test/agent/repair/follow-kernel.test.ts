@@ -1,6 +1,7 @@
 import test from 'ava';
 import { followKernel } from '../../../agent/repair/follow-kernel.ts';
 import type { Monitor } from '../../../netlink/monitor.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -26,7 +27,7 @@ function scene() {
     return monitor as unknown as Monitor;
   };
   const loop = { follow: () => ending.promise, kick: (cause: string) => kicks.push(cause) };
-  const follower = followKernel({ open, loop, clock, random: () => 0, log: silentLogger });
+  const follower = followKernel({ background: runInBackground, open, loop, clock, random: () => 0, log: silentLogger });
   return {
     ...{ clock, opened, kicks, follower },
     fail: () => ending.reject(new Error('a message that cannot be read')),

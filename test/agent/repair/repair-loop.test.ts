@@ -2,6 +2,7 @@ import test from 'ava';
 import type { ReconcileReport } from '../../../agent/repair/reconcile.ts';
 import { startRepairLoop } from '../../../agent/repair/repair-loop.ts';
 import type { MonitorEvent } from '../../../netlink/monitor.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -13,6 +14,7 @@ const OWN_PORT = 1;
 function loopThat(reconcile: (pass: number) => ReconcileReport | Promise<ReconcileReport>) {
   let passes = 0;
   const loop = startRepairLoop({
+    background: runInBackground,
     clock: systemClock,
     reconcile: async () => reconcile(++passes),
     note: () => {},

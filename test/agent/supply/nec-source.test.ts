@@ -3,6 +3,7 @@ import { openNecSource } from '../../../agent/supply/nec-source.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../../sim/kube-api/install-kinds.ts';
@@ -37,6 +38,7 @@ async function openScene() {
   const lag = { ms: 0 };
   const isInUse = () => false;
   const source = openNecSource({
+    background: runInBackground,
     client,
     nodeName: NAME,
     clock,

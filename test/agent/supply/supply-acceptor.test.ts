@@ -6,6 +6,7 @@ import { NO_OPERATION_LOG } from '../../../agent/recorder/operation-log.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import { openSupplyAcceptor } from '../../../agent/supply/supply-acceptor.ts';
 import { NetlinkError } from '../../../netlink/netlink-error.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -41,7 +42,7 @@ function sceneOf({
   const deps = { state, journal, metrics, refuse, log: silentLogger, operationLog: NO_OPERATION_LOG };
   const acceptor = openSupplyAcceptor(
     { ...deps, nodeName: '', supplyChanged: () => {} },
-    { clock, log: silentLogger, random: () => 0 },
+    { background: runInBackground, clock, log: silentLogger, random: () => 0 },
   );
   const close = (): void => {
     acceptor.close();

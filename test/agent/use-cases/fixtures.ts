@@ -9,6 +9,7 @@ import { NodeState } from '../../../agent/state/node-state.ts';
 import type { PodWiring, UseCaseDeps, WiredLink } from '../../../agent/state/ports.ts';
 import type { BridgeNetwork, PodNetwork } from '../../../dataplane/network.ts';
 import { Netns } from '../../../netlink/netns.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
@@ -157,7 +158,7 @@ export function createTestNode(ipCount: number): TestNode {
   const absent = new Set<string>();
   const wired = new Set<string>();
   const deps: UseCaseDeps = {
-    ...{ clock, journal, state, wiring },
+    ...{ background: runInBackground, clock, journal, state, wiring },
     randomBytes: (byteCount) => crypto.getRandomValues(new Uint8Array(byteCount)),
     log: silentLogger,
     metrics: createMetrics(),

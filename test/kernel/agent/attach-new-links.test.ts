@@ -3,6 +3,7 @@ import { filterAttacher, openNewLinks } from '../../../agent/fast-path/attach-ne
 import type { Lease, LeaseKey } from '../../../agent/journal/lease.ts';
 import { openFlowPrograms } from '../../../dataplane/fast-path/flow-programs.ts';
 import { openFilterReader } from '../../../dataplane/fast-path/observe-filters.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { silentLogger } from '../../../runtime/log.ts';
 import { leaseOf } from '../../cli/commands/diff/sight-fixture.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -26,6 +27,7 @@ class Scene implements Disposable {
   readonly passes: string[] = [];
   isWanted = true;
   readonly queue = openNewLinks({
+    background: runInBackground,
     clock: this.clock,
     state: { leases: this.leases, newLinks: this.newLinks },
     isWanted: () => this.isWanted,

@@ -6,6 +6,7 @@ import { openNft } from '../../../dataplane/nft.ts';
 import { type Monitor, type MonitorEvent, openMonitorIn } from '../../../netlink/monitor.ts';
 import { openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
+import { runInBackground } from '../../../runtime/background.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { TestNetns } from '../netlink/support/test-netns.ts';
 
@@ -54,7 +55,7 @@ test('openFlowEpochs: the nft that ends the flows of a flowtable is no reason to
   const nft = openNft({ netnsPath: host.netns.path, loading: own.noteProcess });
   const clock = new VirtualClock();
   let ends = 0;
-  const epochs = openFlowEpochs(clock, 'flowtable', () => {
+  const epochs = openFlowEpochs({ background: runInBackground, clock }, 'flowtable', () => {
     ends++;
     return nft.load('table inet tke_eni_flows\ndelete table inet tke_eni_flows\nadd table inet tke_eni_flows\n');
   });
