@@ -1,5 +1,5 @@
 import { isFlowtableOperation } from '../dataplane/flowtable-operation.ts';
-import type { Kernel } from '../dataplane/kernel.ts';
+import type { NodeKernel } from '../dataplane/kernel.ts';
 import { inTime } from '../runtime/clock-timers.ts';
 import { messageOf } from '../runtime/error-text.ts';
 import { adoptAtStart } from './adopt/adopt.ts';
@@ -151,7 +151,7 @@ async function openNode(config: AgentConfig, { host, clock, log }: AgentRuntime)
   const hasNftables = await probeNftables(kernel.nft, clock);
   const found = { hasNftables, role: config.role, ciliumChain: findChain(config, host) };
   const { choice, programs } = await openFastPath(config.fastPath, { kernel, host, log, ...found });
-  const opened: Kernel = programs === undefined ? kernel : { ...kernel, flows: programs };
+  const opened: NodeKernel = programs === undefined ? kernel : { ...kernel, flows: programs };
   return { kernel: opened, ownWrites, hasNftables, fastPath: choice };
 }
 

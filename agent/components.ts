@@ -1,5 +1,5 @@
 import { networkPrefix } from '../dataplane/ip-prefix.ts';
-import type { Kernel } from '../dataplane/kernel.ts';
+import type { Kernel, NodeKernel } from '../dataplane/kernel.ts';
 import { letGo } from '../dataplane/let-go.ts';
 import { BRIDGE_IFINDEX } from '../dataplane/numbers.ts';
 import { findCiliumChain } from '../inspection/node/find-cilium-chain.ts';
@@ -79,7 +79,7 @@ export function createComponents(
   runtime: AgentRuntime,
   opened: {
     readonly journal: Journal;
-    readonly kernel: Kernel;
+    readonly kernel: NodeKernel;
     readonly ownWrites: OwnWrites;
     readonly hasNftables: boolean;
     readonly fastPath: FastPathChoice;

@@ -1,4 +1,4 @@
-import type { Kernel } from '../dataplane/kernel.ts';
+import type { Kernel, NodeKernel } from '../dataplane/kernel.ts';
 import type { Monitor } from '../netlink/monitor.ts';
 import type { HttpEndpointSources, HttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { PodSides } from './adopt/pod-sides.ts';
@@ -23,7 +23,7 @@ import type { Conntrack, Sandboxes } from './state/ports.ts';
 import type { InForce, SupplySource } from './supply/supply-source.ts';
 
 /** The kernel of the host's namespace, as one agent has it. */
-export type OpenedKernel = { readonly kernel: Kernel; readonly ownWrites: OwnWrites };
+export type OpenedKernel = { readonly kernel: NodeKernel; readonly ownWrites: OwnWrites };
 
 /** What the agent offers to who calls it. */
 export type Served = {

@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import { enterNetns } from '../dataplane/enter-netns.ts';
 import { openNft } from '../dataplane/nft.ts';
 import { openMonitor } from '../netlink/monitor.ts';
 import { openRtnetlink } from '../netlink/rtnetlink.ts';
@@ -112,7 +113,8 @@ function openKernel(log: Logger): OpenedKernel {
   const rtnetlink = openRtnetlink();
   const ownWrites = openOwnWrites(rtnetlink);
   const nft = openNft({ loading: ownWrites.noteProcess });
-  return { kernel: { rtnetlink, sysctl: openSysctl(), nft, connections: openConnectionKeeper(log) }, ownWrites };
+  const connections = openConnectionKeeper(log);
+  return { kernel: { rtnetlink, sysctl: openSysctl(), nft, enter: enterNetns, connections }, ownWrites };
 }
 
 const MONITOR_BUFFER_BYTES = 8 << 20;

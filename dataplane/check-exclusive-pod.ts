@@ -1,11 +1,9 @@
-import type { Netns } from '../netlink/netns.ts';
-import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
-import { openSysctl } from '../sysctl/sysctl.ts';
+import type { NetnsRef } from '../netlink/link-message.ts';
 import { checkHostLink, checkNft, differences, type PodCheck, SUBNET_CONFLICTS, unequal } from './check-pod.ts';
 import type { NetState } from './desired.ts';
 import { findNic } from './exclusive-nic.ts';
 import { nicAlias } from './host-veth-name.ts';
-import type { Kernel } from './kernel.ts';
+import type { InNetns, NodeKernel } from './kernel.ts';
 import type { EniPodNetwork } from './network.ts';
 import { planExclusivePod } from './plan-exclusive-pod.ts';
 import { planInside } from './read-inside.ts';
@@ -16,24 +14,23 @@ import { planInside } from './read-inside.ts';
  * @throws NetlinkError, SysctlError, NftError when the kernel cannot be read
  */
 export async function checkExclusivePod(
-  kernel: Kernel,
-  podNetns: Netns | undefined,
+  kernel: NodeKernel,
+  podNetns: NetnsRef | undefined,
   check: PodCheck<EniPodNetwork>,
 ): Promise<readonly string[]> {
   const { node, pod, nft } = check;
-  return [
+  const ofHost = [
     ...checkHostLink(kernel, pod),
     ...differences(kernel, planExclusivePod(node, pod).host, 'host'),
     ...(await checkNft(kernel, pod, nft)),
-    ...(podNetns === undefined ? ['Pod: its network namespace is gone'] : await checkInPod(podNetns, check)),
   ];
+  if (podNetns === undefined) return [...ofHost, 'Pod: its network namespace is gone'];
+  using inPod = kernel.enter(podNetns);
+  return [...ofHost, ...(await checkInPod(inPod, check))];
 }
 
-async function checkInPod(
-  podNetns: Netns,
-  { node, pod, handler }: PodCheck<EniPodNetwork>,
-): Promise<readonly string[]> {
-  using rtnetlink = openRtnetlinkIn(podNetns);
+async function checkInPod(inPod: InNetns, { node, pod, handler }: PodCheck<EniPodNetwork>): Promise<readonly string[]> {
+  const { rtnetlink } = inPod;
   const { nic, key, podVeth } = pod;
   const link = nic === undefined ? undefined : findNic(rtnetlink.link.list(), nic.mac);
   const side = rtnetlink.link.get({ ifname: podVeth.name });
@@ -50,10 +47,9 @@ async function checkInPod(
   ];
   if (link === undefined || side === undefined) return found;
   const plan = planExclusivePod(node, pod, { nic: link.ifindex, side: side.ifindex }).pod;
-  const kernel = { rtnetlink, sysctl: openSysctl(podNetns) };
-  const compare = (state: NetState) => differences(kernel, state, 'Pod', SUBNET_CONFLICTS);
+  const compare = (state: NetState) => differences(inPod, state, 'Pod', SUBNET_CONFLICTS);
   const all = [...found, ...compare(plan)];
   if (all.length === 0) return all;
-  const inside = await planInside(podNetns, plan, handler);
+  const inside = await planInside(inPod, plan, handler);
   return inside === plan ? all : compare(inside);
 }

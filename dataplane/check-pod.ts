@@ -1,11 +1,9 @@
-import type { Netns } from '../netlink/netns.ts';
-import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
-import { openSysctl } from '../sysctl/sysctl.ts';
+import type { NetnsRef } from '../netlink/link-message.ts';
 import { sysctlName } from '../sysctl/sysctl-key.ts';
 import type { Conflict } from './conflict.ts';
 import type { HostState, NetState, NftTable } from './desired.ts';
 import { diffHost } from './diff.ts';
-import type { Kernel } from './kernel.ts';
+import type { InNetns, Kernel, NodeKernel } from './kernel.ts';
 import type { NodeNetwork, PodNetwork } from './network.ts';
 import { NFT_TABLE } from './numbers.ts';
 import { observeNetns, observeNft } from './observe.ts';
@@ -31,20 +29,20 @@ const POD_CONFLICTS: ReadonlySet<Conflict['kind']> = new Set(['link', 'sysctl', 
  * @throws NetlinkError, SysctlError, NftError when the kernel cannot be read
  */
 export async function checkPod(
-  kernel: Kernel,
-  podNetns: Netns | undefined,
+  kernel: NodeKernel,
+  podNetns: NetnsRef | undefined,
   check: PodCheck,
 ): Promise<readonly string[]> {
   const { node, pod, handler } = check;
   if (pod.kind === 'ipam') return differences(kernel, planPod(node, pod).host, 'host');
-  return [
+  const ofHost = [
     ...checkHostLink(kernel, pod),
     ...differences(kernel, planPod(node, pod).host, 'host'),
     ...(await checkNft(kernel, pod, check.nft)),
-    ...(podNetns === undefined
-      ? ['Pod: its network namespace is gone']
-      : await checkInPod(podNetns, { node, pod, ...(handler && { handler }) })),
   ];
+  if (podNetns === undefined) return [...ofHost, 'Pod: its network namespace is gone'];
+  using inPod = kernel.enter(podNetns);
+  return [...ofHost, ...(await checkInPod(inPod, { node, pod, ...(handler && { handler }) }))];
 }
 
 /** Compares the host's end of a Pod's link with its lease. */
@@ -74,18 +72,17 @@ export async function checkNft(kernel: Kernel, pod: PodNetwork, nft: NftTable | 
   return [`${table} is altered${hasGroup ? '' : `; its map has no element for link group ${pod.eniTable}`}`];
 }
 
-async function checkInPod(podNetns: Netns, { node, pod, handler }: PodCheck): Promise<readonly string[]> {
-  using rtnetlink = openRtnetlinkIn(podNetns);
+async function checkInPod(inPod: InNetns, { node, pod, handler }: PodCheck): Promise<readonly string[]> {
+  const { rtnetlink } = inPod;
   const ifname = pod.podVeth.name;
   const link = rtnetlink.link.get({ ifname });
   if (link === undefined) return [`Pod: interface ${ifname} is missing`];
   const plan = planPod(node, pod, link.ifindex).pod;
-  const kernel = { rtnetlink, sysctl: openSysctl(podNetns) };
   const compare = (state: NetState) =>
-    differences(kernel, state, 'Pod', pod.kind === 'bridge' ? SUBNET_CONFLICTS : POD_CONFLICTS);
+    differences(inPod, state, 'Pod', pod.kind === 'bridge' ? SUBNET_CONFLICTS : POD_CONFLICTS);
   const found = [...unequal(`Pod: MAC of ${ifname}`, link.address, pod.podVeth.mac), ...compare(plan)];
   if (found.length === 0) return found;
-  const inside = await planInside(podNetns, plan, handler);
+  const inside = await planInside(inPod, plan, handler);
   // A device of Kata's takes the MAC as well.
   return inside === plan ? found : compare(inside);
 }

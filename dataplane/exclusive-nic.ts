@@ -1,8 +1,9 @@
 import { ownAddress } from '../netlink/address-message.ts';
 import type { LinkMessage, NetnsRef } from '../netlink/link-message.ts';
 import { isNetlinkError } from '../netlink/netlink-error.ts';
-import { openRtnetlinkIn, type Rtnetlink } from '../netlink/rtnetlink.ts';
+import type { Rtnetlink } from '../netlink/rtnetlink.ts';
 import { nicAlias, parseHostVethAlias, parseNicAlias } from './host-veth-name.ts';
+import type { NodeKernel } from './kernel.ts';
 import type { ExclusiveNic, PodNetwork } from './network.ts';
 import { WireError } from './wire-error.ts';
 
@@ -66,14 +67,16 @@ export function moveNicToPod(host: Rtnetlink, inPod: Rtnetlink, podNetns: NetnsR
  * @param podNetns absent: the namespace is deleted. @throws NetlinkError
  */
 export function returnNic(
-  host: Rtnetlink,
+  kernel: Pick<NodeKernel, 'rtnetlink' | 'enter'>,
   hostNetns: NetnsRef,
   podNetns: NetnsRef | undefined,
   { nic }: Pick<OwnedNic, 'nic'>,
 ): 'back' | 'missing' {
+  const { rtnetlink: host, enter } = kernel;
   let link = findNic(host.link.list(), nic.mac);
   if (link === undefined && podNetns !== undefined) {
-    moveNicToHost(host, hostNetns, podNetns, nic);
+    using there = enter(podNetns);
+    moveNicToHost(host, hostNetns, there.rtnetlink, nic);
     link = findNic(host.link.list(), nic.mac);
   }
   if (link === undefined) return 'missing';
@@ -110,8 +113,7 @@ function flush(rtnetlink: Rtnetlink, ifindex: number): void {
   }
 }
 
-function moveNicToHost(host: Rtnetlink, hostNetns: NetnsRef, podNetns: NetnsRef, nic: ExclusiveNic): void {
-  using inPod = openRtnetlinkIn(podNetns);
+function moveNicToHost(host: Rtnetlink, hostNetns: NetnsRef, inPod: Rtnetlink, nic: ExclusiveNic): void {
   const link = findNic(inPod.link.list(), nic.mac);
   if (link === undefined) return;
   const { ifindex } = link;

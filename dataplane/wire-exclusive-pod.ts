@@ -1,12 +1,10 @@
-import type { Netns } from '../netlink/netns.ts';
-import { openRtnetlinkIn } from '../netlink/rtnetlink.ts';
+import type { NetnsRef } from '../netlink/link-message.ts';
 import { UndoStack } from '../runtime/undo-stack.ts';
-import { openSysctl } from '../sysctl/sysctl.ts';
 import { applyOperations } from './apply.ts';
 import { EMPTY_STATE, type HostState } from './desired.ts';
 import { diffHost } from './diff.ts';
 import { findNic, moveNicToPod, type OwnedNic, returnNic } from './exclusive-nic.ts';
-import type { Kernel } from './kernel.ts';
+import type { NodeKernel } from './kernel.ts';
 import { makeVeth } from './make-veth.ts';
 import type { EniPodNetwork, NodeNetwork } from './network.ts';
 import { observeNetns } from './observe.ts';
@@ -27,29 +25,28 @@ type WiredExclusivePod = WiredPod & { readonly ends: ExclusiveEnds };
  * @throws WireError
  */
 export function wireExclusivePod(
-  kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>,
-  hostNetns: Netns,
-  podNetns: Netns,
+  kernel: Pick<NodeKernel, 'rtnetlink' | 'sysctl' | 'enter'>,
+  hostNetns: NetnsRef,
+  podNetns: NetnsRef,
   { node, pod, fallbackName }: PodWiring<EniPodNetwork>,
 ): WiredExclusivePod {
   const { rtnetlink } = kernel;
   const undo = new UndoStack();
   try {
     const owned = ownedNic(pod);
-    using inPod = openRtnetlinkIn(podNetns);
+    using inPod = kernel.enter(podNetns);
     // Pushed first: a move that failed halfway is undone as well.
     undo.push(`interface of MAC ${owned.nic.mac}`, () => {
-      returnNic(rtnetlink, hostNetns, podNetns, owned);
+      returnNic(kernel, hostNetns, podNetns, owned);
     });
-    const nic = moveNicToPod(rtnetlink, inPod, podNetns, owned);
-    const { ifindex, name } = makeVeth(rtnetlink, inPod, podNetns, { pod, fallbackName });
+    const nic = moveNicToPod(rtnetlink, inPod.rtnetlink, podNetns, owned);
+    const { ifindex, name } = makeVeth(rtnetlink, inPod.rtnetlink, podNetns, { pod, fallbackName });
     undo.push(`link ${name}`, () => rtnetlink.link.delete({ ifindex }));
-    const side = inPod.link.get({ ifname: pod.podVeth.name })?.ifindex;
+    const side = inPod.rtnetlink.link.get({ ifname: pod.podVeth.name })?.ifindex;
     if (side === undefined) throw new WireError('LINK_GONE', `${pod.podVeth.name} vanished while it was being wired`);
     const ends = { nic, side };
     const plan = planExclusivePod(node, { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } }, ends);
-    const sides = { host: kernel, pod: { rtnetlink: inPod, sysctl: openSysctl(podNetns) } };
-    doPhases(wiringPhases(plan), { ...sides, containerId: pod.key.containerId }, undo);
+    doPhases(wiringPhases(plan), { host: kernel, pod: inPod, containerId: pod.key.containerId }, undo);
     return { hostIfindex: ifindex, hostName: name, podIfindex: side, ends };
   } catch (cause) {
     const failures = undo.unwind();
@@ -68,14 +65,14 @@ type UnwiredExclusivePod = UnwiredPod & { readonly nic: 'back' | 'missing' };
  * @param podNetns absent: the namespace is deleted.
  */
 export function unwireExclusivePod(
-  kernel: Pick<Kernel, 'rtnetlink'>,
+  kernel: Pick<NodeKernel, 'rtnetlink' | 'enter'>,
   node: NodeNetwork,
   pod: EniPodNetwork,
-  { hostNetns, podNetns }: { readonly hostNetns: Netns; readonly podNetns: Netns | undefined },
+  { hostNetns, podNetns }: { readonly hostNetns: NetnsRef; readonly podNetns: NetnsRef | undefined },
 ): UnwiredExclusivePod {
   const unwired = unwirePod(kernel, node, pod);
   try {
-    return { ...unwired, nic: returnNic(kernel.rtnetlink, hostNetns, podNetns, ownedNic(pod)) };
+    return { ...unwired, nic: returnNic(kernel, hostNetns, podNetns, ownedNic(pod)) };
   } catch (error) {
     // The caller gets this error and does not await `finished`, so mark its rejection as handled.
     unwired.finished.catch(() => {});
@@ -96,20 +93,21 @@ function ownedNic({ key, nic }: EniPodNetwork): OwnedNic {
  * @throws NetlinkError when the namespace cannot be read; ApplyError when a change is refused
  */
 export async function updateExclusiveRoutes(
-  { nft }: Pick<Kernel, 'nft'>,
-  podNetns: Netns,
+  { nft, enter }: Pick<NodeKernel, 'nft' | 'enter'>,
+  podNetns: NetnsRef,
   node: NodeNetwork,
   pod: EniPodNetwork,
   handler?: () => Promise<string | undefined>,
 ): Promise<readonly string[]> {
-  using rtnetlink = openRtnetlinkIn(podNetns);
+  using inPod = enter(podNetns);
+  const { rtnetlink, sysctl } = inPod;
   const nic = pod.nic === undefined ? undefined : findNic(rtnetlink.link.list(), pod.nic.mac);
   const side = rtnetlink.link.get({ ifname: pod.podVeth.name });
   if (nic === undefined || side === undefined || side.address !== pod.podVeth.mac) return [];
   const plan = planExclusivePod(node, pod, { nic: nic.ifindex, side: side.ifindex }).pod;
-  if ((await planInside(podNetns, plan, handler)) !== plan) return [];
+  if ((await planInside(inPod, plan, handler)) !== plan) return [];
   const desired: HostState = { ...EMPTY_STATE, routes: plan.routes };
-  const kernel = { rtnetlink, sysctl: openSysctl(podNetns), nft };
+  const kernel = { rtnetlink, sysctl, nft };
   const { operations } = diffHost(desired, observeNetns(kernel, desired));
   const ofRoutes = operations.filter(({ kind }) => kind === 'replace-route' || kind === 'delete-route');
   const { done } = await applyOperations(kernel, ofRoutes);

@@ -1,13 +1,13 @@
+import type { NetnsRef } from '../netlink/link-message.ts';
 import { isNetlinkError } from '../netlink/netlink-error.ts';
-import type { Netns } from '../netlink/netns.ts';
-import { openRtnetlinkIn, type Rtnetlink } from '../netlink/rtnetlink.ts';
+import type { Rtnetlink } from '../netlink/rtnetlink.ts';
 import { messageOf } from '../runtime/error-text.ts';
 import { UndoStack } from '../runtime/undo-stack.ts';
-import { openSysctl, type Sysctl } from '../sysctl/sysctl.ts';
+import type { Sysctl } from '../sysctl/sysctl.ts';
 import { addressFamily } from './address-family.ts';
 import type { RouteState } from './desired.ts';
 import { familyOf } from './ip-prefix.ts';
-import type { Kernel } from './kernel.ts';
+import type { Kernel, NodeKernel } from './kernel.ts';
 import { makeVeth } from './make-veth.ts';
 import type { NodeNetwork, PodNetwork } from './network.ts';
 import { RTPROT_TKE_ENI } from './numbers.ts';
@@ -36,12 +36,16 @@ export type WiredPod = { readonly hostIfindex: number; readonly hostName: string
  * not changed: the link group, which the pair is created with, is enough. On any failure everything is undone.
  * @throws WireError
  */
-export function wirePod(kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>, podNetns: Netns, wiring: PodWiring): WiredPod {
+export function wirePod(
+  kernel: Pick<NodeKernel, 'rtnetlink' | 'sysctl' | 'enter'>,
+  podNetns: NetnsRef,
+  wiring: PodWiring,
+): WiredPod {
   const undo = new UndoStack();
   try {
     if (wiring.pod.kind === 'ipam') return wireRules(kernel.rtnetlink, wiring, undo);
-    using inPod = openRtnetlinkIn(podNetns);
-    return wireLinks(kernel, { rtnetlink: inPod, sysctl: openSysctl(podNetns), netns: podNetns }, wiring, undo);
+    using inPod = kernel.enter(podNetns);
+    return wireLinks(kernel, { rtnetlink: inPod.rtnetlink, sysctl: inPod.sysctl, netns: podNetns }, wiring, undo);
   } catch (cause) {
     const failures = undo.unwind();
     const error = toWireError(cause);
@@ -50,7 +54,7 @@ export function wirePod(kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>, podNetns: 
   }
 }
 
-type InPod = { readonly rtnetlink: Rtnetlink; readonly sysctl: Sysctl; readonly netns: Netns };
+type InPod = { readonly rtnetlink: Rtnetlink; readonly sysctl: Sysctl; readonly netns: NetnsRef };
 
 function wireRules(rtnetlink: Rtnetlink, { node, pod }: PodWiring, undo: UndoStack): WiredPod {
   for (const { steps } of wiringPhases(planPod(node, pod))) addHostSide(rtnetlink, netlinkSteps(steps), undo);

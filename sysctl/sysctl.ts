@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Netns, type Sync, withNetns } from '../netlink/netns.ts';
+import type { NetnsRef } from '../netlink/link-message.ts';
+import { type Sync, withNetns } from '../netlink/netns.ts';
 import { encodeByteText, hasRawBytes } from '../runtime/byte-text.ts';
 import { isSysctlError, SysctlError } from './sysctl-error.ts';
 import { type SysctlKey, sysctlName } from './sysctl-key.ts';
@@ -45,7 +46,7 @@ const HOST_PROC_SYS = '/proc/1/root/proc/sys';
  * its file. When `root` is read-only, writes go to `writableRoot`.
  * @see proc_sys_net(5)
  */
-export function openSysctl(netns?: Netns, root = '/proc/sys', writableRoot = HOST_PROC_SYS): Sysctl {
+export function openSysctl(netns?: NetnsRef, root = '/proc/sys', writableRoot = HOST_PROC_SYS): Sysctl {
   const within = <T>(run: () => Sync<T>): Sync<T> => (netns === undefined ? run() : withNetns(netns, run));
   return {
     get: (key) => within(() => read(root, key)),

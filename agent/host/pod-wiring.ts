@@ -2,7 +2,7 @@ import { checkExclusivePod } from '../../dataplane/check-exclusive-pod.ts';
 import { checkPod, differences, type PodCheck } from '../../dataplane/check-pod.ts';
 import { mergeHostState } from '../../dataplane/desired.ts';
 import { hostVethFallbackName } from '../../dataplane/host-veth-name.ts';
-import type { Kernel } from '../../dataplane/kernel.ts';
+import type { Kernel, NodeKernel } from '../../dataplane/kernel.ts';
 import { letGo } from '../../dataplane/let-go.ts';
 import { linkGroupOf } from '../../dataplane/link-group.ts';
 import type { EniNetwork, EniPodNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
@@ -26,7 +26,7 @@ import { renderExclusiveWiring, renderUnwiring, renderWiring } from './render-wi
 
 /** Dependencies of wiring a Pod. */
 type PodWiringDeps = {
-  readonly kernel: Kernel;
+  readonly kernel: NodeKernel;
   /** The node as planned now, in the rule mode in force; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;
   readonly enis: () => readonly EniNetwork[];
@@ -180,7 +180,7 @@ function sharedDifferences(
 
 type Wired = { readonly wired: WiredLink | undefined; readonly render: () => readonly string[] };
 
-function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns | undefined): Wired {
+function wire(kernel: NodeKernel, node: NodeNetwork, pod: PodNetwork, netns: Netns | undefined): Wired {
   const fallbackName = hostVethFallbackName(pod.key);
   if (netns === undefined) {
     // Only rules are written: the Pod's namespace is not entered.
@@ -196,7 +196,7 @@ function wire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, netns: Netns |
 }
 
 function wireExclusive(
-  kernel: Kernel,
+  kernel: NodeKernel,
   netns: Netns,
   {
     node,
@@ -216,7 +216,7 @@ function wireExclusive(
 
 type Unwired = UnwiredPod & { readonly nic?: 'back' | 'missing' };
 
-function unwire(kernel: Kernel, node: NodeNetwork, pod: PodNetwork, find: () => Netns | undefined): Unwired {
+function unwire(kernel: NodeKernel, node: NodeNetwork, pod: PodNetwork, find: () => Netns | undefined): Unwired {
   if (pod.kind !== 'direct-eni') return unwirePod(kernel, node, pod);
   using hostNetns = openOwnNetns();
   const podNetns = find();

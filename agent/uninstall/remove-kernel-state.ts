@@ -6,7 +6,7 @@ import { flowtableDeleteCommands } from '../../dataplane/fast-path/flowtable.ts'
 import { openFilterReader } from '../../dataplane/fast-path/observe-filters.ts';
 import { hostVethAlias, parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import { canonicalAddress, hostPrefix } from '../../dataplane/ip-prefix.ts';
-import type { Kernel } from '../../dataplane/kernel.ts';
+import type { Kernel, NodeKernel } from '../../dataplane/kernel.ts';
 import { findHostVeths } from '../../dataplane/make-veth.ts';
 import { isNftError } from '../../dataplane/nft-error.ts';
 import { nftDeleteCommands } from '../../dataplane/nft-replace.ts';
@@ -141,7 +141,12 @@ type NicInPod = { readonly netns: string; readonly mac: string; readonly hostNam
  * Brings the interfaces of whole ENIs back from the Pods that have them, and resets those that returned by themselves.
  * They are found by the journal, or by the links beside them: so run it before those links are removed. Idempotent.
  */
-export async function returnNics(kernel: Kernel, traces: KernelTraces, hostRoot: string, sweep: Sweep): Promise<void> {
+export async function returnNics(
+  kernel: NodeKernel,
+  traces: KernelTraces,
+  hostRoot: string,
+  sweep: Sweep,
+): Promise<void> {
   const { rtnetlink } = kernel;
   const sandboxes = openSandboxes(hostRoot);
   using hostNetns = openOwnNetns();
@@ -150,8 +155,7 @@ export async function returnNics(kernel: Kernel, traces: KernelTraces, hostRoot:
       const podNetns = sandboxes.find(netns);
       try {
         const nic = { mac, hostName, mtu, addresses: [] };
-        if (returnNic(rtnetlink, hostNetns, podNetns, { nic }) === 'back')
-          sweep.removed('interface in a Pod', hostName);
+        if (returnNic(kernel, hostNetns, podNetns, { nic }) === 'back') sweep.removed('interface in a Pod', hostName);
       } finally {
         podNetns?.close();
       }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import type { Kernel } from '../../dataplane/kernel.ts';
+import { enterNetns } from '../../dataplane/enter-netns.ts';
+import type { Kernel, NodeKernel } from '../../dataplane/kernel.ts';
 import { openNft } from '../../dataplane/nft.ts';
 import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import { ownAddress } from '../../netlink/address-message.ts';
@@ -49,7 +50,7 @@ const LIST_TIMEOUT_MS = 10_000;
 export async function uninstall(config: UninstallConfig, { clock, log }: UninstallRuntime): Promise<void> {
   await refuseLiveSocket(config.socket);
   const sweep = new Sweep(log);
-  const kernel: Kernel = { rtnetlink: openRtnetlink(), sysctl: openSysctl(), nft: openNft() };
+  const kernel: NodeKernel = { rtnetlink: openRtnetlink(), sysctl: openSysctl(), nft: openNft(), enter: enterNetns };
   try {
     // Locked to the end: no agent starts meanwhile, and no second uninstallation.
     const journal = openJournal(join(config.stateDir, 'journal.db'), { clock, log });

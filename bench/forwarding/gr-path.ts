@@ -1,5 +1,6 @@
 import { applyOperations } from '../../dataplane/apply.ts';
 import { diffHost } from '../../dataplane/diff.ts';
+import { enterNetns } from '../../dataplane/enter-netns.ts';
 import { locateBridge } from '../../dataplane/locate-bridge.ts';
 import type { BridgePodNetwork, EniNetwork, GrWiring, NodeNetwork, RuleMode } from '../../dataplane/network.ts';
 import { openNft } from '../../dataplane/nft.ts';
@@ -39,7 +40,7 @@ export async function layGr(
     // Without the masquerade: in the peer's world another program does it.
     bridge: { ...locateBridge(rtnetlink.link.list(), BRIDGE_NAME), mtu: 1500, wiring },
   });
-  const kernel = { rtnetlink, sysctl: openSysctl(node), nft: openNft({ netnsPath: node.path }) };
+  const kernel = { rtnetlink, sysctl: openSysctl(node), nft: openNft({ netnsPath: node.path }), enter: enterNetns };
   const desired = planNode(networkOf(), enis, []);
   await applyOperations(kernel, diffHost(desired, await observeHost(kernel, desired)).operations);
   const { eniTable: _none, ...unwired } = unwiredPod(POD_IP, 0, 'podlink');

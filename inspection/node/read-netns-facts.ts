@@ -1,4 +1,4 @@
-import { readPacketLinks } from '../../dataplane/read-inside.ts';
+import { readPacketLinks } from '../../dataplane/read-packet-links.ts';
 import { LibcError } from '../../netlink/errno.ts';
 import { NetlinkError } from '../../netlink/netlink-error.ts';
 import { type Netns, withNetns } from '../../netlink/netns.ts';

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { applyOperations } from '../../../dataplane/apply.ts';
 import { diffHost } from '../../../dataplane/diff.ts';
+import { enterNetns } from '../../../dataplane/enter-netns.ts';
 import { openFlowPrograms } from '../../../dataplane/fast-path/flow-programs.ts';
 import { hostVethAlias, hostVethFallbackName } from '../../../dataplane/host-veth-name.ts';
-import type { Kernel } from '../../../dataplane/kernel.ts';
+import type { NodeKernel } from '../../../dataplane/kernel.ts';
 import { locateBridge } from '../../../dataplane/locate-bridge.ts';
 import { planMigration } from '../../../dataplane/migration.ts';
 import type { EniNetwork, EniPodNetwork, NodeNetwork, PodNetwork } from '../../../dataplane/network.ts';
@@ -29,7 +30,7 @@ export class WorldNode {
   readonly name: string;
   readonly netns: NetnsView;
   readonly primary: Readonly<Record<4 | 6, string>>;
-  readonly kernel: Kernel;
+  readonly kernel: NodeKernel;
   readonly enis: readonly EniNetwork[];
   network: NodeNetwork;
   readonly pods: WiredPod[] = [];
@@ -46,6 +47,7 @@ export class WorldNode {
       rtnetlink,
       sysctl: openSysctl(this.#held),
       nft: openNft({ netnsPath: netns.path }),
+      enter: enterNetns,
       ...(changes.fastPath === 'bpf' && { flows: openFlowPrograms() }),
     };
     const indexOf = (ifname: string) => rtnetlink.link.get({ ifname })?.ifindex ?? 0;

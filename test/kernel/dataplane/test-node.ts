@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { applyOperations } from '../../../dataplane/apply.ts';
 import type { HostState } from '../../../dataplane/desired.ts';
 import { diffHost } from '../../../dataplane/diff.ts';
+import { enterNetns } from '../../../dataplane/enter-netns.ts';
 import { hostVethAlias, hostVethFallbackName } from '../../../dataplane/host-veth-name.ts';
-import type { Kernel } from '../../../dataplane/kernel.ts';
+import type { Kernel, NodeKernel } from '../../../dataplane/kernel.ts';
 import type { EniNetwork, EniPodNetwork, NodeNetwork } from '../../../dataplane/network.ts';
 import { openNft } from '../../../dataplane/nft.ts';
 import { observeHost } from '../../../dataplane/observe.ts';
@@ -23,7 +24,7 @@ export type IpOf = {
 export type TestNode = {
   readonly name: string;
   readonly netns: Netns;
-  readonly kernel: Kernel;
+  readonly kernel: NodeKernel;
   readonly network: NodeNetwork;
   readonly enis: readonly EniNetwork[];
   readonly ip: IpOf;
@@ -70,7 +71,8 @@ export async function withTestNode(run: (node: TestNode) => Promise<void> | void
     const enis = makeEnis(host.ip, far.name);
     const rtnetlink = openRtnetlinkIn(host.netns);
     closers.push(() => rtnetlink.close());
-    const kernel = { rtnetlink, sysctl: openSysctl(host.netns), nft: openNft({ netnsPath: host.netns.path }) };
+    const nft = openNft({ netnsPath: host.netns.path });
+    const kernel = { rtnetlink, sysctl: openSysctl(host.netns), nft, enter: enterNetns };
     await run({
       ...host,
       far,
