@@ -1,0 +1,15 @@
+import { ADDRESS_CASES } from './address-cases.ts';
+import type { ContractCase } from './contract-case.ts';
+import { LINK_CASES } from './link-cases.ts';
+import { ROUTE_CASES } from './route-cases.ts';
+import { RULE_CASES } from './rule-cases.ts';
+import { SETTING_CASES } from './setting-cases.ts';
+
+/** All that the model of the kernel promises: each case passes on the real kernel too. */
+export const CONTRACT_CASES: readonly ContractCase[] = [
+  ...LINK_CASES,
+  ...ADDRESS_CASES,
+  ...ROUTE_CASES,
+  ...RULE_CASES,
+  ...SETTING_CASES,
+];
