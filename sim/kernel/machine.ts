@@ -1,4 +1,4 @@
-import type { Kernel } from '../../dataplane/kernel.ts';
+import type { InNetns, NodeKernel } from '../../dataplane/kernel.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Sysctl } from '../../sysctl/sysctl.ts';
@@ -94,13 +94,22 @@ export class ModelMachine {
     return openModelSysctl(this.#of(netns));
   }
 
+  /** Opens a namespace, as a Pod's is entered. No program of the model has packet sockets. */
+  enter(netns: { readonly fd: number }): InNetns {
+    const rtnetlink = this.openRtnetlink(netns);
+    return {
+      ...{ rtnetlink, sysctl: this.openSysctl(netns), packetLinks: () => [] },
+      [Symbol.dispose]: () => rtnetlink.close(),
+    };
+  }
+
   /** Watches a namespace. */
   openMonitor(netns: { readonly fd: number }, options: ModelMonitorOptions): ModelMonitor {
     return openModelMonitor(this.#of(netns), options);
   }
 
   /** Opens nftables of a namespace. @param loading called with the id of each process that will change it */
-  openNft(netns: { readonly fd: number }, loading?: (pid: number) => void): Kernel['nft'] {
+  openNft(netns: { readonly fd: number }, loading?: (pid: number) => void): NodeKernel['nft'] {
     const { nftRefused: refused } = this.#options;
     return openModelNft(this.#of(netns), { refused, ...(loading && { loading }) });
   }

@@ -4,6 +4,7 @@ import { LINK_CASES } from './link-cases.ts';
 import { ROUTE_CASES } from './route-cases.ts';
 import { RULE_CASES } from './rule-cases.ts';
 import { SETTING_CASES } from './setting-cases.ts';
+import { WIRING_CASES } from './wiring-cases.ts';
 
 /** All that the model of the kernel promises: each case passes on the real kernel too. */
 export const CONTRACT_CASES: readonly ContractCase[] = [
@@ -12,4 +13,5 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
   ...ROUTE_CASES,
   ...RULE_CASES,
   ...SETTING_CASES,
+  ...WIRING_CASES,
 ];

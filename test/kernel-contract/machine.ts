@@ -1,4 +1,4 @@
-import type { Kernel } from '../../dataplane/kernel.ts';
+import type { NodeKernel } from '../../dataplane/kernel.ts';
 import type { NetnsRef } from '../../netlink/link-message.ts';
 import type { Monitor, MonitorGroup } from '../../netlink/monitor.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
@@ -9,7 +9,7 @@ export type ContractNetns = NetnsRef & {
   readonly path: string;
   readonly rtnetlink: Rtnetlink;
   readonly sysctl: Sysctl;
-  readonly nft: Kernel['nft'];
+  readonly nft: NodeKernel['nft'];
   monitor(options: {
     readonly groups: readonly MonitorGroup[];
     readonly gatherMs?: number;
@@ -25,6 +25,7 @@ export type ContractNetns = NetnsRef & {
 export type ContractMachine = {
   readonly host: ContractNetns;
   createNetns(): ContractNetns;
+  readonly enter: NodeKernel['enter'];
   /** Lets time go by until it holds: at most some seconds. */
   until(holds: () => boolean): Promise<boolean>;
   /** Waits for what takes time in the kernel. */

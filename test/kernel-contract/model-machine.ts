@@ -27,6 +27,7 @@ export async function withModelMachine(work: (machine: ContractMachine) => Promi
   await work({
     host: createNetns(),
     createNetns,
+    enter: (netns) => machine.enter(netns),
     until: (holds) => clock.until(holds, 10_000, () => clock.advance(10)),
     finish: (promise) => clock.run(promise),
   });

@@ -18,7 +18,7 @@ const TABLES = [254, 4000, 4001];
 const NEIGHBOURS = ['169.254.1.1', 'fe80::1'];
 
 /** A request for one of two namespaces, bound to the namespaces of a machine when it is sent: they are `here` and `there`. */
-export type RandomRequest = (there: ContractNetns) => Request;
+type RandomRequest = (there: ContractNetns) => Request;
 
 /**
  * Draws a request of those that the product makes, with few names, numbers and addresses, so that they meet. Everything is

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { enterNetns } from '../../dataplane/enter-netns.ts';
 import { openNft } from '../../dataplane/nft.ts';
 import { openMonitorIn } from '../../netlink/monitor.ts';
 import { createNetns, deleteNetns } from '../../netlink/netns.ts';
@@ -14,7 +15,13 @@ const LOOK_MS = 5;
 export async function withRealMachine(work: (machine: ContractMachine) => Promise<void> | void): Promise<void> {
   const ends: (() => void)[] = [];
   try {
-    await work({ host: createReal(ends), createNetns: () => createReal(ends), until, finish: (promise) => promise });
+    await work({
+      host: createReal(ends),
+      createNetns: () => createReal(ends),
+      enter: enterNetns,
+      until,
+      finish: (promise) => promise,
+    });
   } finally {
     for (const end of ends) end();
   }

@@ -51,27 +51,6 @@ for (const ruleMode of modes) {
 }
 
 const damages: readonly { readonly what: string; readonly command: readonly string[]; readonly mends: RegExp }[] = [
-  {
-    what: 'a flushed IPv4 rule list',
-    command: ['ip', 'rule', 'flush'],
-    mends: /^ip -4 rule add pref 512 lookup 3999/m,
-  },
-  { what: 'a flushed table', command: ['ip', 'route', 'flush', 'table', '4025'], mends: /default via 10\.0\.5\.1/ },
-  {
-    what: "an ENI's deleted address, which empties its table",
-    command: ['ip', 'address', 'flush', 'dev', 'eth5'],
-    mends: /address add 10\.0\.5\.5\/32[\s\S]*default via 10\.0\.5\.1/,
-  },
-  {
-    what: 'an ENI set down',
-    command: ['ip', 'link', 'set', 'eth6', 'down'],
-    mends: /ip link set dev eth6 up[\s\S]*default via 10\.0\.6\.1/,
-  },
-  {
-    what: 'a sysctl',
-    command: ['sh', '-c', 'echo 1 > /proc/sys/net/ipv4/conf/eth5/rp_filter'],
-    mends: /^sysctl -w net\.ipv4\.conf\.eth5\.rp_filter=2$/,
-  },
   { what: 'a flushed nftables ruleset', command: ['nft', 'flush', 'ruleset'], mends: /^nft/ },
   { what: 'a flushed chain', command: ['nft', 'flush', 'chain', 'inet', 'tke_eni', 'eni_4025'], mends: /^nft/ },
   {
@@ -121,7 +100,6 @@ for (const { what, command, mends } of damages) {
     await withTestNode(async ({ network, enis, run, reach, ip }) => {
       const desired = planNode(network, enis, []);
       await reach(desired);
-      // `ip rule flush` takes main's and default's rules too; a test node needs them no more than ours.
       const [program = '', ...args] = command;
       run(program, ...args);
       t.regex((await reach(desired)).join('\n'), mends);
