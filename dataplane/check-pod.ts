@@ -58,7 +58,7 @@ export function checkHostLink({ rtnetlink }: Kernel, pod: PodNetwork): readonly 
 }
 
 /**
- * Compares the project's nftables table with the wanted one; the text names this Pod's group when its map element is
+ * Compares the project's nftables table with the wanted one; the text names this Pod's group when the rule for it is
  * missing.
  */
 export async function checkNft(kernel: Kernel, pod: PodNetwork, nft: NftTable | undefined): Promise<readonly string[]> {
@@ -68,8 +68,8 @@ export async function checkNft(kernel: Kernel, pod: PodNetwork, nft: NftTable | 
   const table = `host: nftables table inet ${NFT_TABLE}`;
   if (found.restore === undefined) return [`${table} is missing`];
   if (pod.kind === 'direct-eni' || pod.kind === 'bridge') return [`${table} is altered`];
-  const hasGroup = found.restore.includes(`${pod.eniTable} : goto eni_${pod.eniTable}`);
-  return [`${table} is altered${hasGroup ? '' : `; its map has no element for link group ${pod.eniTable}`}`];
+  const hasGroup = found.restore.includes(`iifgroup ${pod.eniTable} goto eni_${pod.eniTable}\n`);
+  return [`${table} is altered${hasGroup ? '' : `; it has no rule for link group ${pod.eniTable}`}`];
 }
 
 async function checkInPod(inPod: InNetns, { node, pod, handler }: PodCheck): Promise<readonly string[]> {

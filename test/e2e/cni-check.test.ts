@@ -161,18 +161,15 @@ const ON_HOST: readonly Case[] = [
     tidy: (context) => onHost(context, 'address', 'delete', '192.0.2.7/32', 'dev', context.veth),
   },
   {
-    title: 'the map has no element for the link group',
+    title: 'the table has no rule for the link group',
     modes: BOTH,
     breakIt: async ({ pod, group }) => {
       const listing = await pod.node.netns.run(['nft', '-n', '-s', 'list', 'table', 'inet', 'tke_eni']);
-      // Another group's: a map in a rule cannot be empty.
-      const without = listing.replace(`${group} : goto eni_${group}`, `7 : goto eni_${group}`);
-      if (without === listing) throw new Error(`no element for ${group} in ${listing}`);
+      const without = listing.replace(`iifgroup ${group} goto eni_${group}`, `iifgroup 7 goto eni_${group}`);
+      if (without === listing) throw new Error(`no rule for ${group} in ${listing}`);
       await pod.node.netns.nft(`delete table inet tke_eni\n${without}`);
     },
-    named: ({ group }) => [
-      `host: nftables table inet tke_eni is altered; its map has no element for link group ${group}`,
-    ],
+    named: ({ group }) => [`host: nftables table inet tke_eni is altered; it has no rule for link group ${group}`],
   },
   {
     title: 'the nftables table is gone',
