@@ -6,7 +6,7 @@ const DECLARED = `table inet ${NFT_TABLE}\n`;
 
 /**
  * Returns the commands that replace the present table by `table`, in one transaction. `former`: the chains of the present
- * one that `table` lacks, when the others can stay (`formerChains`).
+ * one that `table` lacks, when the others can stay (`compareTables`).
  *
  * A packet is never without a table, but it may be in the old one when the transaction ends. A table that is deleted is
  * asked for some microseconds after its sets have gone; chains that stay get their new rules at once.
@@ -22,23 +22,49 @@ export function nftDeleteCommands(): string {
   return `${DECLARED}delete table inet ${NFT_TABLE}\n`;
 }
 
+/** How the present table differs from the wanted one. */
+type TableDifference = {
+  readonly isSame: boolean;
+  /** Chains of the present table to delete when it gets its rules in place; undefined: it has to go as a whole. */
+  readonly former?: readonly string[];
+};
+
 /**
- * Compares two listings of the table by one nft(8) and returns the chains of `present` that `wanted` lacks, so that the
- * present table can get new rules in place. Undefined when it cannot: it holds more than chains, or a chain of both has
- * another hook.
+ * Compares two listings of the table by one nft(8). The order of chains does not count: nft lists them in the order in
+ * which they were made, and no two of ours have the same hook and priority.
+ *
+ * Rules can be replaced in place if that leaves nothing of the present table behind: it holds nothing but chains, no chain
+ * has a comment or flags, those that stay have the hooks that they should have, and those that go are chains of ENIs. (Names
+ * that others choose may mean another thing in a command.)
  */
-export function formerChains(present: string, wanted: string): readonly string[] | undefined {
-  const [before, after] = [hooksByChain(present), hooksByChain(wanted)];
-  if (before === undefined || after === undefined) return undefined;
-  const staying = [...before].filter(([name]) => after.has(name));
-  if (staying.some(([name, hook]) => after.get(name) !== hook)) return undefined;
-  return [...before.keys()].filter((name) => !after.has(name));
+export function compareTables(present: string, wanted: string): TableDifference {
+  const [before, after] = [chainsOf(present), chainsOf(wanted)];
+  if (before === undefined || after === undefined) return { isSame: present === wanted };
+  const isSame = before.size === after.size && [...before].every(([name, text]) => after.get(name) === text);
+  const former = [...before.keys()].filter((name) => !after.has(name));
+  const isLeftClean = [...before].every(([name, text]) => {
+    const planned = after.get(name);
+    const isBare = !/^\t\t(?:comment|flags|devices)\b/m.test(text);
+    return isBare && (planned === undefined ? isChainOfEni(name) : hookOf(planned) === hookOf(text));
+  });
+  return { isSame, ...(isLeftClean && { former }) };
 }
 
-/** Reads the chains of a listing, each with the line of its hook, if it has one; undefined when the table holds more. */
-function hooksByChain(listing: string): ReadonlyMap<string, string | undefined> | undefined {
-  const [, ...blocks] = listing.split(/^(?=\t[^\t}\n])/m);
-  const chains = blocks.map((block) => /^\tchain (\S+) \{\n(?:\t\t(type .*)\n)?/.exec(block));
-  if (chains.includes(null)) return undefined;
-  return new Map(chains.map((chain): [string, string | undefined] => [chain?.[1] ?? '', chain?.[2]]));
+function isChainOfEni(name: string): boolean {
+  return /^(?:via|eni|from)_\d+$/.test(name);
+}
+
+function hookOf(chain: string): string | undefined {
+  return /^\t\ttype .*$/m.exec(chain)?.[0];
+}
+
+/** Reads the chains of a listing, each with its whole text; undefined when the table holds more than chains. */
+function chainsOf(listing: string): ReadonlyMap<string, string> | undefined {
+  const [, ...parts] = listing.slice(0, listing.lastIndexOf('}')).split(/^(?=\t[^\t}\n])/m);
+  const chains = parts.map((part): [string | undefined, string] => [
+    /^\tchain (\S+) \{\n/.exec(part)?.[1],
+    part.trimEnd(),
+  ]);
+  if (!chains.every((chain): chain is [string, string] => chain[0] !== undefined)) return undefined;
+  return new Map(chains);
 }

@@ -6,7 +6,7 @@ import { type HostState, type NeighState, type NetState, routeKey } from './desi
 import { flowtableReplaceCommands, splitFlowtableListing } from './fast-path/flowtable.ts';
 import { openFilterReader } from './fast-path/observe-filters.ts';
 import type { Kernel } from './kernel.ts';
-import { formerChains, nftDeleteCommands } from './nft-replace.ts';
+import { compareTables, nftDeleteCommands } from './nft-replace.ts';
 import { FLOWTABLE_TABLE, RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
 import type { ObservedFilters, ObservedFlowtable, ObservedHost, ObservedNft, ObservedRoute } from './observed.ts';
 import { toAddress, toLink, toRoute, toRule } from './to-state.ts';
@@ -70,9 +70,8 @@ export async function observeNft(kernel: Pick<Kernel, 'nft'>, text: string): Pro
   const [listing, wanted] = await Promise.all([kernel.nft.read(), kernel.nft.canonical(text)]);
   if (listing === undefined) return {};
   const restore = nftDeleteCommands() + listing;
-  if (listing === wanted) return { text, restore };
-  const former = formerChains(listing, wanted);
-  return { restore, ...(former && { former }) };
+  const { isSame, former } = compareTables(listing, wanted);
+  return { restore, ...(isSame ? { text } : former && { former }) };
 }
 
 /**

@@ -43,7 +43,7 @@ export type ObservedNft = {
   readonly text?: string;
   /** What is loaded, as commands that would load it again; absent when there is no table. */
   readonly restore?: string;
-  /** Chains of what is loaded that the desired text lacks, if the others can stay (`formerChains`). */
+  /** Chains of what is loaded that the desired text lacks, if the others can stay (`compareTables`). */
   readonly former?: readonly string[];
   /** The table of the fast path's flowtable; absent when there is none. */
   readonly flowtable?: ObservedFlowtable;

@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import test from 'ava';
+import { checkNft } from '../../../dataplane/check-pod.ts';
+import type { EniNetwork } from '../../../dataplane/network.ts';
 import { planNode } from '../../../dataplane/plan-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { type TestNode, withTestNode } from './test-node.ts';
+import { podOf, type TestNode, withTestNode } from './test-node.ts';
 
 // While the table is replaced, packets run through the one before. A decision of that one must not depend on a set that
 // the same transaction takes away: a packet of an ENI that found nothing in it counted as one of a third link, and the
@@ -80,4 +82,53 @@ function countsOf(node: TestNode): Readonly<Record<string, number>> {
   const listing = node.run('nft', '-j', 'list', 'counters', 'table', 'inet', 'judge');
   const { nftables } = JSON.parse(listing) as { nftables: { counter?: { name: string; packets: number } }[] };
   return Object.fromEntries(nftables.flatMap(({ counter }) => (counter ? [[counter.name, counter.packets]] : [])));
+}
+
+/** A chain with a name that nft's own language cannot say. */
+const addChain = ({ run }: TestNode, name: string): string => {
+  const nftables = [{ add: { chain: { family: 'inet', table: 'tke_eni', name } } }];
+  return run('sh', '-c', 'echo "$1" | nft -j -f -', 'sh', JSON.stringify({ nftables }));
+};
+
+/** Reads the table, changes its text, and loads it in the place of the one before. */
+const edit = ({ run }: TestNode, ...expressions: readonly string[]): string =>
+  run(
+    'sh',
+    '-c',
+    `(echo 'delete table inet tke_eni'; nft list table inet tke_eni | sed "$@") | nft -f -`,
+    'sh',
+    ...expressions,
+  );
+
+/** What is there before a pass: ours as it was, or as somebody left it. */
+const PRESENT: Readonly<Record<string, (node: TestNode, first: EniNetwork) => unknown>> = {
+  'with one ENI less': ({ network, reach }, first) => reach(planNode(network, [first], [])),
+  'of another ENI': ({ network, reach }, first) =>
+    reach(planNode(network, [{ ...first, eniId: 'eni-9', table: 4029, slot: 9 }], [])),
+  'of the other rule mode': ({ network, enis, reach }) =>
+    reach(planNode({ ...network, ruleMode: 'per-pod' }, enis, [])),
+  'that lacks a chain': ({ run }) => run('nft', 'delete chain inet tke_eni returned'),
+  'with the chain of an ENI that nobody has': ({ run }) => run('nft', 'add chain inet tke_eni from_4099'),
+  'with a chain that is named like a keyword': (node) => addChain(node, 'drop'),
+  'with a chain whose name ends a command': (node) => addChain(node, 'eni_4025;x'),
+  'with a chain whose name begins a comment': (node) => addChain(node, 'returned#x'),
+  'with a comment at a chain': (node) => edit(node, 's/chain via_4025 {/& comment "guest";/'),
+  'with flags': (node) => edit(node, 's/^table inet tke_eni {/& flags dormant;/'),
+};
+
+for (const [what, prepare] of Object.entries(PRESENT)) {
+  test.serial(`diffHost: one replacement is enough for a table ${what}`, async (t) => {
+    t.timeout(60_000);
+    await withTestNode(async (node) => {
+      const [first] = node.enis;
+      if (first === undefined) return t.fail();
+      const desired = planNode(node.network, node.enis, []);
+      await node.reach(desired);
+      await prepare(node, first);
+      const lines = await node.reach(desired);
+      t.is(lines.filter((line) => line.startsWith('nft ')).length, 1);
+      t.deepEqual(await node.reach(desired), []);
+      t.deepEqual(await checkNft(node.kernel, podOf(first, ['10.0.5.7']), desired.nft), []);
+    });
+  });
 }
