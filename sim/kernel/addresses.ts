@@ -19,6 +19,7 @@ import {
   RTN_MULTICAST,
   RTN_UNICAST,
 } from '../../netlink/uapi/rtnetlink.ts';
+import { dropNeighs } from './neighbours.ts';
 import { type Address, emit, type Family, type Link, linksOf, type Netns } from './netns.ts';
 import { isWithin, linkLocalOf, networkOf, parsePrefix } from './prefix.ts';
 import { Refusal } from './refusal.ts';
@@ -100,9 +101,10 @@ export function returnUp4(link: Link): void {
   for (const address of link.addresses[4]) addRoutesOf4(link, factsOf(link, address));
 }
 
-/** A link that goes down loses all IPv4 routes but those to the node itself. */
+/** A link that goes down loses all IPv4 routes but those to the node itself, and its neighbours. */
 export function leaveDown4(link: Link): void {
   dropRoutes(link.netns, 4, { isGone: ({ oif, type }) => oif === link.ifindex && type !== RTN_LOCAL, isTold: false });
+  dropNeighs(link, [4]);
 }
 
 /** IPv6 begins on a link that is up and has a carrier. */
@@ -128,7 +130,7 @@ export function addLinkLocal(link: Link): void {
 export function end6(link: Link): void {
   link.isReady6 = false;
   dropRoutes(link.netns, 6, { isGone: ({ oif, type }) => oif === link.ifindex && type !== 7, isTold: true });
-  link.neighs = link.neighs.filter(({ family }) => family !== AF_INET6);
+  dropNeighs(link, [6]);
   for (const address of link.addresses[6].splice(0)) tell(link, 'del', address, 0);
 }
 
@@ -176,8 +178,8 @@ function insert4(link: Link, message: Address, by: number): void {
       if ((one.flags & IFA_F_SECONDARY) === 0 && message.scope <= one.scope) at = index + 1;
   }
   list.splice(at, 0, message);
-  addRoutesOf4(link, factsOf(link, message));
   tell(link, 'new', message, by);
+  addRoutesOf4(link, factsOf(link, message));
 }
 
 /** Of a primary address those of the same prefix go first, and of the last one all routes of the link go. */
@@ -203,7 +205,9 @@ function removeAddress4(link: Link, address: Address, by: number): void {
       isGone: ({ prefsrc, table }) => prefsrc === localOf(address) && table === RT_TABLE_MAIN,
       isTold: false,
     });
-  if (list.length === 0) dropRoutes(link.netns, 4, { isGone: ({ oif }) => oif === link.ifindex, isTold: false });
+  if (list.length > 0) return;
+  dropRoutes(link.netns, 4, { isGone: ({ oif }) => oif === link.ifindex, isTold: false });
+  dropNeighs(link, [4]);
 }
 
 function factsOf(link: Link, address: Address): Facts4 {
@@ -292,19 +296,19 @@ function settle6(link: Link, address: Address): void {
 
 function complete6(link: Link, address: Address): void {
   address.flags &= ~IFA_F_TENTATIVE;
-  addKernelRoute6(link, { table: RT_TABLE_LOCAL, type: RTN_LOCAL, dst: `${localOf(address)}/128` });
   tell(link, 'new', address, 0);
+  addKernelRoute6(link, { table: RT_TABLE_LOCAL, type: RTN_LOCAL, dst: `${localOf(address)}/128` });
 }
 
 function removeAddress6(link: Link, address: Address): void {
   const list = link.addresses[6];
   list.splice(list.indexOf(address), 1);
+  tell(link, 'del', address, 0);
   removeKernelRoute6(link, { table: RT_TABLE_LOCAL, type: RTN_LOCAL, dst: `${localOf(address)}/128` });
   const network = networkOf(address.address, address.prefixlen);
   const hasOther = list.some((one) => one.prefixlen === address.prefixlen && isWithin(one.address, network));
   if (!hasOther && (address.flags & IFA_F_NOPREFIXROUTE) === 0)
     removeKernelRoute6(link, { table: RT_TABLE_MAIN, type: RTN_UNICAST, dst: network });
-  tell(link, 'del', address, 0);
 }
 
 function tell(link: Link, op: 'new' | 'del', address: Address, portid: number): void {

@@ -11,6 +11,7 @@ import {
 } from '../../netlink/uapi/if-link.ts';
 import { addLoopback4, begin6, end6, leaveDown4, removeAllAddresses, renameLabels, returnUp4 } from './addresses.ts';
 import { hasCarrier } from './carrier.ts';
+import { dropNeighs } from './neighbours.ts';
 import { type Conf, emit, type Link, linkNamed, linksOf, type Netns } from './netns.ts';
 import { notModelled, Refusal } from './refusal.ts';
 import { dropRoutes } from './routes.ts';
@@ -106,12 +107,16 @@ export function setLink(netns: Netns, change: LinkChange): void {
   let isTold = change.netns === undefined;
   if (address !== undefined && address !== link.address) {
     link.address = address;
-    link.neighs = [];
+    dropNeighs(link, [4, 6]);
+    tell(link, 0);
   }
   if (mtu !== undefined) {
     if (mtu < MIN_MTU) throw new Refusal('EINVAL', 'mtu less than device minimum');
     if (mtu > MAX_MTU && link.type === ETHER) throw new Refusal('EINVAL', 'mtu greater than device maximum');
-    link.mtu = mtu;
+    if (mtu !== link.mtu) {
+      link.mtu = mtu;
+      tell(link, 0);
+    }
   }
   if (group !== undefined) link.group = group;
   if (txqlen !== undefined) link.txqlen = txqlen;
@@ -144,7 +149,9 @@ export function deleteLink(netns: Netns, ref: LinkRef, by: number): void {
 
 /** Removes a link whoever wants it: with its namespace also what no request deletes. */
 export function removeLink(link: Link, by: number): void {
-  for (const one of link.peer === undefined ? [link] : [link, link.peer]) {
+  const ends = link.peer === undefined ? [link] : [link, link.peer];
+  for (const one of ends) close(one);
+  for (const one of ends) {
     leave(one);
     one.netns.links.delete(one.ifindex);
     emit(one.netns, { kind: 'link', op: 'del', message: messageOf(one), portid: by });
@@ -202,9 +209,11 @@ function makeLink(netns: Netns, spec: NewLink, isLoopback = false): Link {
 /** Brings a new link to the state that its request wants, and tells it once. */
 function finish(link: Link, spec: LinkSpec, by: number): void {
   if (spec.ifalias !== undefined) link.ifalias = spec.ifalias;
-  if (spec.master !== undefined && spec.master !== 0) enslave(link, spec.master);
+  setFlags(link, spec);
   tell(link, by);
-  if (setFlags(link, spec)) tell(link, by);
+  if (spec.master === undefined || spec.master === 0) return;
+  enslave(link, spec.master);
+  tell(link, 0);
 }
 
 /** The lowest that was never given, or was left free by a wish. */
@@ -220,7 +229,7 @@ function copyOf(conf: Conf): Conf {
 /** @returns whether anything changed */
 function setFlags(link: Link, { up, arp, promisc }: LinkProperties): boolean {
   const before = link.flags;
-  if (arp === ((link.flags & IFF_NOARP) !== 0)) link.neighs = [];
+  if (arp === ((link.flags & IFF_NOARP) !== 0)) dropNeighs(link, [4, 6]);
   if (arp !== undefined) link.flags = arp ? link.flags & ~IFF_NOARP : link.flags | IFF_NOARP;
   if (promisc !== undefined) link.flags = promisc ? link.flags | IFF_PROMISC : link.flags & ~IFF_PROMISC;
   if (up === true && (link.flags & IFF_UP) === 0) goUp(link);
@@ -239,7 +248,6 @@ function goDown(link: Link): void {
   link.flags &= ~IFF_UP;
   leaveDown4(link);
   end6(link);
-  link.neighs = [];
   followCarrier(link);
 }
 
@@ -279,13 +287,19 @@ function enslave(link: Link, master: number): void {
   }
 }
 
+function close(link: Link): void {
+  if ((link.flags & IFF_UP) === 0) return;
+  goDown(link);
+  tell(link, 0);
+}
+
 /** Everything of a namespace that a link has there goes. */
 function leave(link: Link): void {
-  if ((link.flags & IFF_UP) !== 0) goDown(link);
+  close(link);
   removeAllAddresses(link);
   dropRoutes(link.netns, 4, { isGone: ({ oif }) => oif === link.ifindex, isTold: false });
   dropRoutes(link.netns, 6, { isGone: ({ oif, type }) => oif === link.ifindex && type !== 7, isTold: true });
-  link.neighs = [];
+  dropNeighs(link, [4, 6]);
   link.qdiscs.length = 0;
   if (link.kind === 'bridge') for (const port of linksOf(link.netns)) if (port.master === link.ifindex) release(port);
   link.master = 0;

@@ -2,7 +2,7 @@ import type { NeighMessage, NeighSpec } from '../../netlink/neigh-message.ts';
 import { NUD_PERMANENT } from '../../netlink/uapi/neighbour.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
-import { emit, linksOf, type Neigh, type Netns } from './netns.ts';
+import { emit, type Family, type Link, linksOf, type Neigh, type Netns } from './netns.ts';
 import { Refusal } from './refusal.ts';
 
 /** Adds or changes a neighbour; the model knows those that a request made. @throws Refusal ENODEV, EEXIST */
@@ -30,6 +30,14 @@ export function deleteNeigh(netns: Netns, spec: NeighSpec, by: number): void {
   const [neigh] = at < 0 ? [] : link.neighs.splice(at, 1);
   if (neigh === undefined) throw new Refusal('ENOENT');
   emit(netns, { kind: 'neigh', op: 'del', message: { ...neigh }, portid: by });
+}
+
+/** Removes the neighbours of one family, or of both, which the kernel tells. */
+export function dropNeighs(link: Link, families: readonly Family[]): void {
+  const isGone = ({ family }: Neigh): boolean => families.includes(family === AF_INET6 ? 6 : 4);
+  const gone = link.neighs.filter(isGone);
+  link.neighs = link.neighs.filter((neigh) => !isGone(neigh));
+  for (const neigh of gone) emit(link.netns, { kind: 'neigh', op: 'del', message: { ...neigh }, portid: 0 });
 }
 
 /** Lists neighbours by link. */

@@ -126,7 +126,7 @@ export function dropRoutes(netns: Netns, family: Family, { isGone, isTold }: Dro
 
 /** Makes the routes that the kernel makes of an IPv4 address: to itself always, to its prefix while the link is up. */
 export function addRoutesOf4(link: Link, address: Facts4): void {
-  for (const route of routesOf4(link, address)) putQuietly(link.netns, 4, route);
+  for (const route of routesOf4(link, address)) putOwn(link.netns, 4, route);
 }
 
 /** Removes the routes of an IPv4 address; these the kernel tells. @param isKept the link has the address once more */
@@ -193,8 +193,7 @@ export function addKernelRoute6(link: Link, route: Pick<Route, 'table' | 'type' 
   };
   const leaf = link.netns.tables[6].get(route.table)?.get(keyOf(whole)) ?? [];
   if (leaf.some((one) => one.oif === whole.oif && one.priority === whole.priority)) return;
-  putQuietly(link.netns, 6, whole);
-  emit(link.netns, { kind: 'route', op: 'new', message: shown(link.netns, whole), portid: 0 });
+  putOwn(link.netns, 6, whole);
 }
 
 /** Removes a route of the kernel's own. */
@@ -310,10 +309,12 @@ function replace6(leaf: Route[], first: number, route: Route): void {
   leaf[alike < 0 ? first : alike] = route;
 }
 
-function putQuietly(netns: Netns, family: Family, route: Route): void {
+/** Puts a route of the kernel's own in its place, and tells it, unless it is there. */
+function putOwn(netns: Netns, family: Family, route: Route): void {
   const leaf = leafOf(netns, family, route);
   if (family === 4 && leaf.some((one) => isTwin(4, one, route) && isSame4(one, route))) return;
   insert(leaf, route);
+  emit(netns, { kind: 'route', op: 'new', message: shown(netns, route), portid: 0 });
 }
 
 /** Returns a table, which is made where there is none. */

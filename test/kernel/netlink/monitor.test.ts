@@ -3,9 +3,6 @@ import { inspect } from 'node:util';
 import test from 'ava';
 import { type Monitor, type MonitorEvent, openMonitorIn } from '../../../netlink/monitor.ts';
 import type { Request } from '../../../netlink/request.ts';
-import { NETCONFA_IFINDEX_ALL } from '../../../netlink/uapi/netconf.ts';
-import { openSysctl } from '../../../sysctl/sysctl.ts';
-import { acceptRa, forwarding, ipForward, rpFilter } from '../../../sysctl/sysctl-key.ts';
 import { TestNetns } from './support/test-netns.ts';
 
 /** Far longer than an event needs on a busy machine, and far shorter than the patience of AVA. */
@@ -73,42 +70,6 @@ test('openMonitorIn: tells an nftables transaction and whose it was', async (t) 
   t.like(events, [{ kind: 'nftables', process: 'nft' }]);
 });
 
-test('openMonitorIn: tells settings of a link and of all, and not those that the kernel does not notify', async (t) => {
-  using host = new TestNetns();
-  const ifindex = host.addVethPair();
-  using monitor = openMonitorIn(host.netns, { groups: ['ipv4-netconf', 'ipv6-netconf'] });
-  const sysctl = openSysctl(host.netns);
-  sysctl.set(rpFilter('v0'), '2');
-  sysctl.set(acceptRa('v0'), '2');
-  sysctl.set(forwarding(6, 'v0'), '1');
-  sysctl.set(ipForward(), '1');
-  const events = await readUntil(
-    monitor,
-    (event) => event.kind === 'netconf' && event.message.family === 2 && event.message.forwarding === 1,
-  );
-  const seen = events.flatMap((event) => (event.kind === 'netconf' ? [event] : []));
-  t.like(seen[0], { op: 'new', portid: 0, message: { family: 2, ifindex, rpFilter: 2 } });
-  t.like(seen[1], { op: 'new', portid: 0, message: { family: 10, ifindex, forwarding: 1 } });
-  t.true(seen.slice(2).some(({ message }) => message.ifindex === NETCONFA_IFINDEX_ALL));
-});
-
-test('openMonitorIn: several monitors at once hear all, each in its own namespace', async (t) => {
-  using a = new TestNetns();
-  using b = new TestNetns();
-  using first = openMonitorIn(a.netns, { groups: ['ipv4-rule'] });
-  using second = openMonitorIn(a.netns, { groups: ['ipv4-rule'] });
-  using other = openMonitorIn(b.netns, { groups: ['ipv4-rule'] });
-  a.ip('rule add pref 7 lookup 100');
-  b.ip('rule add pref 8 lookup 100');
-  const priorities = await Promise.all(
-    [first, second, other].map(async (monitor) => {
-      const [event] = await readUntil(monitor, () => true);
-      return event?.kind === 'rule' ? event.message.priority : undefined;
-    }),
-  );
-  t.deepEqual(priorities, [7, 7, 8]);
-});
-
 const routes = (oif: number): readonly Request[] =>
   Array.from({ length: 10_000 }, (_, i) => ({
     object: 'route',
@@ -139,15 +100,6 @@ test('openMonitorIn: says that events were lost, and goes on', async (t) => {
   t.is(after.at(-1)?.kind, 'rule');
 });
 
-test('openMonitorIn: a full queue becomes one overrun', async (t) => {
-  using host = new TestNetns();
-  const oif = host.addVethPair();
-  using monitor = openMonitorIn(host.netns, { groups: ['ipv4-route'], queueCapacity: 100 });
-  host.rtnl.execute(routes(oif));
-  const events = await readUntil(monitor, ({ kind }) => kind === 'overrun');
-  t.true(events.length <= 101);
-});
-
 test('openMonitorIn: gathers events, loses none, and says later ones too', async (t) => {
   using host = new TestNetns();
   const oif = host.addVethPair();
@@ -160,26 +112,6 @@ test('openMonitorIn: gathers events, loses none, and says later ones too', async
   let count = 0;
   await readUntil(monitor, () => ++count === 100);
   t.is(count, 100);
-});
-
-test('close: ends a monitor that gathers', async (t) => {
-  using host = new TestNetns();
-  const monitor = openMonitorIn(host.netns, { groups: ['ipv4-rule'], gatherMs: LONGEST_WAIT_MS });
-  host.ip('rule add pref 7 lookup 100');
-  // Several turns, so that the signal of the rule was handled.
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
-  monitor.close();
-  t.deepEqual(await readUntil(monitor, () => false), []);
-});
-
-test('close: ends an iteration that waits, and one that begins later', async (t) => {
-  using host = new TestNetns();
-  const monitor = openMonitorIn(host.netns, { groups: ['link'] });
-  const waiting = readUntil(monitor, () => false);
-  monitor.close();
-  monitor.close();
-  t.deepEqual(await waiting, []);
-  t.deepEqual(await readUntil(monitor, () => false), []);
 });
 
 test('requests: are carried out while signals come in', async (t) => {
