@@ -107,14 +107,18 @@ export const TABLE_CASES: readonly ContractCase[] = [
       const planned = await states();
       await finish(node.kernel.nft.load('flush chain inet tke_eni prerouting\n'));
       const altered = await states();
-      await finish(node.kernel.nft.load('table inet tke_eni {\n\tchain guest {\n\t}\n}\n'));
-      return { none, planned, altered, guest: await states() };
+      const add = (name: string) => finish(node.kernel.nft.load(`table inet tke_eni {\n\tchain ${name} {\n\t}\n}\n`));
+      await add('via_4099');
+      const former = await states();
+      await add('guest');
+      return { none, planned, altered, former, guest: await states() };
     },
     sees: {
       none: [false, undefined, false],
       planned: [true, undefined, true],
       altered: [false, [], true],
-      guest: [false, ['guest'], true],
+      former: [false, ['via_4099'], true],
+      guest: [false, undefined, true],
     },
   },
 ];
