@@ -14,41 +14,6 @@ function newPath(t: { teardown(run: () => void): void }): string {
   return folder.join('journal.db');
 }
 
-test('needsAdoption: stays over a crash in the middle of an adoption', (t) => {
-  const path = newPath(t);
-  {
-    using journal = open(path);
-    t.true(journal.needsAdoption);
-    journal.putLease(LEASE);
-  }
-  using again = open(path);
-  t.is(again.origin, 'existing');
-  t.true(again.needsAdoption, 'who knows how many Pods it had come to');
-  t.deepEqual(again.load().leases, [LEASE]);
-});
-
-test('markAdopted: lasts, and is idempotent', (t) => {
-  const path = newPath(t);
-  {
-    using journal = open(path);
-    journal.markAdopted();
-    journal.markAdopted();
-    t.false(journal.needsAdoption);
-  }
-  using again = open(path);
-  t.false(again.needsAdoption);
-});
-
-test('needsAdoption: a journal of another boot knows nothing of the Pods of this one', (t) => {
-  const path = newPath(t);
-  {
-    using journal = open(path);
-    journal.markAdopted();
-  }
-  using again = open(path, 'boot-2');
-  t.true(again.needsAdoption);
-});
-
 test('needsAdoption: a file of a release that did not record it is adopted', (t) => {
   const path = newPath(t);
   open(path).close();

@@ -1,10 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import test, { type ExecutionContext } from 'ava';
 import type { Supply } from '../../../agent/journal/supply.ts';
-import { NodeState } from '../../../agent/state/node-state.ts';
-import { systemClock } from '../../../runtime/clock.ts';
 import { createTempDir } from '../../support/temp-dir.ts';
-import { sampleAddress, sampleEni, sampleLease, sampleSupply } from '../pool/supply-sample.ts';
+import { sampleAddress, sampleEni, sampleSupply } from '../pool/supply-sample.ts';
 import { open } from './journal-fixture.ts';
 
 function tempJournal(t: ExecutionContext): string {
@@ -26,23 +24,6 @@ const SUPPLY: Supply = {
   takenOver: [{ ip: '10.0.0.8', leaseKey: 'old/eth0' }],
   warm: { min: 5, max: 5, limit: 27, keptPlaces: 2 },
 };
-
-test('journal: a supply with kept addresses outlives the agent, and serves their Pods alone', (t) => {
-  const path = tempJournal(t);
-  {
-    using journal = open(path);
-    journal.putSupply(SUPPLY);
-    journal.putLease(sampleLease('old', 'eni-a', ['10.0.0.8'], { state: 'active' }));
-    journal.putOffers([{ ip: '10.0.0.6', family: 4, eniId: 'eni-a', assignmentId: 'as-10.0.0.6' }]);
-  }
-  using journal = open(path);
-  t.deepEqual(journal.load().supply, SUPPLY);
-  const state = new NodeState(systemClock);
-  state.restore(journal.load());
-  t.like(state.pool.counts(), { kept: 1, free: 1, withdrawn: 1, leased: 1 });
-  t.is(state.pool.leaseStatic({ key: 'c/eth0', pod: { ...MINE, uid: 'u2' }, families: [4] }).kind, 'waits');
-  t.is(state.pool.leaseStatic({ key: 'c/eth0', pod: MINE, families: [4] }).kind, 'leased');
-});
 
 test('journal: reads a supply of an agent that knew no kept addresses', (t) => {
   const path = tempJournal(t);

@@ -9,21 +9,6 @@ import { open } from './journal-fixture.ts';
 const offerOf = (ip: string): Offer => ({ ip, family: 4, eniId: 'eni-a', assignmentId: `as-${ip}` });
 const TWO = [offerOf('10.0.0.1'), offerOf('10.0.0.2')];
 
-test('journal: keeps offers over a restart until they are erased', (t) => {
-  const folder = createTempDir('offers');
-  t.teardown(() => folder.close());
-  const path = folder.join('journal.db');
-  {
-    using journal = open(path);
-    journal.putOffers(TWO);
-    journal.putOffers(TWO);
-    journal.eraseOffers(['10.0.0.1', 'unknown']);
-    journal.putLife('life-1');
-  }
-  using again = open(path);
-  t.deepEqual(again.load(), { leases: [], cooldowns: [], enis: [], offers: [TWO[1]], life: 'life-1' });
-});
-
 test('journal: writes offers again when its file was deleted', (t) => {
   const folder = createTempDir('offers');
   t.teardown(() => folder.close());
