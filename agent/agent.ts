@@ -1,5 +1,6 @@
 import { isFlowtableOperation } from '../dataplane/flowtable-operation.ts';
 import type { NodeKernel } from '../dataplane/kernel.ts';
+import type { MonitorGroup } from '../netlink/monitor.ts';
 import { inTime } from '../runtime/clock-timers.ts';
 import { messageOf } from '../runtime/error-text.ts';
 import { adoptAtStart } from './adopt/adopt.ts';
@@ -56,6 +57,12 @@ type RunningAgent = {
   close(): Promise<void>;
 };
 
+/** The changes that repair follows. */
+const FOLLOWED: readonly MonitorGroup[] = [
+  ...(['link', 'ipv4-ifaddr', 'ipv6-ifaddr', 'ipv4-route', 'ipv6-route', 'ipv4-rule', 'ipv6-rule'] as const),
+  ...(['ipv4-netconf', 'ipv6-netconf', 'nftables', 'tc'] as const),
+];
+
 /** How long a call in flight may take at shutdown; kubelet itself waits 30 s for the end of a Pod. */
 const DRAIN_MS = 10_000;
 
@@ -90,7 +97,7 @@ export async function startAgent(config: AgentConfig, runtime: AgentRuntime): Pr
   const acceptDeps = acceptSupplyDepsOf(components, cluster, () => loop.kick('supply'));
   const acceptor = openSupplyAcceptor(acceptDeps, { background, clock, log, random });
   const unsubscribe = supply.subscribe(acceptor.accept);
-  const monitor = followKernel({ background, clock, log, random, loop, open: () => host.openMonitor() });
+  const monitor = followKernel({ background, clock, log, random, loop, open: () => host.openMonitor(FOLLOWED) });
   await recover(components);
   await firstPass(components, loop, shutdown.signal);
 

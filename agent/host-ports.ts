@@ -1,5 +1,5 @@
 import type { Kernel, NodeKernel } from '../dataplane/kernel.ts';
-import type { Monitor } from '../netlink/monitor.ts';
+import type { Monitor, MonitorGroup } from '../netlink/monitor.ts';
 import type { HttpEndpointSources, HttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { PodSides } from './adopt/pod-sides.ts';
 import type { Spool, SpoolDeps } from './attachment/spool.ts';
@@ -48,8 +48,8 @@ export type HostPorts = {
   openKernel(): OpenedKernel;
   /** Loads the programs of the fast path, or uses those that are on links already. Changes nothing else. */
   openPrograms(kernel: Pick<Kernel, 'rtnetlink'>): ProgramsTrial;
-  /** Subscribes to what repair follows. @throws LibcError */
-  openMonitor(): Monitor;
+  /** Subscribes to changes of the host's namespace. @throws LibcError */
+  openMonitor(groups: readonly MonitorGroup[]): Monitor;
   readonly sandboxes: Sandboxes;
   readonly podSides: PodSides;
   readonly conntrack: Conntrack;

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { enterNetns } from '../dataplane/enter-netns.ts';
 import { openNft } from '../dataplane/nft.ts';
-import { openMonitor } from '../netlink/monitor.ts';
+import { type Monitor, type MonitorGroup, openMonitor } from '../netlink/monitor.ts';
 import { openRtnetlink } from '../netlink/rtnetlink.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { messageOf } from '../runtime/error-text.ts';
@@ -31,6 +31,7 @@ import { readNetworkConfs } from './node/network-confs.ts';
 import { readServers } from './node/node-peers.ts';
 import { readHostDump } from './node/node-probe.ts';
 import { createNodeRecordWriter } from './node/node-record-writer.ts';
+import { openPodNamespaces } from './node/pod-namespaces.ts';
 import { refuseProduct } from './node/refuse-product.ts';
 import { openExplainer } from './ops/explainer.ts';
 import { opsService } from './ops/ops-service.ts';
@@ -61,7 +62,7 @@ export function openMachine(config: AgentConfig, deps: MachineDeps): HostPorts {
     openPrograms,
     openMonitor: openKernelMonitor,
     sandboxes: openSandboxes(hostRoot),
-    podSides: openPodSides(hostRoot),
+    podSides: openPodSides(openPodNamespaces(hostRoot)),
     conntrack: openConntrack(log),
     view: criSockets.length === 0 ? undefined : openCriView(criSockets),
     kubelet: kubeletDir === '' ? undefined : openKubelet(kubeletDir),
@@ -121,15 +122,8 @@ const MONITOR_BUFFER_BYTES = 8 << 20;
 /** What an ADD changes is read after its answer, and what many change at once is read together. */
 const MONITOR_GATHER_MS = 10;
 
-function openKernelMonitor() {
-  return openMonitor({
-    groups: [
-      ...(['link', 'ipv4-ifaddr', 'ipv6-ifaddr', 'ipv4-route', 'ipv6-route', 'ipv4-rule', 'ipv6-rule'] as const),
-      ...(['ipv4-netconf', 'ipv6-netconf', 'nftables', 'tc'] as const),
-    ],
-    rcvbufBytes: MONITOR_BUFFER_BYTES,
-    gatherMs: MONITOR_GATHER_MS,
-  });
+function openKernelMonitor(groups: readonly MonitorGroup[]): Monitor {
+  return openMonitor({ groups, rcvbufBytes: MONITOR_BUFFER_BYTES, gatherMs: MONITOR_GATHER_MS });
 }
 
 function recordedOf({ stateDir, nodeName, role }: AgentConfig) {

@@ -30,8 +30,11 @@ export class NetnsError extends Error {
   }
 }
 
-/** Holds a network namespace open; the owner must close it. Does not enter it. */
-export class Netns implements Disposable {
+/** A network namespace that is held open; its owner must close it. */
+export type OpenNetns = Disposable & { readonly fd: number; readonly path: string; close(): void };
+
+/** Holds a network namespace of this machine open. Does not enter it. */
+export class Netns implements OpenNetns {
   readonly fd: number;
   readonly path: string;
   #isOpen = true;

@@ -1,11 +1,9 @@
 import { hostVethAlias } from '../../dataplane/host-veth-name.ts';
 import { planBridgePodSide } from '../../dataplane/plan-bridge-pod.ts';
 import { routeSpec } from '../../dataplane/to-request.ts';
-import { openNetns } from '../../netlink/netns.ts';
-import { openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
-import { resolveHostPath } from '../../runtime/host-path.ts';
-import { openSysctl } from '../../sysctl/sysctl.ts';
+import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { bridgePodNetworkOf } from '../journal/pod-network.ts';
+import type { PodNamespaces } from '../node/pod-namespaces.ts';
 import type { TakenPod } from './plan-takeover.ts';
 
 /**
@@ -14,16 +12,16 @@ import type { TakenPod } from './plan-takeover.ts';
  * Idempotent. @throws NetlinkError, SysctlError, NetnsError
  */
 export function markTakenPod(
-  { hostRoot, host }: { readonly hostRoot: string; readonly host: Rtnetlink },
+  { namespaces, host }: { readonly namespaces: PodNamespaces; readonly host: Rtnetlink },
   { lease, inPod }: TakenPod,
 ): void {
   const pod = bridgePodNetworkOf(lease);
   const { hostVeth } = lease;
   if (pod === undefined || hostVeth?.ifindex === undefined) return;
-  using netns = openNetns(resolveHostPath(hostRoot, inPod.netns));
+  using netns = namespaces.open(inPod.netns);
+  using inside = namespaces.enter(netns);
   const { sysctls, routes } = planBridgePodSide(pod, inPod.ifindex);
-  openSysctl(netns).setAll(sysctls);
-  using rtnetlink = openRtnetlinkIn(netns);
-  for (const route of routes) rtnetlink.route.replace(routeSpec(route));
+  inside.sysctl.setAll(sysctls);
+  for (const route of routes) inside.rtnetlink.route.replace(routeSpec(route));
   host.link.set({ ifindex: hostVeth.ifindex, ifalias: hostVethAlias(lease) });
 }

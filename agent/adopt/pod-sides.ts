@@ -2,6 +2,7 @@ import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import type { LeaseKey } from '../journal/lease.ts';
 import type { NetnsEvidence } from '../node/bridge-evidence.ts';
 import type { PeerEvidence, PodEnd, VethEvidence } from '../node/kernel-evidence.ts';
+import type { PodNamespaces } from '../node/pod-namespaces.ts';
 import { readPodEnds, readPodInterfaces } from '../node/read-pod-interfaces.ts';
 import { readSandboxPeers } from '../node/read-sandbox-peers.ts';
 import { markTakenPod } from './mark-taken-pod.ts';
@@ -19,12 +20,12 @@ export type PodSides = {
   mark(host: Rtnetlink, pod: TakenPod): void;
 };
 
-/** Opens the namespaces whose paths lie below `hostRoot`. */
-export function openPodSides(hostRoot: string): PodSides {
+/** Opens what is inside the namespaces of a machine. */
+export function openPodSides(namespaces: PodNamespaces): PodSides {
   return {
-    interfaces: (named) => readPodInterfaces(hostRoot, named),
-    ends: (named) => readPodEnds(hostRoot, named),
-    peers: (links, named) => readSandboxPeers(hostRoot, links, named),
-    mark: (host, pod) => markTakenPod({ hostRoot, host }, pod),
+    interfaces: (named) => readPodInterfaces(namespaces, named),
+    ends: (named) => readPodEnds(namespaces, named),
+    peers: (links, named) => readSandboxPeers(namespaces, links, named),
+    mark: (host, pod) => markTakenPod({ namespaces, host }, pod),
   };
 }

@@ -1,5 +1,5 @@
 import { isWireError } from '../../dataplane/wire-error.ts';
-import type { Netns } from '../../netlink/netns.ts';
+import type { OpenNetns } from '../../netlink/netns.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { type CniFailure, CniFailureError } from '../api/cni-failure.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
@@ -152,7 +152,7 @@ function refuseSmallMtu({ state }: UseCaseDeps, { mtu, disableIpv6, plugin }: Ti
 async function reuseAttachment(
   deps: UseCaseDeps,
   command: TimedAttachCommand,
-  netns: Netns | undefined,
+  netns: OpenNetns | undefined,
 ): Promise<Lease | undefined> {
   const lease = deps.state.leases.get(leaseKey(command));
   if (lease === undefined) return undefined;
@@ -207,7 +207,7 @@ async function wire(
   deps: UseCaseDeps,
   { disableIpv6, filterPlace = false }: TimedAttachCommand,
   lease: Lease,
-  netns: Netns | undefined,
+  netns: OpenNetns | undefined,
   phases: PhaseTimer,
 ): Promise<Lease> {
   const { state, wiring } = deps;

@@ -15,7 +15,7 @@ import { findPodLinks, type UnwiredPod, unwirePod } from '../../dataplane/unwire
 import { unwireExclusivePod, updateExclusiveRoutes, wireExclusivePod } from '../../dataplane/wire-exclusive-pod.ts';
 import { wirePod } from '../../dataplane/wire-pod.ts';
 import { isNetlinkError } from '../../netlink/netlink-error.ts';
-import { type Netns, openOwnNetns } from '../../netlink/netns.ts';
+import type { OpenNetns } from '../../netlink/netns.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -30,7 +30,7 @@ type PodWiringDeps = {
   /** The node as planned now, in the rule mode in force; undefined while it has no primary interface. */
   readonly nodeNetwork: () => NodeNetwork | undefined;
   readonly enis: () => readonly EniNetwork[];
-  readonly sandboxes: Pick<Sandboxes, 'find'>;
+  readonly sandboxes: Pick<Sandboxes, 'find' | 'own'>;
   /** Asks the runtime for the handler of a sandbox; undefined when it does not say. */
   readonly handlerOf: (containerId: string) => Promise<string | undefined>;
   /** Called when a Pod has no longer an ENI's interface: it is in the host's namespace, or was not found. */
@@ -89,7 +89,7 @@ export function openPodWiring({
         letGo(kernel.rtnetlink, pod.ips);
         return undefined;
       }
-      const { wired, render } = wire(kernel, network, pod, netns);
+      const { wired, render } = wire({ kernel, sandboxes }, network, pod, netns);
       changed?.(pod.key, render);
       log.info('kernel changed', { requests: render(), cause: `ADD ${pod.alias}` });
       return wired;
@@ -98,7 +98,7 @@ export function openPodWiring({
       if (hasNothing(pod)) return;
       // What has to be removed does not depend on the primary interface, and a DEL must not wait for one.
       const network = nodeNetwork() ?? ANY_NODE;
-      const { hadLink, finished, nic } = unwire(kernel, network, pod, () => sandboxes.find(netnsPath));
+      const { hadLink, finished, nic } = unwire({ kernel, sandboxes }, network, pod, netnsPath);
       await finished;
       if (nic !== undefined) nicReturned?.(macOfNic(pod), nic);
       if (!hadLink && nic !== 'back' && pod.kind !== 'ipam') return;
@@ -178,17 +178,20 @@ function sharedDifferences(
   return differences(kernel, mergeHostState(host, ...eniPlans), 'host');
 }
 
+type Ways = Pick<PodWiringDeps, 'kernel' | 'sandboxes'>;
+
 type Wired = { readonly wired: WiredLink | undefined; readonly render: () => readonly string[] };
 
-function wire(kernel: NodeKernel, node: NodeNetwork, pod: PodNetwork, netns: Netns | undefined): Wired {
+function wire(ways: Ways, node: NodeNetwork, pod: PodNetwork, netns: OpenNetns | undefined): Wired {
+  const { kernel, sandboxes } = ways;
   const fallbackName = hostVethFallbackName(pod.key);
   if (netns === undefined) {
     // Only rules are written: the Pod's namespace is not entered.
-    using hostNetns = openOwnNetns();
+    using hostNetns = sandboxes.own();
     wirePod(kernel, hostNetns, { node, pod, fallbackName });
     return { wired: undefined, render: () => renderWiring(node, pod, undefined) };
   }
-  if (pod.kind === 'direct-eni') return wireExclusive(kernel, netns, { node, pod, fallbackName });
+  if (pod.kind === 'direct-eni') return wireExclusive(ways, netns, { node, pod, fallbackName });
   const { hostIfindex: ifindex, hostName: name, podIfindex } = wirePod(kernel, netns, { node, pod, fallbackName });
   const made = { ...pod, hostVeth: { ...pod.hostVeth, name, ifindex } };
   const end = { netns: netns.path, ifindex: podIfindex };
@@ -196,15 +199,15 @@ function wire(kernel: NodeKernel, node: NodeNetwork, pod: PodNetwork, netns: Net
 }
 
 function wireExclusive(
-  kernel: NodeKernel,
-  netns: Netns,
+  { kernel, sandboxes }: Ways,
+  netns: OpenNetns,
   {
     node,
     pod,
     fallbackName,
   }: { readonly node: NodeNetwork; readonly pod: EniPodNetwork; readonly fallbackName: string },
 ): Wired {
-  using host = openOwnNetns();
+  using host = sandboxes.own();
   const {
     hostIfindex: ifindex,
     hostName: name,
@@ -216,10 +219,10 @@ function wireExclusive(
 
 type Unwired = UnwiredPod & { readonly nic?: 'back' | 'missing' };
 
-function unwire(kernel: NodeKernel, node: NodeNetwork, pod: PodNetwork, find: () => Netns | undefined): Unwired {
+function unwire({ kernel, sandboxes }: Ways, node: NodeNetwork, pod: PodNetwork, netnsPath: string): Unwired {
   if (pod.kind !== 'direct-eni') return unwirePod(kernel, node, pod);
-  using hostNetns = openOwnNetns();
-  const podNetns = find();
+  using hostNetns = sandboxes.own();
+  const podNetns = sandboxes.find(netnsPath);
   try {
     return unwireExclusivePod(kernel, node, pod, { hostNetns, podNetns });
   } finally {

@@ -1,5 +1,5 @@
 import { fstatSync, statSync } from 'node:fs';
-import { type Netns, NetnsError, openNetns } from '../../netlink/netns.ts';
+import { type Netns, NetnsError, openNetns, openOwnNetns } from '../../netlink/netns.ts';
 import { resolveHostPath } from '../../runtime/host-path.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
@@ -35,7 +35,7 @@ export function openSandboxes(hostRoot: string): Sandboxes {
     netns.close();
     return undefined;
   };
-  return { open, isAbsent, find };
+  return { open, isAbsent, find, own: openOwnNetns };
 }
 
 function openOrRefuse(hostRoot: string, path: string): Netns {

@@ -1,21 +1,20 @@
-import { fstatSync } from 'node:fs';
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import { ownAddress } from '../../netlink/address-message.ts';
-import { NetnsError, openNetns } from '../../netlink/netns.ts';
-import { openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
+import { NetnsError } from '../../netlink/netns.ts';
+import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
-import { resolveHostPath } from '../../runtime/host-path.ts';
 import type { NetnsEvidence, PodInterface } from './bridge-evidence.ts';
 import type { PodEnd } from './kernel-evidence.ts';
-import { globalIpsOf, namesOfNetns } from './read-sandbox-peers.ts';
+import type { PodNamespaces } from './pod-namespaces.ts';
+import { globalIpsOf } from './read-sandbox-peers.ts';
 
 /**
  * Reads the veth interfaces with an IPv4 address in the namespaces that the runtime names, and in all of `/run/netns`.
  * A namespace with two names is read once, under its first. Synchronous, so that no ADD or DEL comes between. Changes
  * nothing.
  */
-export function readPodInterfaces(hostRoot: string, named: Iterable<string>): NetnsEvidence {
-  const { found, isComplete } = readEachNetns(hostRoot, named, interfacesIn);
+export function readPodInterfaces(namespaces: PodNamespaces, named: Iterable<string>): NetnsEvidence {
+  const { found, isComplete } = readEachNetns(namespaces, named, interfacesIn);
   return { interfaces: found, isComplete };
 }
 
@@ -23,26 +22,26 @@ export function readPodInterfaces(hostRoot: string, named: Iterable<string>): Ne
  * Reads every veth in the namespaces that the runtime names, and in all of `/run/netns`, as `readPodInterfaces` does, with
  * what adoption tells a Pod's end by. What cannot be read is no evidence.
  */
-export function readPodEnds(hostRoot: string, named: Iterable<string>): readonly PodEnd[] {
-  return readEachNetns(hostRoot, named, endsIn).found;
+export function readPodEnds(namespaces: PodNamespaces, named: Iterable<string>): readonly PodEnd[] {
+  return readEachNetns(namespaces, named, endsIn).found;
 }
 
 function readEachNetns<T>(
-  hostRoot: string,
+  namespaces: PodNamespaces,
   named: Iterable<string>,
   read: (rtnetlink: Rtnetlink, netns: string) => readonly T[],
 ): { readonly found: readonly T[]; readonly isComplete: boolean } {
   const found: T[] = [];
   const seen = new Set<string>();
   let isComplete = true;
-  for (const path of [...named, ...namesOfNetns(hostRoot)]) {
+  for (const path of [...named, ...namespaces.named()]) {
     try {
-      using netns = openNetns(resolveHostPath(hostRoot, path));
-      const { dev, ino } = fstatSync(netns.fd);
-      if (seen.has(`${dev} ${ino}`)) continue;
-      seen.add(`${dev} ${ino}`);
-      using rtnetlink = openRtnetlinkIn(netns);
-      found.push(...read(rtnetlink, path));
+      using netns = namespaces.open(path);
+      const identity = namespaces.identityOf(netns);
+      if (seen.has(identity)) continue;
+      seen.add(identity);
+      using inside = namespaces.enter(netns);
+      found.push(...read(inside.rtnetlink, path));
     } catch (error) {
       // It was deleted meanwhile: then nothing is in it.
       const isGone = error instanceof NetnsError && (error.code === 'ENOENT' || error.code === 'NOT_A_NETNS');

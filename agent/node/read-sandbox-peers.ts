@@ -1,19 +1,14 @@
-import { readdirSync } from 'node:fs';
 import { bridgePodMac } from '../../dataplane/bridge-pod-mac.ts';
 import { parseNicAlias, sideName } from '../../dataplane/host-veth-name.ts';
 import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
 import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
-import { openNetns } from '../../netlink/netns.ts';
-import { openRtnetlinkIn, type Rtnetlink } from '../../netlink/rtnetlink.ts';
+import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { RT_SCOPE_UNIVERSE } from '../../netlink/uapi/rtnetlink.ts';
-import { resolveHostPath } from '../../runtime/host-path.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 import type { PeerEvidence, VethEvidence } from './kernel-evidence.ts';
-
-/** Folder in which runtimes and `ip netns` name namespaces. */
-const NETNS_FOLDER = '/run/netns';
+import type { PodNamespaces } from './pod-namespaces.ts';
 
 /**
  * Reads the Pod ends of host veths inside network namespaces: in the one that the runtime named for a container, and
@@ -21,19 +16,19 @@ const NETNS_FOLDER = '/run/netns';
  * @param named Namespace paths by container id.
  */
 export function readSandboxPeers(
-  hostRoot: string,
+  namespaces: PodNamespaces,
   veths: readonly VethEvidence[],
   named: ReadonlyMap<string, string>,
 ): ReadonlyMap<LeaseKey, PeerEvidence> {
   const found = new Map<LeaseKey, PeerEvidence>();
   const addPeers = (path: string, candidates: readonly VethEvidence[], isNamed: boolean): void => {
-    for (const [key, peer] of peersIn(hostRoot, path, candidates, isNamed)) found.set(key, peer);
+    for (const [key, peer] of peersIn(namespaces, path, candidates, isNamed)) found.set(key, peer);
   };
   for (const veth of veths) {
     const path = named.get(veth.containerId);
     if (path !== undefined) addPeers(path, [veth], true);
   }
-  for (const path of namesOfNetns(hostRoot)) {
+  for (const path of namespaces.named()) {
     const missing = veths.filter((veth) => !found.has(leaseKey(veth)));
     if (missing.length === 0) break;
     addPeers(path, missing, false);
@@ -42,14 +37,15 @@ export function readSandboxPeers(
 }
 
 function peersIn(
-  hostRoot: string,
+  namespaces: PodNamespaces,
   path: string,
   veths: readonly VethEvidence[],
   isNamed: boolean,
 ): readonly (readonly [LeaseKey, PeerEvidence])[] {
   try {
-    using netns = openNetns(resolveHostPath(hostRoot, path));
-    using rtnetlink = openRtnetlinkIn(netns);
+    using netns = namespaces.open(path);
+    using inside = namespaces.enter(netns);
+    const { rtnetlink } = inside;
     const all = rtnetlink.link.list();
     const links = all.filter(({ kind }) => kind === 'veth');
     return veths.flatMap((veth) => {
@@ -100,13 +96,4 @@ export function globalIpsOf(rtnetlink: Rtnetlink, ifindex: number): readonly str
  */
 function hasGatewayNeigh(rtnetlink: Rtnetlink, ifindex: number, hostMac: string): boolean {
   return rtnetlink.neigh.list({ ifindex }).some(({ lladdr }) => lladdr === hostMac);
-}
-
-/** Lists the namespaces of the folder; none where it cannot be read. */
-export function namesOfNetns(hostRoot: string): readonly string[] {
-  try {
-    return readdirSync(resolveHostPath(hostRoot, NETNS_FOLDER)).map((name) => `${NETNS_FOLDER}/${name}`);
-  } catch {
-    return [];
-  }
 }

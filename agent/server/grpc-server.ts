@@ -18,7 +18,7 @@ import { closeToOthers, isServed, NEW_SUFFIX, publishSocket } from './unix-socke
 
 /** A server that accepts calls. */
 export type RunningServer = {
-  readonly health: Health;
+  readonly health: Pick<Health, 'setServing'>;
   /**
    * Looks at the socket's file, and puts it back when it was removed, replaced or opened to others; the calls in flight go on. One
    * on which another process serves stays. Returns whether it put it back. @throws the listener's and the file system's own error

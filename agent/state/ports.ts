@@ -1,5 +1,5 @@
 import type { BridgeNetwork, PodNetwork } from '../../dataplane/network.ts';
-import type { Netns } from '../../netlink/netns.ts';
+import type { OpenNetns } from '../../netlink/netns.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { KeyedMutex } from '../../runtime/keyed-mutex.ts';
@@ -18,7 +18,7 @@ export type PodWiring = {
    * Writes everything or nothing. `netns` is absent for kind `ipam`. The host link gets another name than the requested
    * one when a live sandbox has that. @throws WireError, after undoing.
    */
-  wire(pod: PodNetwork, netns: Netns | undefined): WiredLink | undefined;
+  wire(pod: PodNetwork, netns: OpenNetns | undefined): WiredLink | undefined;
   /**
    * Resolves when rules, routes and links are removed. Idempotent; uses ifindex and alias, never names.
    * @param netnsPath The Pod's namespace as the runtime named it; only the interface of a whole ENI is looked for in
@@ -45,23 +45,25 @@ export type PodWiring = {
    * @param depth `own` checks what is this Pod's alone, `all` also what it shares: the node's rules and nftables table,
    * its ENI.
    */
-  check(pod: PodNetwork, netns: Netns | undefined, depth: 'own' | 'all'): Promise<readonly string[]>;
+  check(pod: PodNetwork, netns: OpenNetns | undefined, depth: 'own' | 'all'): Promise<readonly string[]>;
 };
 
 /** The host end as it was created. */
 export type WiredLink = { readonly ifindex: number; readonly name: string };
 
-/** Opens the network namespaces that the runtime names. */
+/** Opens the network namespaces that the runtime names, and the host's. */
 export type Sandboxes = {
   /**
    * Opens a namespace; the caller closes it. @throws CniFailureError when the path names no netns, or the host's own.
    */
-  open(path: string): Netns;
+  open(path: string): OpenNetns;
   /**
    * As `open`, but undefined when the path is empty or names none, or the host's own.
    * @throws CniFailureError when it cannot be opened
    */
-  find(path: string): Netns | undefined;
+  find(path: string): OpenNetns | undefined;
+  /** Opens the host's own; the caller closes it. */
+  own(): OpenNetns;
   /** Tells whether the path names no netns any more. */
   isAbsent(path: string): boolean;
 };

@@ -26,6 +26,7 @@ import { hasForeignValue, isShared, linkRestoration } from '../node/decide-resto
 import type { FoundLink, FoundState, FoundSysctl } from '../node/found-state.ts';
 import type { KernelEvidence } from '../node/kernel-evidence.ts';
 import { readHostDump } from '../node/node-probe.ts';
+import { openPodNamespaces } from '../node/pod-namespaces.ts';
 import { readSandboxPeers } from '../node/read-sandbox-peers.ts';
 import type { Sweep } from './sweep.ts';
 
@@ -178,7 +179,7 @@ function findNicsInPods({ journal, evidence }: KernelTraces, hostRoot: string): 
   const unknown = evidence.veths.filter(
     ({ table, containerId, ifName }) => table === DIRECT_LINK_GROUP && !known.has(leaseKey({ containerId, ifName })),
   );
-  const peers = readSandboxPeers(hostRoot, unknown, new Map());
+  const peers = readSandboxPeers(openPodNamespaces(hostRoot), unknown, new Map());
   const found = [...peers.values()].flatMap(({ netns, podMac, nic }): readonly NicInPod[] =>
     nic === undefined ? [] : [{ netns, mac: podMac, hostName: nic.hostName, mtu: nic.mtu }],
   );

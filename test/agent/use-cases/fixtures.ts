@@ -8,7 +8,7 @@ import { NO_OPERATION_LOG } from '../../../agent/recorder/operation-log.ts';
 import { NodeState } from '../../../agent/state/node-state.ts';
 import type { PodWiring, UseCaseDeps, WiredLink } from '../../../agent/state/ports.ts';
 import type { BridgeNetwork, PodNetwork } from '../../../dataplane/network.ts';
-import { Netns } from '../../../netlink/netns.ts';
+import type { OpenNetns } from '../../../netlink/netns.ts';
 import { runInBackground } from '../../../runtime/background.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -163,8 +163,10 @@ export function createTestNode(ipCount: number): TestNode {
     log: silentLogger,
     metrics: createMetrics(),
     mutex: new KeyedMutex(),
-    // Descriptor -1 is closed by nobody: the fake kernel never enters a namespace.
-    sandboxes: { open: (path) => new OpenedNetns(path), find: () => undefined, isAbsent: (path) => absent.has(path) },
+    sandboxes: {
+      ...{ open: openedNetns, find: () => undefined, own: () => openedNetns('') },
+      isAbsent: (path) => absent.has(path),
+    },
     strangers: { isWired: (ip) => wired.has(ip), find: (ips) => new Set([...ips].filter((ip) => wired.has(ip))) },
     operationLog: NO_OPERATION_LOG,
     conntrack: {
@@ -195,12 +197,9 @@ export function createTestNode(ipCount: number): TestNode {
   return { deps, clock, wiring, state, flushed, absent, wired, close };
 }
 
-class OpenedNetns extends Netns {
-  constructor(path: string) {
-    super(-1, path);
-  }
-
-  override close(): void {}
+/** The modelled kernel never enters a namespace. */
+function openedNetns(path: string): OpenNetns {
+  return { fd: -1, path, close: () => {}, [Symbol.dispose]: () => {} };
 }
 
 /** An ADD of the container `c<number>`. */
