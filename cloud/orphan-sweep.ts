@@ -21,7 +21,7 @@ export type OrphanKind<T> = {
   readonly ownerCheck: () => ((one: T) => boolean) | undefined;
   /** Most removals of a sweep that are tried; read before each. */
   readonly limit: () => number;
-  /** Tells which orphans are tried last, because they may have to stay. Absent: only those that were tried in vain. */
+  /** Tells which of orphans that were found together are tried last, because they may have to stay. Absent: none. */
   readonly isLast?: (one: T) => boolean;
   /** Returns why an orphan stays, as the list shows it; such ones use up no limit. */
   readonly whyKept?: (one: T) => string | undefined;
@@ -146,8 +146,8 @@ export class OrphanSweep<T> {
   }
 
   /**
-   * Returns those that are due, the longest first; one that was tried in vain waits behind those that were not, and then for
-   * its turn, so that it keeps the limit from no other. The time is monotonic: it is never compared with a clock of the cloud.
+   * Returns those that are due, the longest first; one that was tried in vain waits from then on, so that it keeps the limit from
+   * no other, nor others from it. The time is monotonic: it is never compared with a clock of the cloud.
    */
   #dueOf(orphans: readonly T[]): readonly T[] {
     const nowMs = this.#deps.clock.monotonicMs();
@@ -159,11 +159,11 @@ export class OrphanSweep<T> {
     this.#candidates.clear();
     for (const { id, candidate } of found) this.#candidates.set(id, candidate);
     const turnMsOf = ({ triedMs, sinceMs }: Candidate): number => triedMs ?? sinceMs;
-    const rankOf = ({ one, candidate }: (typeof found)[number]): number =>
-      Number(isLast(one) || candidate.triedMs !== undefined);
     return found
       .filter(({ candidate: { sinceMs, sweeps } }) => sweeps >= MIN_SWEEPS && nowMs - sinceMs >= this.#graceMs)
-      .toSorted((a, b) => rankOf(a) - rankOf(b) || turnMsOf(a.candidate) - turnMsOf(b.candidate))
+      .toSorted(
+        (a, b) => turnMsOf(a.candidate) - turnMsOf(b.candidate) || Number(isLast(a.one)) - Number(isLast(b.one)),
+      )
       .map(({ one }) => one);
   }
 

@@ -173,6 +173,8 @@ class NodePasses {
   }
 
   #report(node: CloudNode, reason: NodeProblem, message: string) {
+    // Its end was noted while the cloud was asked.
+    if (this.#deps.nodes.get(node.name) === undefined) return;
     this.#reports.report(involvedObject(NODES, node), [{ reason, message }]);
     this.#retryAfter(node.name, PROBLEM_RETRY_MS);
   }

@@ -1,7 +1,7 @@
 import { runController } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { WorkQueue } from '../../kube/work-queue.ts';
-import { endTogether } from '../../runtime/end-together.ts';
+import { runTogether } from '../../runtime/run-together.ts';
 import { runSweep, type SweepDeps } from '../audit/run-sweep.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { PODS_BY_NODE, type PodFacts, type PodOwner, podKeyOf } from '../cache/pod-facts.ts';
@@ -49,14 +49,14 @@ export async function runEips(deps: RunEipsDeps, signal: AbortSignal): Promise<v
     queue.add(key);
   };
   const reconcile = (key: string, by: AbortSignal) => controller.reconcile(key, by);
-  const halt = new AbortController();
-  const ended = AbortSignal.any([signal, halt.signal]);
-  const works = [
-    runController({ ...deps, name: 'eips', queue, workers: WORKERS, reconcile }, ended),
-    runSweep(sweptEips({ ...deps, claims, claimCache, requestComparison }), deps, ended),
-  ];
   try {
-    await endTogether(works, { signal: ended, halt, log: deps.log });
+    await runTogether(
+      [
+        (by) => runController({ ...deps, name: 'eips', queue, workers: WORKERS, reconcile }, by),
+        (by) => runSweep(sweptEips({ ...deps, claims, claimCache, requestComparison }), deps, by),
+      ],
+      { signal, log: deps.log },
+    );
   } finally {
     stop();
   }

@@ -71,6 +71,8 @@ class PodCidrTerm {
   readonly #change: ChangeSignal;
   /** Writes under way, by uid. */
   readonly #running = new Map<string, Promise<void>>();
+  /** Faults of ipamd in writes. */
+  readonly #faults: unknown[] = [];
   readonly #failures = new Map<string, Failure>();
   /** Nodes that are not written before a time, by uid; monotonic milliseconds. */
   readonly #pausedUntil = new Map<string, number>();
@@ -98,6 +100,7 @@ class PodCidrTerm {
         const gifts = await this.#round(signal);
         for (const { node, block } of gifts) this.#start(node, block, signalOfWrites);
         await this.#change.wait(CHECK_MS, signal);
+        this.#throwFault();
         await this.#deps.clock.sleep(ROUND_MS, signal).catch(() => {});
       }
     } finally {
@@ -105,6 +108,12 @@ class PodCidrTerm {
       ended.abort(new Error('the term is over'));
       await Promise.all(this.#running.values());
     }
+    this.#throwFault();
+  }
+
+  /** @throws a fault of ipamd in a write */
+  #throwFault(): void {
+    if (this.#faults.length > 0) throw this.#faults[0];
   }
 
   /** Reads, decides, records and reports once; returns what is to be written. @throws KubeError, OutdatedTerm */
@@ -146,10 +155,12 @@ class PodCidrTerm {
 
   #start({ name, uid }: CidrNode, block: number, signal: AbortSignal): void {
     const cidr = this.#deps.blocks.cidrOf(block);
-    const work = this.#write(name, uid, cidr, signal).finally(() => {
-      this.#running.delete(uid);
-      this.#change.notify();
-    });
+    const work = this.#write(name, uid, cidr, signal)
+      .catch((error: unknown) => this.#faults.push(error))
+      .then(() => {
+        this.#running.delete(uid);
+        this.#change.notify();
+      });
     this.#running.set(uid, work);
   }
 

@@ -1,4 +1,5 @@
 import { LastReports } from '../../kube/reporter.ts';
+import { runTogether } from '../../runtime/run-together.ts';
 import type { Term } from '../calls/term.ts';
 import { involvedConfigMap } from '../config/involved-config-map.ts';
 import type { IpamdConfig } from '../config/options.ts';
@@ -29,10 +30,13 @@ export async function runSubnetReports(term: Term & { readonly subnets: Subnets 
   };
   // Nodes with podCIDRs take most Pods, and few subnets are for the rest.
   const hasPodCidrs = (): boolean => [...nodes.values()].some(({ podCidrs }) => podCidrs.length > 0);
-  await Promise.all([
-    publishSubnets({ ...term, facts }, signal),
-    reportSharedSubnets({ ...term, facts: () => (hasPodCidrs() ? facts() : undefined) }, signal),
-  ]);
+  await runTogether(
+    [
+      (by) => publishSubnets({ ...term, facts }, by),
+      (by) => reportSharedSubnets({ ...term, facts: () => (hasPodCidrs() ? facts() : undefined) }, by),
+    ],
+    { signal, log: term.log },
+  );
 }
 
 /** What is reported, and with what. */

@@ -1,6 +1,7 @@
 import { runController } from '../../kube/controller.ts';
 import type { ObjectChange } from '../../kube/object-cache.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
+import { runTogether } from '../../runtime/run-together.ts';
 import type { CiliumNodeEntry } from '../cilium/cilium-node-entry.ts';
 import { CiliumReconciler } from '../cilium/cilium-reconciler.ts';
 import type { LeaderTerm } from './open-term.ts';
@@ -26,21 +27,16 @@ export async function runCiliumNodes(term: LeaderTerm, signal: AbortSignal): Pro
     if (ips.some((ip) => after?.ipam.pool.has(ip) !== true && after?.ipam.used.has(ip) !== true))
       queues.supply.add(key);
   };
+  const reconcile = (name: string, by: AbortSignal) => reconciler.reconcile(name, by);
   const stop = enqueueCiliumNodes(term, () => labelled.notify());
   try {
-    await Promise.all([
-      follower.run(labelled, enqueue, signal),
-      runController(
-        {
-          ...term,
-          name: 'cilium',
-          queue: queues.cilium,
-          workers: WORKERS,
-          reconcile: (name, by) => reconciler.reconcile(name, by),
-        },
-        signal,
-      ),
-    ]);
+    await runTogether(
+      [
+        (by) => follower.run(labelled, enqueue, by),
+        (by) => runController({ ...term, name: 'cilium', queue: queues.cilium, workers: WORKERS, reconcile }, by),
+      ],
+      { signal, log: term.log },
+    );
   } finally {
     stop();
   }

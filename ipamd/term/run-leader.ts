@@ -1,7 +1,7 @@
 import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import type { Leadership } from '../../kube/election/term.ts';
-import { endTogether } from '../../runtime/end-together.ts';
+import { runTogether } from '../../runtime/run-together.ts';
 import { reconcileNode } from '../calls/reconcile-node.ts';
 import { type Claimant, findRival } from '../nodes/decide-instance.ts';
 import { createNodeController } from '../nodes/node-controller.ts';
@@ -25,6 +25,7 @@ export async function runLeader(deps: LeaderDeps, leadership: Leadership, drain:
   const { queues, vips, claims, ciliumNodes } = term;
   deps.onTerm({ epoch: leadership.epoch, queues, records: { vips, claims }, ciliumNodes });
   let grace: Promise<void> | undefined;
+  let stopEnqueueing: (() => void) | undefined;
   const onDrain = (): void => {
     closeQueues(queues);
     grace = haltAfterGrace(term, halt);
@@ -34,14 +35,25 @@ export async function runLeader(deps: LeaderDeps, leadership: Leadership, drain:
   try {
     if (!(await areSynced(deps.informers, signal))) return;
     const wanted = CONTROLLERS.filter(({ isWanted }) => isWanted?.(deps.config) !== false);
-    const works = wanted.map(({ run }) => run(term, signal));
-    const stopEnqueueing = enqueueNodes(term);
-    const supplying = Promise.all([runSupply(term, signal), runNodes(term, signal)]).then(() => {
-      stopEnqueueing();
-      halt.abort(new Error(TERM_OVER));
-    });
-    await endTogether([...works, supplying], { signal, halt, log: deps.log });
+    stopEnqueueing = enqueueNodes(term);
+    let supplying = 2;
+    const untilDrained = async (work: Promise<void>): Promise<void> => {
+      await work;
+      supplying -= 1;
+      if (supplying === 0) halt.abort(new Error(TERM_OVER));
+    };
+    const works: Parameters<typeof runTogether>[0] = [
+      ...wanted.map(
+        ({ run }) =>
+          (by: AbortSignal) =>
+            run(term, by),
+      ),
+      (by) => untilDrained(runSupply(term, by)),
+      (by) => untilDrained(runNodes(term, by)),
+    ];
+    await runTogether(works, { signal, halt, log: deps.log });
   } finally {
+    stopEnqueueing?.();
     drain.removeEventListener('abort', onDrain);
     closeQueues(queues);
     halt.abort(new Error(TERM_OVER));

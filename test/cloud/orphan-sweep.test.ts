@@ -252,6 +252,25 @@ for (const [what, inVain] of Object.entries(TRIES_IN_VAIN)) {
   });
 }
 
+test('OrphanSweep: one that was tried in vain has its turn though new orphans use up every limit', async (t) => {
+  const world = new ThingWorld();
+  world.limit = 1;
+  let isAway = true;
+  const sweep = world.open({
+    lookAgain: async (one, context) => {
+      if (one.id === 'old' && isAway) throw new Error('the API server does not answer');
+      return await world.kind.lookAgain(one, context);
+    },
+  });
+  world.add('old');
+  for (let nth = 0; nth < 100; nth++) {
+    world.add(`new-${nth}`);
+    await world.sweep(sweep);
+    isAway = nth < 20;
+  }
+  t.true(world.removed.includes('old'));
+});
+
 test('OrphanSweep: so many orphans that owners must have been lost are reported, and none is removed', async (t) => {
   const world = new ThingWorld();
   for (let nth = 0; nth < 11; nth++) world.add(`orphan-${nth}`);

@@ -240,3 +240,15 @@ test('runNodeController: two Nodes with the address of one instance are never bo
   t.true(world.scene.events('InstanceTaken').length >= 1);
   await world.stop();
 });
+
+test('the node controller says nothing of a Node that was deleted while the cloud was asked for its instance', async (t) => {
+  const world = await NodeWorld.start();
+  const { host, admin, clock } = world.scene;
+  host.faults.add({ fault: { kind: 'latency', ms: 3_000 }, actions: ['DescribeInstances'] });
+  await world.join('gone', { providerID: 'tencentcloud:///ap-guangzhou-3/ins-dddd0001', taints: [UNINITIALIZED] });
+  await world.advance(2_000);
+  await clock.run(admin.delete(NODES, { name: 'gone' }));
+  await world.advance(60_000);
+  t.deepEqual(world.scene.events('InstanceUnknown'), []);
+  await world.stop();
+});

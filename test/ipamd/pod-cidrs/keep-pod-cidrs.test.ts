@@ -203,6 +203,20 @@ test('keepPodCidrs: a lost answer of the record', survives, {
   times: 2,
 });
 
+test('keepPodCidrs: a fault of ipamd in a write ends it with that fault', async (t) => {
+  const fault = new TypeError('a fault of ipamd');
+  const scene = new CidrScene({
+    lateMs: (_leader, name) => {
+      if (name === 'n1') throw fault;
+      return undefined;
+    },
+  });
+  const ended = t.throwsAsync(scene.lead().ended, { is: fault });
+  await scene.join('n1');
+  await scene.clock.advance(20_000);
+  await ended;
+});
+
 test('keepPodCidrs: says on the Node that its podCIDR could not be written', async (t) => {
   const scene = new CidrScene();
   scene.lead();
