@@ -2,6 +2,7 @@ import { ADDRESS_CASES } from './address-cases.ts';
 import type { ContractCase } from './contract-case.ts';
 import { LINK_CASES } from './link-cases.ts';
 import { MONITOR_CASES } from './monitor-cases.ts';
+import { OTHER_POD_CASES } from './other-pod-cases.ts';
 import { ROUTE_CASES } from './route-cases.ts';
 import { RULE_CASES } from './rule-cases.ts';
 import { SETTING_CASES } from './setting-cases.ts';
@@ -18,4 +19,5 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
   ...MONITOR_CASES,
   ...TABLE_CASES,
   ...WIRING_CASES,
+  ...OTHER_POD_CASES,
 ];
