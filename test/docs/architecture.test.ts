@@ -49,7 +49,7 @@ function foldersBelow(folder: string): readonly string[] {
 test('architecture: a row for every folder of the product, and for no other', (t) => {
   const named = ROWS.flatMap(({ folders }) => folders);
   const product = Object.keys(LAYERS.folders);
-  const below = [...product.flatMap(foldersBelow), 'sim/kube-api', 'sim/support', 'sim/vpc'];
+  const below = [...product.flatMap(foldersBelow), 'sim/kernel', 'sim/kube-api', 'sim/support', 'sim/vpc'];
   const wanted = new Set([...product, ...LAYERS.free, ...below]);
   t.deepEqual(
     [...wanted].filter((folder) => !named.includes(folder)),
