@@ -9,6 +9,7 @@ import { backgroundOf } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { KeyedMutex } from '../runtime/keyed-mutex.ts';
 import type { Logger } from '../runtime/log.ts';
+import { markTakenPod } from './adopt/mark-taken-pod.ts';
 import { openTakeOver, type TakeOver, type TakeOverDeps } from './adopt/take-over.ts';
 import { noteOccupied, usePodCidrs } from './bridge/accept-pod-cidr.ts';
 import { type MasqueradeDeps, updateMasquerade } from './bridge/follow-masquerade.ts';
@@ -23,6 +24,7 @@ import { type FlowtableWriter, openFlowtableWriter } from './fast-path/flowtable
 import { reportFastPath } from './fast-path/open-fast-path.ts';
 import { openStrangers } from './host/find-strangers.ts';
 import { openPodWiring } from './host/pod-wiring.ts';
+import { openSandboxes } from './host/sandboxes.ts';
 import type { HostPorts } from './host-ports.ts';
 import type { Journal } from './journal/journal-content.ts';
 import { leaseKey } from './journal/lease.ts';
@@ -31,6 +33,7 @@ import { readBridgePorts } from './node/bridge-evidence.ts';
 import type { KnownPrimary } from './node/find-primary.ts';
 import type { HostView } from './node/node-network.ts';
 import { readHostView } from './node/node-probe.ts';
+import { readPodInterfaces } from './node/read-pod-interfaces.ts';
 import { createMetrics } from './observability/metrics.ts';
 import type { KubeUse } from './ops/summary-reply.ts';
 import { occupiedNetworks } from './pod-cidr/refuse-pod-cidrs.ts';
@@ -46,7 +49,7 @@ import type { OwnWrites } from './repair/own-writes.ts';
 import { createPrimaryFinder, type PrimaryFinder, type PrimaryFinderDeps } from './repair/primary-finder.ts';
 import type { HostKernel, ReconcileDeps } from './repair/reconcile.ts';
 import { NodeState } from './state/node-state.ts';
-import type { AgentParts, RandomBytes, UseCaseDeps } from './state/ports.ts';
+import type { AgentParts, RandomBytes, Sandboxes, UseCaseDeps } from './state/ports.ts';
 
 /** What the agent gets from its process. */
 export type AgentRuntime = {
@@ -105,14 +108,15 @@ export function createComponents(
   const recorder = new FlightRecorder();
   const hub = new EventHub();
   const operationLog = openOperationLog({ clock, recorder, hub });
-  const { sandboxes, reservations, view } = host;
+  const { namespaces, reservations, view } = host;
+  const sandboxes = openSandboxes(namespaces);
   const masqueradeDeps: MasqueradeDeps = {
     ...{ state, kube, clock, log },
     configured: config.grMasquerade,
     readChains: () => host.readMasqChains(),
     changed: (cause) => state.kickPass(cause),
   };
-  const takeOver = takeOverOf(config, { clock, log, state, journal, host, kernel });
+  const takeOver = takeOverOf(config, { clock, log, state, journal, host, kernel, sandboxes });
   const found = host.openFoundState(() => {
     const bridge = finder.current()?.bridge;
     return bridge?.ifindex === BRIDGE_IFINDEX ? bridge.name : undefined;
@@ -290,19 +294,21 @@ function takeOverOf(
   { grBridge }: AgentConfig,
   {
     kernel: { rtnetlink },
-    host: { reservations, view, podSides, sandboxes },
+    host: { reservations, view, namespaces },
+    sandboxes,
     ...deps
   }: Pick<TakeOverDeps, 'clock' | 'log' | 'state' | 'journal'> & {
     readonly host: HostPorts;
     readonly kernel: Pick<Kernel, 'rtnetlink'>;
+    readonly sandboxes: Pick<Sandboxes, 'isAbsent'>;
   },
 ): TakeOver {
   return openTakeOver({
     ...{ ...deps, reservations, view },
     readPorts: () => readBridgePorts(rtnetlink, grBridge),
-    readInterfaces: (named) => podSides.interfaces(named),
+    readInterfaces: (named) => readPodInterfaces(namespaces, named),
     isNetnsAbsent: (path) => sandboxes.isAbsent(path),
-    mark: (pod) => podSides.mark(rtnetlink, pod),
+    mark: (pod) => markTakenPod({ namespaces, host: rtnetlink }, pod),
     changed: (cause) => deps.state.kickPass(cause),
   });
 }

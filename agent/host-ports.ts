@@ -1,7 +1,6 @@
 import type { Kernel, NodeKernel } from '../dataplane/kernel.ts';
 import type { Monitor, MonitorGroup } from '../netlink/monitor.ts';
 import type { HttpEndpointSources, HttpEndpoints } from '../runtime/http-endpoints.ts';
-import type { PodSides } from './adopt/pod-sides.ts';
 import type { Spool, SpoolDeps } from './attachment/spool.ts';
 import type { SandboxView } from './cri/sandbox-view.ts';
 import type { Kubelet } from './device-plugin/kubelet.ts';
@@ -10,6 +9,7 @@ import type { Installation, InstallationListener } from './install/installation.
 import type { Journal } from './journal/journal-content.ts';
 import type { NodeRecord } from './journal/node-record.ts';
 import type { FoundStateRecorder } from './node/found-state.ts';
+import type { Namespaces } from './node/namespaces.ts';
 import type { NetworkConf } from './node/network-confs.ts';
 import type { PlannedListener } from './node/node-record-writer.ts';
 import type { MetricsRegistry } from './observability/metrics.ts';
@@ -19,7 +19,7 @@ import type { Reservations } from './pod-cidr/host-local-files.ts';
 import type { OwnWrites } from './repair/own-writes.ts';
 import type { AgentUseCases } from './server/agent-service.ts';
 import type { RunningServer } from './server/grpc-server.ts';
-import type { Conntrack, Sandboxes } from './state/ports.ts';
+import type { Conntrack } from './state/ports.ts';
 import type { InForce, SupplySource } from './supply/supply-source.ts';
 
 /** The kernel of the host's namespace, as one agent has it. */
@@ -50,8 +50,7 @@ export type HostPorts = {
   openPrograms(kernel: Pick<Kernel, 'rtnetlink'>): ProgramsTrial;
   /** Subscribes to changes of the host's namespace. @throws LibcError */
   openMonitor(groups: readonly MonitorGroup[]): Monitor;
-  readonly sandboxes: Sandboxes;
-  readonly podSides: PodSides;
+  readonly namespaces: Namespaces;
   readonly conntrack: Conntrack;
   /** Undefined when no runtime is configured. */
   readonly view: SandboxView | undefined;

@@ -9,7 +9,6 @@ import { serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { Logger } from '../runtime/log.ts';
 import { collectNodeMetrics } from '../runtime/metrics/metric-table.ts';
 import { openSysctl } from '../sysctl/sysctl.ts';
-import { openPodSides } from './adopt/pod-sides.ts';
 import { watchSpool } from './attachment/spool.ts';
 import { readMasqChains } from './bridge/masq-chains.ts';
 import type { AgentConfig } from './config/options.ts';
@@ -19,7 +18,6 @@ import { openConnectionKeeper } from './fast-path/open-connection-keeper.ts';
 import { openPrograms } from './fast-path/open-programs.ts';
 import { openConntrack } from './host/conntrack.ts';
 import { releaseMemory } from './host/release-memory.ts';
-import { openSandboxes } from './host/sandboxes.ts';
 import type { HostPorts, OpenedKernel, Served } from './host-ports.ts';
 import { removeConflist } from './install/conflist.ts';
 import { openInstallation } from './install/installation.ts';
@@ -27,11 +25,11 @@ import { readBootId } from './journal/boot-id.ts';
 import { openJournal } from './journal/journal.ts';
 import { findNodeRecord } from './journal/node-file.ts';
 import { FOUND_STATE_FILE, openFoundState } from './node/found-state.ts';
+import { openNamespaces } from './node/namespaces.ts';
 import { readNetworkConfs } from './node/network-confs.ts';
 import { readServers } from './node/node-peers.ts';
 import { readHostDump } from './node/node-probe.ts';
 import { createNodeRecordWriter } from './node/node-record-writer.ts';
-import { openPodNamespaces } from './node/pod-namespaces.ts';
 import { refuseProduct } from './node/refuse-product.ts';
 import { openExplainer } from './ops/explainer.ts';
 import { opsService } from './ops/ops-service.ts';
@@ -61,8 +59,7 @@ export function openMachine(config: AgentConfig, deps: MachineDeps): HostPorts {
     openKernel: () => openKernel(log),
     openPrograms,
     openMonitor: openKernelMonitor,
-    sandboxes: openSandboxes(hostRoot),
-    podSides: openPodSides(openPodNamespaces(hostRoot)),
+    namespaces: openNamespaces(hostRoot),
     conntrack: openConntrack(log),
     view: criSockets.length === 0 ? undefined : openCriView(criSockets),
     kubelet: kubeletDir === '' ? undefined : openKubelet(kubeletDir),

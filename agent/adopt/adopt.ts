@@ -6,14 +6,16 @@ import type { SandboxView } from '../cri/sandbox-view.ts';
 import { isUnknownOwner, leaseKey } from '../journal/lease.ts';
 import type { Supply } from '../journal/supply.ts';
 import type { KernelEvidence } from '../node/kernel-evidence.ts';
+import type { Namespaces } from '../node/namespaces.ts';
 import { readHostDump } from '../node/node-probe.ts';
 import { readEvidence } from '../node/read-evidence.ts';
+import { readPodEnds } from '../node/read-pod-interfaces.ts';
+import { readSandboxPeers } from '../node/read-sandbox-peers.ts';
 import type { AgentParts } from '../state/ports.ts';
 import { isForNode, withheld } from '../supply/accept-supply.ts';
 import type { SupplySource } from '../supply/supply-source.ts';
 import { nameVeths } from './name-veths.ts';
 import { planAdoption } from './plan-adoption.ts';
-import type { PodSides } from './pod-sides.ts';
 import type { TakeOver } from './take-over.ts';
 
 const SUPPLY_POLL_MS = 200;
@@ -27,7 +29,7 @@ const RUNTIME_WAIT_MS = 30_000;
 type AdoptDeps = Pick<AgentParts, 'clock' | 'log' | 'state' | 'journal'> & {
   readonly config: Pick<AgentConfig, 'eniMarkMask' | 'nodeName' | 'role' | 'supplySource'>;
   readonly kernel: Pick<Kernel, 'rtnetlink'>;
-  readonly host: { readonly podSides: PodSides };
+  readonly host: { readonly namespaces: Namespaces };
   /** Undefined when no runtime is configured. */
   readonly view: SandboxView | undefined;
   readonly takeOver: TakeOver;
@@ -96,7 +98,7 @@ async function waitForSupply({ config, clock }: AdoptDeps, { supply, signal }: A
  */
 async function adopt(deps: AdoptDeps, found: KernelEvidence, signal: AbortSignal): Promise<number> {
   const { state, journal, log } = deps;
-  const { podSides } = deps.host;
+  const { namespaces } = deps.host;
   const hasPods = found.veths.length > 0 || (found.unnamed ?? []).length > 0 || hasForeignLinks(found);
   const ids = new Set(found.veths.map(({ containerId }) => containerId).filter((id) => !isUnknownOwner(id)));
   const unanswered = 'adopting without the container runtime: Pod names and netns stay unknown';
@@ -109,10 +111,10 @@ async function adopt(deps: AdoptDeps, found: KernelEvidence, signal: AbortSignal
   const netns = new Map(
     [...networks].flatMap(([id, network]) => (network?.netns ? [[id, network.netns] as const] : [])),
   );
-  const ends = hasPods ? podSides.ends(netns.values()) : [];
+  const ends = hasPods ? readPodEnds(namespaces, netns.values()) : [];
   const named = nameVeths({ kernel: found, ends, sandboxes, netns, sandboxIps });
   const kernel = { ...found, veths: named.veths };
-  const peers = new Map([...podSides.peers(kernel.veths, netns), ...named.peers]);
+  const peers = new Map([...readSandboxPeers(namespaces, kernel.veths, netns), ...named.peers]);
   const areOfOthers = state.role === 'uplinks';
   const sources = { kernel, supply: state.supply, peers, podCidrs: state.podCidrs, areOfOthers };
   const adoption = planAdoption({ ...sources, sandboxes, sandboxIps });

@@ -3,7 +3,7 @@ import { planBridgePodSide } from '../../dataplane/plan-bridge-pod.ts';
 import { routeSpec } from '../../dataplane/to-request.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { bridgePodNetworkOf } from '../journal/pod-network.ts';
-import type { PodNamespaces } from '../node/pod-namespaces.ts';
+import type { Namespaces } from '../node/namespaces.ts';
 import type { TakenPod } from './plan-takeover.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { TakenPod } from './plan-takeover.ts';
  * Idempotent. @throws NetlinkError, SysctlError, NetnsError
  */
 export function markTakenPod(
-  { namespaces, host }: { readonly namespaces: PodNamespaces; readonly host: Rtnetlink },
+  { namespaces, host }: { readonly namespaces: Namespaces; readonly host: Rtnetlink },
   { lease, inPod }: TakenPod,
 ): void {
   const pod = bridgePodNetworkOf(lease);

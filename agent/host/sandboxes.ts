@@ -1,20 +1,18 @@
-import { fstatSync, statSync } from 'node:fs';
-import { type Netns, NetnsError, openNetns, openOwnNetns } from '../../netlink/netns.ts';
-import { resolveHostPath } from '../../runtime/host-path.ts';
+import { NetnsError, type OpenNetns } from '../../netlink/netns.ts';
 import { CNI_CODE } from '../api/cni-code.ts';
 import { CniFailureError } from '../api/cni-failure.ts';
+import type { Namespaces } from '../node/namespaces.ts';
 import type { Sandboxes } from '../state/ports.ts';
 
-/** The agent's own namespace is the host's, because it runs in the host network. */
-const HOST_NETNS = '/proc/self/ns/net';
-
-/**
- * Opens the runtime's namespaces, whose paths lie below `hostRoot` for the agent (`/proc/1/root` in a container that
- * shares the host's PID namespace).
- */
-export function openSandboxes(hostRoot: string): Sandboxes {
-  const open = (path: string): Netns => {
-    const netns = openOrRefuse(hostRoot, path);
+/** Opens the runtime's namespaces, and never the host's in the place of one. */
+export function openSandboxes(namespaces: Namespaces): Sandboxes {
+  let host: string | undefined;
+  const isHost = (netns: OpenNetns): boolean => {
+    host ??= identityOfHost(namespaces);
+    return namespaces.identityOf(netns) === host;
+  };
+  const open = (path: string): OpenNetns => {
+    const netns = openOrRefuse(namespaces, path);
     if (isHost(netns)) {
       netns.close();
       throw new CniFailureError(
@@ -26,21 +24,21 @@ export function openSandboxes(hostRoot: string): Sandboxes {
     return netns;
   };
   // Without a path it is not known whether the netns exists.
-  const isAbsent = (path: string): boolean => path !== '' && !isNetns(hostRoot, path);
-  const find = (path: string): Netns | undefined => {
+  const isAbsent = (path: string): boolean => path !== '' && !isNetns(namespaces, path);
+  const find = (path: string): OpenNetns | undefined => {
     if (path === '' || isAbsent(path)) return undefined;
-    const netns = openOrRefuse(hostRoot, path);
+    const netns = openOrRefuse(namespaces, path);
     // The path of a process that ended may belong to another process by now.
     if (!isHost(netns)) return netns;
     netns.close();
     return undefined;
   };
-  return { open, isAbsent, find, own: openOwnNetns };
+  return { open, isAbsent, find, own: () => namespaces.own() };
 }
 
-function openOrRefuse(hostRoot: string, path: string): Netns {
+function openOrRefuse(namespaces: Namespaces, path: string): OpenNetns {
   try {
-    return openNetns(resolveHostPath(hostRoot, path));
+    return namespaces.open(path);
   } catch (error) {
     if (!(error instanceof NetnsError)) throw error;
     const problem =
@@ -58,9 +56,9 @@ function openOrRefuse(hostRoot: string, path: string): Netns {
   }
 }
 
-function isNetns(hostRoot: string, path: string): boolean {
+function isNetns(namespaces: Namespaces, path: string): boolean {
   try {
-    openNetns(resolveHostPath(hostRoot, path)).close();
+    namespaces.open(path).close();
     return true;
   } catch (error) {
     // Any error but a clear "no" (EACCES, EMFILE) proves nothing: the netns counts as existing.
@@ -68,8 +66,7 @@ function isNetns(hostRoot: string, path: string): boolean {
   }
 }
 
-function isHost(netns: Netns): boolean {
-  const host = statSync(HOST_NETNS);
-  const found = fstatSync(netns.fd);
-  return host.ino === found.ino && host.dev === found.dev;
+function identityOfHost(namespaces: Namespaces): string {
+  using own = namespaces.own();
+  return namespaces.identityOf(own);
 }

@@ -5,7 +5,7 @@ import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import type { NetnsEvidence, PodInterface } from './bridge-evidence.ts';
 import type { PodEnd } from './kernel-evidence.ts';
-import type { PodNamespaces } from './pod-namespaces.ts';
+import type { Namespaces } from './namespaces.ts';
 import { globalIpsOf } from './read-sandbox-peers.ts';
 
 /**
@@ -13,7 +13,7 @@ import { globalIpsOf } from './read-sandbox-peers.ts';
  * A namespace with two names is read once, under its first. Synchronous, so that no ADD or DEL comes between. Changes
  * nothing.
  */
-export function readPodInterfaces(namespaces: PodNamespaces, named: Iterable<string>): NetnsEvidence {
+export function readPodInterfaces(namespaces: Namespaces, named: Iterable<string>): NetnsEvidence {
   const { found, isComplete } = readEachNetns(namespaces, named, interfacesIn);
   return { interfaces: found, isComplete };
 }
@@ -22,12 +22,12 @@ export function readPodInterfaces(namespaces: PodNamespaces, named: Iterable<str
  * Reads every veth in the namespaces that the runtime names, and in all of `/run/netns`, as `readPodInterfaces` does, with
  * what adoption tells a Pod's end by. What cannot be read is no evidence.
  */
-export function readPodEnds(namespaces: PodNamespaces, named: Iterable<string>): readonly PodEnd[] {
+export function readPodEnds(namespaces: Namespaces, named: Iterable<string>): readonly PodEnd[] {
   return readEachNetns(namespaces, named, endsIn).found;
 }
 
 function readEachNetns<T>(
-  namespaces: PodNamespaces,
+  namespaces: Namespaces,
   named: Iterable<string>,
   read: (rtnetlink: Rtnetlink, netns: string) => readonly T[],
 ): { readonly found: readonly T[]; readonly isComplete: boolean } {

@@ -8,7 +8,7 @@ import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { RT_SCOPE_UNIVERSE } from '../../netlink/uapi/rtnetlink.ts';
 import { type LeaseKey, leaseKey } from '../journal/lease.ts';
 import type { PeerEvidence, VethEvidence } from './kernel-evidence.ts';
-import type { PodNamespaces } from './pod-namespaces.ts';
+import type { Namespaces } from './namespaces.ts';
 
 /**
  * Reads the Pod ends of host veths inside network namespaces: in the one that the runtime named for a container, and
@@ -16,7 +16,7 @@ import type { PodNamespaces } from './pod-namespaces.ts';
  * @param named Namespace paths by container id.
  */
 export function readSandboxPeers(
-  namespaces: PodNamespaces,
+  namespaces: Namespaces,
   veths: readonly VethEvidence[],
   named: ReadonlyMap<string, string>,
 ): ReadonlyMap<LeaseKey, PeerEvidence> {
@@ -37,7 +37,7 @@ export function readSandboxPeers(
 }
 
 function peersIn(
-  namespaces: PodNamespaces,
+  namespaces: Namespaces,
   path: string,
   veths: readonly VethEvidence[],
   isNamed: boolean,

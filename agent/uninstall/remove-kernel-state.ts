@@ -25,8 +25,8 @@ import { leaseKey } from '../journal/lease.ts';
 import { hasForeignValue, isShared, linkRestoration } from '../node/decide-restoration.ts';
 import type { FoundLink, FoundState, FoundSysctl } from '../node/found-state.ts';
 import type { KernelEvidence } from '../node/kernel-evidence.ts';
+import { openNamespaces } from '../node/namespaces.ts';
 import { readHostDump } from '../node/node-probe.ts';
-import { openPodNamespaces } from '../node/pod-namespaces.ts';
 import { readSandboxPeers } from '../node/read-sandbox-peers.ts';
 import type { Sweep } from './sweep.ts';
 
@@ -149,7 +149,7 @@ export async function returnNics(
   sweep: Sweep,
 ): Promise<void> {
   const { rtnetlink } = kernel;
-  const sandboxes = openSandboxes(hostRoot);
+  const sandboxes = openSandboxes(openNamespaces(hostRoot));
   using hostNetns = openOwnNetns();
   for (const { netns, mac, hostName, mtu } of findNicsInPods(traces, hostRoot)) {
     await sweep.step(`interface ${hostName}`, async () => {
@@ -179,7 +179,7 @@ function findNicsInPods({ journal, evidence }: KernelTraces, hostRoot: string): 
   const unknown = evidence.veths.filter(
     ({ table, containerId, ifName }) => table === DIRECT_LINK_GROUP && !known.has(leaseKey({ containerId, ifName })),
   );
-  const peers = readSandboxPeers(openPodNamespaces(hostRoot), unknown, new Map());
+  const peers = readSandboxPeers(openNamespaces(hostRoot), unknown, new Map());
   const found = [...peers.values()].flatMap(({ netns, podMac, nic }): readonly NicInPod[] =>
     nic === undefined ? [] : [{ netns, mac: podMac, hostName: nic.hostName, mtu: nic.mtu }],
   );

@@ -17,6 +17,7 @@ import { openJournal } from '../journal/journal.ts';
 import type { JournalContent } from '../journal/journal-content.ts';
 import { findNodeRecord } from '../journal/node-file.ts';
 import { FOUND_STATE_FILE, readFoundState } from '../node/found-state.ts';
+import { openNamespaces } from '../node/namespaces.ts';
 import { readHostDump } from '../node/node-probe.ts';
 import { type HostDump, readEvidence } from '../node/read-evidence.ts';
 import { refuseLiveSocket } from '../server/unix-socket.ts';
@@ -125,7 +126,7 @@ function needsRuntime({ leases }: JournalContent): boolean {
 }
 
 function netnsAbsenceIn(hostRoot: string): (lease: { readonly netns: string }) => boolean {
-  const sandboxes = openSandboxes(hostRoot);
+  const sandboxes = openSandboxes(openNamespaces(hostRoot));
   return ({ netns }) => sandboxes.isAbsent(netns);
 }
 

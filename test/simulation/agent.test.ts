@@ -136,6 +136,32 @@ test('startAgent: a whole agent runs on a machine in memory, on a clock of its o
   t.deepEqual(reached(), []);
 });
 
+test('startAgent: an agent without its journal adopts what the kernel and the namespaces have', async (t) => {
+  const clock = new VirtualClock();
+  const { host, linkTo, start } = await openNode(clock, 'node-01');
+  const first = await start();
+  t.true(await clock.until(() => first.served.useCases.status() === undefined, 10_000));
+  const netns = host.startSandbox({ id: 'c1', state: 'ready', ...POD });
+  const attached = await clock.run(first.served.useCases.attach(addOf(netns), new AbortController().signal));
+  if (attached.kind !== 'attached') return t.fail(JSON.stringify(attached));
+  const { addresses, hostVeth, podMac } = attached.lease;
+  const ip = addresses[0]?.ip ?? '';
+  const link = linkTo(ip);
+  first.kill();
+  host.journal.lose();
+
+  const second = await start();
+  t.true(await clock.until(() => second.served.useCases.status() === undefined, 10_000));
+  t.is(linkTo(ip), link, 'its way was never another');
+  const checked = await clock.run(second.served.useCases.check({ containerId: 'c1', ifName: 'eth0', netns }));
+  const lease = { addresses, hostVeth, podMac, netns, podName: POD.podName };
+  t.like(checked, { kind: 'checked', differences: [], lease });
+  host.endSandbox('c1');
+  t.true(await clock.until(() => linkTo(ip) === undefined, 600_000), 'collected when its sandbox is gone');
+  await second.close();
+  t.deepEqual(second.faults, []);
+});
+
 test('startAgent: a part that ends by an error ends its agent, and no other of this process', async (t) => {
   const clock = new VirtualClock();
   const [one, other] = [await openNode(clock, 'node-01'), await openNode(clock, 'node-02')];

@@ -1,15 +1,14 @@
-import { openPodSides } from '../../agent/adopt/pod-sides.ts';
 import type { CriSandbox, SandboxView } from '../../agent/cri/sandbox-view.ts';
 import type { HostPorts, Served } from '../../agent/host-ports.ts';
 import type { NodeRecord } from '../../agent/journal/node-record.ts';
 import type { FoundState, FoundStateRecorder } from '../../agent/node/found-state.ts';
-import type { PodNamespaces } from '../../agent/node/pod-namespaces.ts';
+import type { Namespaces } from '../../agent/node/namespaces.ts';
 import { NO_RESERVATIONS } from '../../agent/pod-cidr/host-local-files.ts';
 import { openOwnWrites } from '../../agent/repair/own-writes.ts';
-import type { Conntrack, Sandboxes } from '../../agent/state/ports.ts';
+import type { Conntrack } from '../../agent/state/ports.ts';
 import { NftError } from '../../dataplane/nft-error.ts';
 import type { NetnsRef } from '../../netlink/link-message.ts';
-import { NetnsError, type OpenNetns } from '../../netlink/netns.ts';
+import { NetnsError } from '../../netlink/netns.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { ModelMachine } from '../../sim/kernel/machine.ts';
 import { JournalPlace } from './memory-journal.ts';
@@ -79,8 +78,7 @@ export class NodeHost {
       },
       openPrograms: () => ({ problem: 'a kernel in memory runs no programs' }),
       openMonitor: (groups) => kernel.openMonitor(host, { groups, gatherMs: GATHER_MS }),
-      sandboxes: sandboxesOf(namespaces, host),
-      podSides: openPodSides(namespaces),
+      namespaces,
       conntrack: NO_CONNTRACK,
       view: this.#view(),
       kubelet: undefined,
@@ -112,8 +110,11 @@ export class NodeHost {
     };
   }
 
-  #namespaces(): PodNamespaces {
+  #namespaces(): Namespaces {
+    const { host } = this.kernel;
     return {
+      // It is never closed.
+      own: () => ({ fd: host.fd, path: host.path, close: () => {}, [Symbol.dispose]: () => {} }),
       named: () => [...this.#names].map((name) => NETNS_FOLDER + name),
       open: (path) => {
         const name = path.slice(NETNS_FOLDER.length);
@@ -137,24 +138,6 @@ export class NodeHost {
       close: () => {},
     };
   }
-}
-
-function sandboxesOf({ open }: PodNamespaces, host: NetnsRef & { readonly path: string }): Sandboxes {
-  const find = (path: string): OpenNetns | undefined => {
-    try {
-      return open(path);
-    } catch {
-      return undefined;
-    }
-  };
-  const isAbsent = (path: string): boolean => {
-    if (path === '') return false;
-    using netns = find(path);
-    return netns === undefined;
-  };
-  // The host's own is never closed.
-  const own = (): OpenNetns => ({ fd: host.fd, path: host.path, close: () => {}, [Symbol.dispose]: () => {} });
-  return { open, find, isAbsent, own };
 }
 
 /** No flow is followed. */
