@@ -7,13 +7,14 @@ import { CallFailures } from '../../kube/call-failures.ts';
 import { updateGuarded } from '../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
-import { silentLogger } from '../../runtime/log.ts';
+import { type Logger, silentLogger } from '../../runtime/log.ts';
 import { startInProcessApi } from '../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Life } from './life.ts';
 import { watchMachine } from './machine-tripwire.ts';
 import { NodeHost } from './node-host.ts';
+import { RunRecord, recordingLogger } from './record.ts';
 
 const ENI_MAC = '02:00:00:00:01:01';
 const POD = { podNamespace: 'default', podName: 'web-0', podUid: 'uid-web-0' };
@@ -22,7 +23,7 @@ const POD = { podNamespace: 'default', podName: 'web-0', podUid: 'uid-web-0' };
 type AgentLife = { readonly served: Served; readonly faults: readonly Error[]; kill(): void; close(): Promise<void> };
 
 /** A node with a primary interface and one ENI, in a cluster that has its object. */
-async function openNode(clock: VirtualClock, name: string) {
+async function openNode(clock: VirtualClock, name: string, log: Logger = silentLogger) {
   const api = startInProcessApi({ clock });
   const kube = api.client({ userAgent: 'people' });
   const host = new NodeHost(clock, 'boot-1');
@@ -56,7 +57,7 @@ async function openNode(clock: VirtualClock, name: string) {
     });
     const running = await clock.run(
       startAgent(configOf(name), {
-        ...{ clock: life.clock, log: silentLogger, release: 'simulation', random: () => 0.5, apiFailures, host: ports },
+        ...{ clock: life.clock, log, release: 'simulation', random: () => 0.5, apiFailures, host: ports },
         failed: (error) => {
           faults.push(error);
           life.kill();
@@ -160,6 +161,26 @@ test('startAgent: an agent without its journal adopts what the kernel and the na
   t.true(await clock.until(() => linkTo(ip) === undefined, 600_000), 'collected when its sandbox is gone');
   await second.close();
   t.deepEqual(second.faults, []);
+});
+
+test('startAgent: two agents that live the same have the same log', async (t) => {
+  const live = async (): Promise<readonly string[]> => {
+    const clock = new VirtualClock();
+    const record = new RunRecord(true);
+    const log = recordingLogger((what) => record.note(clock.monotonicMs(), 'agent', what));
+    const { host, start } = await openNode(clock, 'node-01', log);
+    const { served, close } = await start();
+    await clock.advance(10_000);
+    const netns = host.startSandbox({ id: 'c1', state: 'ready', ...POD });
+    await clock.run(served.useCases.attach(addOf(netns), new AbortController().signal));
+    await clock.run(served.useCases.detach({ containerId: 'c1', ifName: 'eth0' }));
+    await clock.advance(600_000);
+    await close();
+    return record.lines;
+  };
+  const [one, other] = [await live(), await live()];
+  t.true(one.some((line) => line.includes('pod attached')));
+  t.deepEqual(one, other);
 });
 
 test('startAgent: a part that ends by an error ends its agent, and no other of this process', async (t) => {
