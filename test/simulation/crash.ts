@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto';
 import type { ExecutionContext } from 'ava';
 import type { Disturbance, Point } from './life.ts';
 import { type Played, play, type Story } from './story.ts';
 
 /** Which points of the leader's life are tried. */
 type CrashOptions = {
-  /** One of so many; default 1: all. */
+  /** One of so many of the story's points; default 1: all points there are. */
   readonly every?: number;
   /** Where to begin, below `every`; default 0. */
   readonly from?: number;
@@ -17,6 +18,8 @@ type Driven = {
   /** Kinds of places, and how often each was met. */
   readonly places: ReadonlyMap<string, number>;
   readonly failures: readonly string[];
+  /** Identity of all runs. */
+  readonly hash: string;
 };
 
 /** A story that is well also when the leader is killed at any point of it: everything comes to the same end. */
@@ -38,17 +41,38 @@ export function loseEach(story: Story, options: CrashOptions = {}) {
   };
 }
 
+/** Calls that go on whatever happens in a story: the lock, and the look at the definitions. */
+const EVERYDAY = / (?:configmaps|endpoints|customresourcedefinitions|events|selfsubjectaccessreviews)$/;
+
+/** Tells whether a point is one of the story: something is changed, described or seen there. */
+function isOfStory({ call, moment, isChange }: Point): boolean {
+  return (
+    !EVERYDAY.test(call) && (isChange || moment === 'watch' || (moment === 'after' && call.startsWith('Describe')))
+  );
+}
+
 /** Plays a story once undisturbed, then once for each point at which its leader dies. */
 export function driveCrashes(story: Story, options: CrashOptions): Promise<Driven> {
-  return drive(story, options, () => [{ kind: 'die' }]);
+  return drive(story, options, (point) => (options.every === 1 || isOfStory(point) ? [{ kind: 'die' }] : []));
 }
 
 /** So late is an answer that its sender may have stopped to wait for it. */
 const LATE_MS = 45_000;
 
+/** A request that strays arrives before whoever waits for its effect may give up. */
+const STRAY_MS = 20_000;
+
 /** The same, with each changing request lost before its effect or after it, or late. */
 export function driveLosses(story: Story, options: CrashOptions): Promise<Driven> {
-  return drive(story, options, ({ isChange }) => (isChange ? [{ kind: 'lose' }, { kind: 'late', ms: LATE_MS }] : []));
+  return drive(story, options, (point) =>
+    point.isChange && isOfStory(point)
+      ? [
+          { kind: 'lose' },
+          { kind: 'late', ms: LATE_MS },
+          ...(point.moment === 'before' ? [{ kind: 'stray', ms: STRAY_MS } as const] : []),
+        ]
+      : [],
+  );
 }
 
 async function drive(
@@ -59,6 +83,7 @@ async function drive(
   const calm = await play(story, { changesLeaders: false });
   const failures = calm.violations.map((one) => `undisturbed: ${one.auditor} ${one.text}`);
   const places = new Map<string, number>();
+  const hashes = [calm.hash];
   let tried = 0;
   let deaths = 0;
   const cases = calm.points.flatMap((point, at) =>
@@ -68,13 +93,15 @@ async function drive(
     if (serial % every !== from) continue;
     const played = await play(story, { at: { point: at + 1, disturbance }, changesLeaders: false });
     tried += 1;
+    hashes.push(played.hash);
     if (played.leader?.isDead === true && played.leader.diedAt !== undefined) deaths += 1;
     const place = `${disturbance.kind} ${point.moment} ${point.call}`;
     places.set(place, (places.get(place) ?? 0) + 1);
     const failure = compare(calm, played);
     if (failure !== undefined) failures.push(`${at + 1}: ${place}: ${failure}`);
   }
-  return { tried, deaths, places, failures };
+  const hash = createHash('sha256').update(hashes.join()).digest('hex').slice(0, 16);
+  return { tried, deaths, places, failures, hash };
 }
 
 function compare(calm: Played, played: Played): string | undefined {

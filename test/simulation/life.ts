@@ -11,7 +11,9 @@ export type Disturbance =
   /** The connection breaks: before the request has its effect, or before its answer arrives. */
   | { readonly kind: 'lose' }
   /** What passes here is late by so many milliseconds. */
-  | { readonly kind: 'late'; readonly ms: number };
+  | { readonly kind: 'late'; readonly ms: number }
+  /** The connection breaks, and the request arrives all the same, so many milliseconds later. */
+  | { readonly kind: 'stray'; readonly ms: number };
 
 /** A place where a life touches the world. */
 export type Point = {
@@ -44,6 +46,8 @@ export class Life {
   readonly #deps: LifeDeps;
   readonly #end = new AbortController();
   readonly #disturbances = new Map<number, Disturbance>();
+  /** By the name of the call before which they come. */
+  readonly #next = new Map<string, Disturbance>();
   readonly #points: Point[] = [];
   #resumed: PromiseWithResolvers<void> | undefined;
   #diedAt: Point | undefined;
@@ -79,6 +83,11 @@ export class Life {
     this.#disturbances.set(at, disturbance);
   }
 
+  /** Has something happen before the next call of a name. */
+  disturbNext(call: string, disturbance: Disturbance): void {
+    this.#next.set(call, disturbance);
+  }
+
   /** Kills it now. */
   kill(): void {
     if (this.isDead) return;
@@ -104,18 +113,18 @@ export class Life {
   kube(client: KubeClient): KubeClient {
     const pass =
       (verb: string, isChange: boolean) =>
-      <T>({ plural }: ResourceType, send: () => Promise<T>): Promise<T> =>
-        this.#pass(kubePassage(verb, plural, isChange), send);
+      <T>({ plural }: ResourceType, signal: AbortSignal | undefined, send: Send<T>): Promise<T> =>
+        this.#pass(kubePassage(verb, plural, isChange), signal, send);
     const [get, list] = [pass('get', false), pass('list', false)];
     const [create, update, patch] = [pass('create', true), pass('update', true), pass('patch', true)];
     const remove = pass('delete', true);
     return {
-      get: (type, ref, signal) => get(type, () => client.get(type, ref, signal)),
-      listPage: (type, query, signal) => list(type, () => client.listPage(type, query, signal)),
-      create: (type, object, signal) => create(type, () => client.create(type, object, signal)),
-      update: (type, object, signal) => update(type, () => client.update(type, object, signal)),
-      patch: (type, ref, change, signal) => patch(type, () => client.patch(type, ref, change, signal)),
-      delete: (type, ref, only, signal) => remove(type, () => client.delete(type, ref, only, signal)),
+      get: (type, ref, signal) => get(type, signal, (end) => client.get(type, ref, end)),
+      listPage: (type, query, signal) => list(type, signal, (end) => client.listPage(type, query, end)),
+      create: (type, object, signal) => create(type, signal, (end) => client.create(type, object, end)),
+      update: (type, object, signal) => update(type, signal, (end) => client.update(type, object, end)),
+      patch: (type, ref, change, signal) => patch(type, signal, (end) => client.patch(type, ref, change, end)),
+      delete: (type, ref, only, signal) => remove(type, signal, (end) => client.delete(type, ref, only, end)),
       watch: (type, query, signal, onOpen) => {
         const over = AbortSignal.any([signal, this.#end.signal]);
         return this.#follow(type.plural, client.watch(type, query, over, onOpen));
@@ -125,25 +134,46 @@ export class Life {
 
   /** The cloud as this life reaches it. */
   cloud(api: TencentApi): TencentApi {
-    const broken = (call: string) => () =>
-      classifyError({ code: 'NETWORK', action: call, text: 'the connection broke' });
     return {
-      call: (call, request, signal) =>
-        this.#pass({ call, isChange: !call.startsWith('Describe'), broken: broken(call) }, () => {
-          const onAnswer = this.#deps.onCall(call, { ...request });
-          const answer = api.call(call, request, signal);
-          answer.then(onAnswer, () => {});
-          return answer;
-        }),
+      call: async (call, request, signal) => {
+        const broken = () => classifyError({ code: 'NETWORK', action: call, text: 'the connection broke' });
+        let onAnswer = (): void => {};
+        const onSend = (): void => {
+          onAnswer = this.#deps.onCall(call, { ...request });
+        };
+        const passage = { call, isChange: !call.startsWith('Describe'), broken, onSend };
+        const answer = await this.#pass(passage, signal, (end) => api.call(call, request, end ?? signal));
+        onAnswer();
+        return answer;
+      },
       renewCredentials: () => api.renewCredentials(),
     };
   }
 
-  async #pass<T>(passage: Passage, send: () => Promise<T>): Promise<T> {
-    await this.#point('before', passage);
-    const answer = await this.#hold(send());
-    await this.#point('after', passage);
-    return await this.#hold(this.#deps.clock.sleep(this.#deps.jitterMs()).then(() => answer));
+  async #pass<T>(passage: Passage, signal: AbortSignal | undefined, send: Send<T>): Promise<T> {
+    const { lateMs, isLost } = await this.#point('before', passage);
+    signal?.throwIfAborted();
+    passage.onSend?.();
+    const sent = lateMs > 0 ? this.#sendLate(lateMs, isLost ? undefined : signal, send) : send(signal);
+    if (isLost) {
+      sent.catch(() => {});
+      throw passage.broken();
+    }
+    const answer = await this.#hold(sent);
+    const answered = await this.#point('after', passage);
+    if (answered.isLost) throw passage.broken();
+    await this.#hold(this.#deps.clock.sleep(answered.lateMs + this.#deps.jitterMs(), signal));
+    return answer;
+  }
+
+  /** A request that is long under way: its sender may give it up, and it arrives all the same. */
+  async #sendLate<T>(ms: number, signal: AbortSignal | undefined, send: Send<T>): Promise<T> {
+    const arrives = this.#deps.clock.sleep(ms).then(() => send(new AbortController().signal));
+    if (signal === undefined) return await arrives;
+    arrives.catch(() => {});
+    const { promise, reject } = Promise.withResolvers<never>();
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    return await Promise.race([arrives, promise]);
   }
 
   async *#follow(plural: string, events: AsyncIterable<WatchEvent>): AsyncGenerator<WatchEvent, void> {
@@ -160,13 +190,15 @@ export class Life {
     }
   }
 
-  /** Passes a point; never goes on when the life ends there. @throws Error when the connection breaks there */
-  async #point(moment: Point['moment'], { call, isChange, broken }: Passage): Promise<void> {
+  /** Passes a point. Returns by how much what passes there is late, and whether it is lost for this life. @throws Error when the connection breaks */
+  async #point(moment: Point['moment'], { call, isChange, broken }: Passage): Promise<Delay> {
     if (this.isDead) return await never();
     const point: Point = { at: this.#points.length + 1, moment, call, isChange };
     this.#points.push(point);
-    const disturbance = this.#disturbances.get(point.at);
-    if (disturbance === undefined) return;
+    const next = moment === 'before' ? this.#next.get(call) : undefined;
+    if (next !== undefined) this.#next.delete(call);
+    const disturbance = this.#disturbances.get(point.at) ?? next;
+    if (disturbance === undefined) return { lateMs: 0, isLost: false };
     this.#deps.note(`${disturbance.kind} ${moment} ${call}`);
     switch (disturbance.kind) {
       case 'die':
@@ -176,7 +208,9 @@ export class Life {
       case 'lose':
         throw broken();
       case 'late':
-        return await this.#hold(this.#deps.clock.sleep(disturbance.ms));
+        return { lateMs: disturbance.ms, isLost: false };
+      case 'stray':
+        return { lateMs: disturbance.ms, isLost: true };
     }
   }
 
@@ -192,7 +226,13 @@ export class Life {
 }
 
 /** What passes between a life and the world. */
-type Passage = Omit<Point, 'at' | 'moment'> & { readonly broken: () => Error };
+type Passage = Omit<Point, 'at' | 'moment'> & { readonly broken: () => Error; readonly onSend?: () => void };
+
+/** What happens to what passes a point. */
+type Delay = { readonly lateMs: number; readonly isLost: boolean };
+
+/** Sends a request; the signal is that of whoever waits for its answer. */
+type Send<T> = (signal: AbortSignal | undefined) => Promise<T>;
 
 function kubePassage(verb: string, plural: string, isChange: boolean): Passage {
   const call = `${verb} ${plural}`;

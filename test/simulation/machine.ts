@@ -1,7 +1,6 @@
 import { SimulatedAgent } from '../../bench/ipamd/simulated-agent.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import type { InProcessApi } from '../../sim/kube-api/in-process.ts';
-import type { KubeObject as StoredObject } from '../../sim/kube-api/object.ts';
 import type { MachineClock, Timeline } from './clock.ts';
 import { Kubelet } from './standins/kubelet.ts';
 import type { Streams } from './streams.ts';
@@ -38,7 +37,7 @@ export class Machine {
   #isOff = false;
 
   /** @param serial counts the machines of a world from 1 */
-  constructor(world: Surroundings, serial: number, keepsAddress: (pod: StoredObject) => boolean) {
+  constructor(world: Surroundings, serial: number) {
     const name = `node-${String(serial).padStart(2, '0')}`;
     this.name = name;
     this.instanceId = `ins-${String(serial).padStart(8, '0')}`;
@@ -59,7 +58,6 @@ export class Machine {
       time: world.time,
       draw: world.streams.of(`kubelet ${name}`),
       note: (what) => world.note(`kubelet-${name}`, what),
-      keepsAddress,
     });
     void this.agent.run(this.#end.signal);
   }

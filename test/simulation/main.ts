@@ -1,49 +1,54 @@
 /**
- * Plays stories: `node test/simulation/main.ts [--story=NAME] [--seed=N] [--log]`. Prints one line for each story: its hash, how much
- * time passed in it, and what was seen that must not be. Exit code 1 when anything was.
+ * Plays stories: `node test/simulation/main.ts [--story=NAME] [--seed=N] [--runs=COUNT] [--log] [--crash=EVERY | --lose=EVERY]`. For each
+ * it prints the hash of the run, how much time passed in it and how it ended, and what was seen that must not be. `--runs` plays each
+ * with so many seeds, one after the other; `--log` prints all that happened; `--crash` kills the leader at one of so many points of the
+ * story, each in a run of its own, and `--lose` loses or delays its requests. Exit code 1 when anything was seen.
  */
 import { parseArgs } from 'node:util';
 import { SEED } from '../../sim/support/seed.ts';
 import { driveCrashes, driveLosses } from './crash.ts';
 import { STORIES } from './stories/all.ts';
-import { play } from './story.ts';
+import { play, type Story } from './story.ts';
 
 const { values } = parseArgs({
   options: {
-    ...{ story: { type: 'string' }, seed: { type: 'string' }, log: { type: 'boolean', default: false } },
-    ...{ crash: { type: 'string' }, lose: { type: 'string' } },
+    ...{ story: { type: 'string' }, seed: { type: 'string' }, runs: { type: 'string' } },
+    ...{ log: { type: 'boolean' }, crash: { type: 'string' }, lose: { type: 'string' } },
   },
 });
-const seed = values.seed === undefined ? SEED : Number(values.seed);
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function playOnce(name: string, story: Story, seed: number): Promise<void> {
+  const keepsLines = values.log === true;
+  const { world, hash, violations, end, points } = await play(story, { seed, keepsLines });
+  for (const line of world.record.lines) print(line);
+  const seconds = Math.round(world.time.nowMs / 1_000);
+  const about = { seed, hash, lines: world.record.count, points: points.length, seconds };
+  print(`${name} ${JSON.stringify(about)}\n  ${end}`);
+  for (const { auditor, atMs, text } of violations) print(`  ${auditor} at ${atMs.toFixed(0)} ms: ${text}`);
+  if (violations.length > 0) process.exitCode = 1;
+}
+
+async function drive(name: string, story: Story): Promise<void> {
+  const driver = values.crash === undefined ? driveLosses : driveCrashes;
+  const { failures, places, ...driven } = await driver(story, { every: Number(values.crash ?? values.lose) });
+  print(`${name} ${JSON.stringify({ ...driven, failures: failures.length, places: Object.fromEntries(places) })}`);
+  for (const failure of failures) print(`  ${failure}`);
+  if (failures.length > 0) process.exitCode = 1;
+}
+
+const first = values.seed === undefined ? SEED : Number(values.seed);
 const wanted = Object.entries(STORIES).filter(([name]) => values.story === undefined || values.story === name);
 if (wanted.length === 0) {
   process.stderr.write(`no such story: ${values.story}; there are ${Object.keys(STORIES).join(', ')}\n`);
   process.exit(2);
 }
 for (const [name, story] of wanted) {
-  const before = process.cpuUsage();
-  if (values.crash !== undefined || values.lose !== undefined) {
-    const driver = values.crash === undefined ? driveLosses : driveCrashes;
-    const { failures, ...driven } = await driver(story, { every: Number(values.crash ?? values.lose) });
-    const { user, system } = process.cpuUsage(before);
-    const places = Object.fromEntries(driven.places);
-    process.stdout.write(
-      `${name} ${JSON.stringify({ ...driven, places, failures: failures.length, cpuS: (user + system) / 1e6 })}\n`,
-    );
-    for (const failure of failures) process.stdout.write(`  ${failure}\n`);
-    continue;
-  }
-  const { world, hash, violations, end, points } = await play(story, { seed, keepsLines: values.log });
-  const { user, system } = process.cpuUsage(before);
-  if (values.log) process.stdout.write(`${world.record.lines.join('\n')}\n`);
-  const about = {
-    seed,
-    hash,
-    lines: world.record.count,
-    points: points.length,
-    seconds: Math.round(world.time.nowMs / 1_000),
-  };
-  process.stdout.write(`${name} ${JSON.stringify({ ...about, cpuS: (user + system) / 1e6 })}\n  ${end}\n`);
-  for (const { auditor, atMs, text } of violations) process.stdout.write(`  ${auditor} at ${atMs}: ${text}\n`);
-  if (violations.length > 0) process.exitCode = 1;
+  if (values.crash !== undefined || values.lose !== undefined) await drive(name, story);
+  else for (let run = 0; run < Number(values.runs ?? 1); run++) await playOnce(name, story, first + run);
 }
+// Programs that were killed sleep for ever.
+process.exit();

@@ -1,8 +1,10 @@
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { PODS } from '../../kube/resource-types.ts';
-import { recordOf } from '../../runtime/json.ts';
+import { NODE_ENI_CONFIGS, NODES, PODS } from '../../kube/resource-types.ts';
+import { recordOf, textOf } from '../../runtime/json.ts';
 import type { FaultRule as ApiFault } from '../../sim/kube-api/faults.ts';
+import type { Snapshot } from '../../sim/kube-api/store.ts';
 import type { FaultRule as CloudFault } from '../../sim/vpc/api/faults.ts';
+import type { ModelEip, ModelEni } from '../../sim/vpc/api/model/types.ts';
 import { necFacts } from './auditors/nec-facts.ts';
 import type { Machine, NodeOptions } from './machine.ts';
 import type { Violation, World } from './world.ts';
@@ -44,6 +46,19 @@ export class Stage {
     const machine = await this.world.join(options);
     await this.until(`${machine.name} is ready`, () => this.isReady(machine));
     return machine;
+  }
+
+  /** A node joins; nothing is waited for. */
+  async join(options: NodeOptions = {}): Promise<Machine> {
+    return await this.world.join(options);
+  }
+
+  /** A node leaves: its machine is off and its instance gone, and its Node and its Pods are deleted. */
+  async leave(machine: Machine): Promise<void> {
+    machine.turnOff();
+    this.world.host.model.state.removeInstance(machine.instanceId);
+    await this.world.run(this.world.admin.delete(NODES, { name: machine.name }));
+    this.world.collectPods(machine.name);
   }
 
   /** Makes so many Pods on a node, and waits until all have addresses. Returns their names. */
@@ -103,6 +118,38 @@ export class Stage {
     await this.world.run(work);
   }
 
+  /** People change a part of a node's object. */
+  async patchNec({ name }: Machine, body: object): Promise<void> {
+    await this.people(this.world.admin.patch(NODE_ENI_CONFIGS, { name }, { kind: 'merge', body }));
+  }
+
+  /** Somebody takes an address off its ENI in the cloud. Returns whether it was there. */
+  takeInCloud(ip: string): boolean {
+    const { state } = this.world.host.model;
+    const eni = [...state.enis.values()].find(({ ips }) => ips.has(ip));
+    if (eni === undefined) return false;
+    const address = eni.ips.get(ip);
+    if (address !== undefined) state.removeIp(eni, address);
+    state.touch(eni);
+    return address !== undefined;
+  }
+
+  /** The state of all objects now. */
+  backup(): Snapshot {
+    return this.world.api.api.store.snapshot();
+  }
+
+  /** All objects go back to an older state. */
+  restore(backup: Snapshot): void {
+    this.world.restore(backup);
+  }
+
+  /** The life of the replica that does not lead. */
+  standby(): string {
+    const { leader, replicas } = this.world;
+    return replicas.find((one) => one !== leader)?.life?.name ?? '';
+  }
+
   /** The leader is killed. */
   killLeader(): void {
     this.world.leader?.life?.kill();
@@ -114,6 +161,16 @@ export class Stage {
     life?.pause();
     await this.seconds(seconds);
     life?.resume();
+  }
+
+  /** The connection of the leader's next such call breaks, and the request arrives so many seconds later. */
+  stray(call: string, seconds: number): void {
+    this.world.leader?.life?.disturbNext(call, { kind: 'stray', ms: seconds * 1_000 });
+  }
+
+  /** All replicas are killed at once. */
+  killAll(): void {
+    for (const { life } of this.world.replicas) life?.kill();
   }
 
   /** Something goes wrong between ipamd and the API server, or another client, until it is healed, or the story ends. */
@@ -172,9 +229,37 @@ export class Stage {
     return this.#pods.get(machine.name)?.length ?? 0;
   }
 
-  /** How often an API was called. */
-  calls(action: string): number {
-    return this.world.host.counts()[action] ?? 0;
+  /** How often a call was sent. */
+  sent(action: string): number {
+    return this.world.sentCalls.get(action) ?? 0;
+  }
+
+  /** ENIs on a node in the cloud, its primary one left out. */
+  enis(machine: Machine): readonly ModelEni[] {
+    const all = [...this.world.host.model.state.enis.values()];
+    return all.filter((eni) => !eni.isPrimary && eni.attachment?.instanceId === machine.instanceId);
+  }
+
+  /** EIPs that are bound in the cloud to the address of a running Pod. */
+  boundEips(): readonly ModelEip[] {
+    return [...this.world.host.model.state.eips.values()].filter(({ status }) => status === 'BIND_ENI');
+  }
+
+  /** The EIP that is bound to a Pod's address. */
+  eipOf(name: string): string | undefined {
+    const ip = this.ipOf(name);
+    return this.boundEips().find(({ binding }) => binding?.ip === ip)?.eipId;
+  }
+
+  /** The block of addresses of a node. */
+  podCidrOf(machine: Machine): unknown {
+    const node = this.world.objects('nodes').find(({ metadata }) => metadata.name === machine.name);
+    return recordOf(node?.['spec'])['podCIDR'];
+  }
+
+  /** Messages of events with a reason. */
+  events(reason: string): readonly string[] {
+    return this.world.objects('events').flatMap((one) => (one['reason'] === reason ? [textOf(one['message'])] : []));
   }
 
   #until(heal: () => void): () => void {

@@ -2,7 +2,7 @@ import { recordOf, recordsOf } from '../../runtime/json.ts';
 import { necFacts } from './auditors/nec-facts.ts';
 import type { Disturbance, Life, Point } from './life.ts';
 import { Stage } from './stage.ts';
-import { type Violation, World, type WorldOptions } from './world.ts';
+import { Stopped, type Violation, World, type WorldOptions } from './world.ts';
 
 /** A story: a world, and what happens in it. Afterwards all comes to rest, and is audited. */
 export type Story = {
@@ -51,15 +51,20 @@ export async function play(story: Story, options: PlayOptions = {}): Promise<Pla
     from = leader?.points.length ?? 0;
     if (options.at !== undefined) leader?.disturb(from + options.at.point, options.at.disturbance);
   };
-  await story.tell(stage);
+  await story.tell(stage).catch(ignoreStopped);
   stage.heal();
   await rest(world);
   const to = leader?.points.length ?? 0;
   const end = describeEnd(world);
-  if (options.changesLeaders !== false) await changeLeaders(world);
+  if (options.changesLeaders !== false) await changeLeaders(world).catch(ignoreStopped);
   world.close();
   const points = leader?.points.slice(from, to) ?? [];
   return { world, violations: world.violations, hash: world.record.digest(), end, leader, points };
+}
+
+/** What stopped a story is among its violations. */
+function ignoreStopped(error: unknown): void {
+  if (!(error instanceof Stopped)) throw error;
 }
 
 /** Waits until nothing is under way, and nothing is not as it must be. */

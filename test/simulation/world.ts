@@ -3,6 +3,7 @@ import type { RunningIpamd } from '../../ipamd/ipamd.ts';
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
+import { recordOf } from '../../runtime/json.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../sim/kube-api/install-kinds.ts';
@@ -18,6 +19,7 @@ import { Life } from './life.ts';
 import { Machine, type NodeOptions } from './machine.ts';
 import { startIpamdLife } from './programs/ipamd.ts';
 import { RunRecord, recordingLogger, textOf } from './record.ts';
+import { removePod } from './remove-pod.ts';
 import { between, type Draw, Streams } from './streams.ts';
 import { armTripwire } from './tripwire.ts';
 
@@ -33,11 +35,15 @@ export type WorldOptions = {
   readonly config?: Readonly<Record<string, string>>;
   /** Keep the lines of the log, not their hash alone. */
   readonly keepsLines?: boolean;
-  readonly keepsAddress?: (pod: StoredObject) => boolean;
 };
 
 /** Something that must not be. */
 export type Violation = { readonly auditor: string; readonly atMs: number; readonly text: string };
+
+/** Nothing more is told: something is that must not be, and is among the violations. */
+export class Stopped extends Error {
+  override readonly name = 'Stopped';
+}
 
 /** A replica of ipamd: one life after the other under one name. */
 type Replica = {
@@ -83,6 +89,8 @@ export class World {
   readonly violations: Violation[] = [];
   readonly cooldownMs: number;
   readonly replicas: readonly Replica[];
+  /** How often each call was sent to the cloud. */
+  readonly sentCalls = new Map<string, number>();
   /** Who makes the change of the store that is just being made. */
   writer = '';
   readonly #options: WorldOptions;
@@ -189,14 +197,16 @@ export class World {
 
   /** Adds a machine, its instance and its Node. */
   async join(options: NodeOptions = {}): Promise<Machine> {
-    const machine = new Machine(this, this.machines.length + 1, this.#options.keepsAddress ?? (() => false));
+    const machine = new Machine(this, this.machines.length + 1);
     this.machines.push(machine);
     const { name, instanceId } = machine;
     const { cores = 2, extendEnis, labels = {}, annotations = {}, podCIDR, subnetId = 'subnet-nodes000' } = options;
     const size = extendEnis === undefined ? { cores } : { cores, extendEnis };
     this.host.model.state.addInstance({ instanceId, subnetId, ...size });
     const spec = { providerID: `qcloud:///100003/${instanceId}`, ...(podCIDR === undefined ? {} : { podCIDR }) };
-    const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+    const [address = ''] = this.host.model.state.enisOf(instanceId).flatMap(({ ips }) => [...ips.keys()]);
+    const addresses = [{ type: 'InternalIP', address }];
+    const status = { addresses, conditions: [{ type: 'Ready', status: 'True' }] };
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels, annotations }, spec, status };
     await this.run(this.admin.create(NODES, node));
     return machine;
@@ -205,6 +215,11 @@ export class World {
   /** The objects of a kind, by name of resource; past all faults. */
   objects(plural: string): readonly StoredObject[] {
     return this.api.objects(plural, OWN.some((one) => one === plural) ? API_GROUP : '');
+  }
+
+  /** The controller manager deletes the Pods of a Node that is gone, at once. */
+  collectPods(node: string): void {
+    for (const pod of this.objects('pods')) if (recordOf(pod['spec'])['nodeName'] === node) removePod(this.api, pod);
   }
 
   /** Goes on by `ms`. */
@@ -216,11 +231,12 @@ export class World {
     }
   }
 
-  /** Goes on until it holds, or something is that must not be. That it does not hold in time is a violation. */
+  /** Goes on until it holds. @throws Stopped when it does not in time, and when something is that must not be */
   async until(what: string, holds: () => boolean, limitMs = 600_000): Promise<void> {
     const endMs = this.time.nowMs + limitMs;
-    while (!holds() && this.violations.length === 0) {
-      if (this.time.nowMs >= endMs) return this.violate('story', `it does not come to hold: ${what}`);
+    while (!holds()) {
+      if (this.time.nowMs >= endMs) this.violate('story', `it does not come to hold: ${what}`);
+      if (this.violations.length > 0) throw new Stopped(what);
       await this.pass(STEP_MS / 2);
     }
   }
@@ -305,6 +321,7 @@ export class World {
   }
 
   #onSent(call: SentCall): () => void {
+    this.sentCalls.set(call.action, (this.sentCalls.get(call.action) ?? 0) + 1);
     for (const auditor of this.#auditors) auditor.sent?.(call);
     return () => {
       for (const auditor of this.#auditors) auditor.answered?.(call);

@@ -1,7 +1,9 @@
 import { recordsOf, textOf, textsOf } from '../../../runtime/json.ts';
-import type { OpenAuditor } from './auditor.ts';
+import type { KubeObject } from '../../../sim/kube-api/object.ts';
+import type { AuditedWorld, OpenAuditor } from './auditor.ts';
+import { necFacts } from './nec-facts.ts';
 
-/** A1 and A5: an address is in one sandbox, and what a sandbox has is not taken off its ENI, nor its ENI off the node. */
+/** A1, A2 and A5: an address is in one sandbox, the cloud has it on that node, and what a sandbox has is not taken off its ENI, nor its ENI off the node. */
 export const openAddressesInUse: OpenAuditor = (world) => ({
   name: 'A5',
   arrives: ({ action, params }) => {
@@ -11,19 +13,43 @@ export const openAddressesInUse: OpenAuditor = (world) => ({
     for (const ip of taken)
       if (used.includes(ip)) world.violate('A5', `${action} takes ${ip}, which is in use on ${eniId}`);
   },
+  // What a sandbox has stays in the object of its node for as long as the cloud has it there.
+  change: (plural, { object, previous, type }) => {
+    const machine = world.machines.find(({ name }) => name === object.metadata.name);
+    if (plural !== 'nodeeniconfigs' || type !== 'MODIFIED' || previous === undefined || machine === undefined) return;
+    const left = new Set(addressesOf(object));
+    for (const ip of addressesOf(previous))
+      if (!left.has(ip) && isServed(world, machine.instanceId, ip) && isInUse(machine, ip))
+        world.violate('A5', `${ip} is taken out of ${machine.name}, where it is in use`);
+  },
   step: () => {
     const owners = new Map<string, string>();
-    for (const { kubelet } of world.machines) {
+    for (const { kubelet, instanceId } of world.machines) {
       for (const { ips, uid, pod } of kubelet.sandboxes.values())
         for (const ip of ips) {
           const other = owners.get(ip);
           if (other !== undefined && other !== uid)
             world.violate('A1', `${ip} is in two sandboxes, one is that of ${pod}`);
           owners.set(ip, uid);
+          if (!isServed(world, instanceId, ip)) world.violate('A2', `${pod} has ${ip}, which is not on its node`);
         }
     }
   },
 });
+
+function addressesOf(object: KubeObject): readonly string[] {
+  return (necFacts(object).status.eniInfos ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip));
+}
+
+function isInUse({ kubelet, isOff }: AuditedWorld['machines'][number], ip: string): boolean {
+  return !isOff && [...kubelet.sandboxes.values()].some(({ ips }) => ips.includes(ip));
+}
+
+/** Tells whether the cloud brings packets to an address to this instance. */
+export function isServed({ host }: AuditedWorld, instanceId: string, ip: string): boolean {
+  const enis = [...host.model.state.enisOf(instanceId)];
+  return enis.some((eni) => eni.state === 'AVAILABLE' && eni.ips.get(ip)?.state === 'AVAILABLE');
+}
 
 function takenBy(
   action: string,

@@ -12,11 +12,12 @@ import { openCallsOnRecord } from './calls-on-record.ts';
 import { openGrowingEpochs } from './growing-epochs.ts';
 import { openLeasesOfLock } from './leases-of-lock.ts';
 import { openOneCallEach } from './one-call-each.ts';
+import { openEipsAreClaims, openRoutesAreNodes } from './others-at-rest.ts';
 import { openOwnFields } from './own-fields.ts';
 
 /** Every auditor of a world. */
 export const AUDITORS: readonly OpenAuditor[] = [
   ...[openAddressesInUse, openCallsOnRecord, openLeasesOfLock, openGrowingEpochs, openOwnFields, openOneCallEach],
   ...[openNobodyWaits, openCloudIsObjects, openNothingUnderWay, openSupplyMeetsDemand, openLeasesAreSandboxes],
-  openFewEvents,
+  ...[openFewEvents, openEipsAreClaims, openRoutesAreNodes],
 ];

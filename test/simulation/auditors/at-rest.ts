@@ -1,5 +1,6 @@
 import { recordOf, recordsOf, textOf } from '../../../runtime/json.ts';
-import type { AuditedWorld, OpenAuditor } from './auditor.ts';
+import { isServed } from './addresses-in-use.ts';
+import type { OpenAuditor } from './auditor.ts';
 import { necFacts } from './nec-facts.ts';
 
 /** Q1: no Pod waits that no event or condition speaks of. */
@@ -123,11 +124,4 @@ export const openFewEvents: OpenAuditor = (world) => ({
 
 function isFalse(condition: Readonly<Record<string, unknown>>): boolean {
   return condition['status'] === 'False';
-}
-
-function isServed({ host }: AuditedWorld, instanceId: string, ip: string): boolean {
-  return [...host.model.state.enis.values()].some(
-    (eni) =>
-      eni.attachment?.instanceId === instanceId && eni.state === 'AVAILABLE' && eni.ips.get(ip)?.state === 'AVAILABLE',
-  );
 }

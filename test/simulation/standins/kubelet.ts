@@ -1,12 +1,12 @@
 import type { SimulatedAgent } from '../../../bench/ipamd/simulated-agent.ts';
+import { POD_ANNOTATION } from '../../../crd/names.ts';
 import type { KubeClient } from '../../../kube/kube-client.ts';
 import { PODS } from '../../../kube/resource-types.ts';
 import { recordOf, textOf } from '../../../runtime/json.ts';
-import { ADMIN } from '../../../sim/kube-api/auth/tokens.ts';
 import type { InProcessApi } from '../../../sim/kube-api/in-process.ts';
 import type { KubeObject } from '../../../sim/kube-api/object.ts';
-import { dispatch } from '../../../sim/kube-api/verbs/dispatch.ts';
 import type { Timeline } from '../clock.ts';
+import { removePod } from '../remove-pod.ts';
 import { between, type Draw } from '../streams.ts';
 
 /** A sandbox: from when its Pod has an address until the runtime has ended it. */
@@ -21,8 +21,6 @@ type KubeletDeps = {
   readonly time: Timeline;
   readonly draw: Draw;
   readonly note: (what: string) => void;
-  /** Whether Pods of this object have addresses that are kept for their names. */
-  readonly keepsAddress: (pod: KubeObject) => boolean;
 };
 
 /** How long kubelet and runtime take before an ADD, and before a DEL, milliseconds. */
@@ -60,9 +58,10 @@ export class Kubelet {
   relist(): void {
     const pods = this.#pods().filter((pod) => recordOf(pod['spec'])['nodeName'] === this.#deps.node);
     for (const pod of pods) this.#start(pod);
-    for (const { uid, pod: name } of this.sandboxes.values())
-      if (!pods.some(({ metadata }) => metadata.uid === uid))
-        this.#end({ apiVersion: 'v1', kind: 'Pod', metadata: { uid, name } });
+    for (const { uid, pod: name, ips } of this.sandboxes.values()) {
+      if (pods.some(({ metadata }) => metadata.uid === uid)) void this.#report(name, ips);
+      else this.#end({ apiVersion: 'v1', kind: 'Pod', metadata: { uid, name } });
+    }
   }
 
   /** The agent gave addresses to a Pod. */
@@ -78,12 +77,12 @@ export class Kubelet {
   }
 
   #start(pod: KubeObject): void {
-    const { time, draw, agent, keepsAddress } = this.#deps;
+    const { time, draw, agent } = this.#deps;
     const uid = pod.metadata.uid ?? '';
     if (this.#started.has(uid)) return;
     this.#started.add(uid);
     const identity = { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name, uid };
-    const isKept = keepsAddress(pod);
+    const isKept = pod.metadata.annotations?.[POD_ANNOTATION.deletePolicy] === 'Never';
     void time.sleep(between(draw, START_MS)).then(() => {
       if (this.#ending.has(uid) || this.#isOff) return;
       agent.add(uid, isKept ? identity : undefined);
@@ -100,19 +99,8 @@ export class Kubelet {
       this.sandboxes.delete(uid);
       agent.remove(uid);
       note(`${name} ended`);
-      this.#forget(pod);
+      removePod(this.#deps.api, pod);
     });
-  }
-
-  /** Removes the object at once, as a kubelet does whose Pod has ended. */
-  #forget({ metadata: { namespace, name, uid } }: KubeObject): void {
-    const { api } = this.#deps.api;
-    if (api.store.get('/pods', `${namespace}/${name}`)?.metadata.uid !== uid) return;
-    const resource = api.registry.find('', 'v1', 'pods');
-    if (resource === undefined) throw new Error('there are no Pods');
-    const query = new URLSearchParams('gracePeriodSeconds=0');
-    const about = { resource, namespace, name, subresource: '', query, contentType: '', body: {} };
-    dispatch(api, 'delete', { ...about, user: ADMIN, userAgent: 'kubelet' });
   }
 
   async #report(name: string, ips: readonly string[]): Promise<void> {

@@ -1,6 +1,30 @@
 import type { Story } from '../story.ts';
+import {
+  cutOffLeader,
+  emptyLists,
+  frozenLeader,
+  lateWatch,
+  lostDefinitions,
+  restoredOffers,
+  restoredServer,
+} from './leaders.ts';
+import { eips, keptAddress, podCidrs } from './pods.ts';
 import { storm } from './storm.ts';
-import { warmAndBack } from './supply.ts';
+import {
+  drift,
+  eniGrowth,
+  fullSubnet,
+  inheritedRequest,
+  lateRequest,
+  nodeLeaves,
+  otherGroups,
+  slowTask,
+  warmAndBack,
+} from './supply.ts';
 
 /** Every story, by the name that `main.ts --story` takes. */
-export const STORIES: Readonly<Record<string, Story>> = { warmAndBack, storm };
+export const STORIES: Readonly<Record<string, Story>> = {
+  ...{ warmAndBack, eniGrowth, fullSubnet, lateRequest, inheritedRequest, slowTask, drift, otherGroups, nodeLeaves },
+  ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
+  ...{ keptAddress, eips, podCidrs, storm },
+};

@@ -1,6 +1,9 @@
 import type { Story } from '../story.ts';
 
-/** A node gets more Pods than it has spare addresses for, and most of them end. */
+/**
+ * The simplest story: a node gets more Pods than it has spare addresses, so ipamd assigns some, and most of them end, so the
+ * agent offers addresses and ipamd takes them back. What must hold is not here: auditors look at every step and at the end.
+ */
 export const warmAndBack: Story = {
   title: 'addresses come with Pods and go back when the Pods end',
   tell: async (stage) => {
@@ -8,5 +11,154 @@ export const warmAndBack: Story = {
     stage.begin();
     await stage.pods(node, 7);
     await stage.end(node, 6);
+  },
+};
+
+/** More Pods than one ENI has addresses: ENIs are created and attached, and detached and deleted when they are empty. */
+export const eniGrowth: Story = {
+  title: 'ENIs come with Pods and go when they are empty',
+  tell: async (stage) => {
+    const node = await stage.node();
+    stage.begin();
+    await stage.pods(node, 14);
+    stage.expect('the Pods need two ENIs or more', (stage.nec(node).status.eniInfos?.length ?? 0) >= 2);
+    await stage.end(node, 14);
+    await stage.until('one ENI is left', () => stage.nec(node).status.eniInfos?.length === 1, 3_600_000);
+  },
+};
+
+/** A subnet with as few addresses as that two nodes want more than there are. */
+export const fullSubnet: Story = {
+  title: 'Pods that wait for a full subnet get the addresses that others give back',
+  world: {
+    cloud: {
+      vpcId: 'vpc-0000test',
+      subnets: [
+        { subnetId: 'subnet-podsa000', zone: 'ap-guangzhou-3', cidr: '10.1.0.0/27' },
+        { subnetId: 'subnet-nodes000', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' },
+      ],
+    },
+  },
+  tell: async (stage) => {
+    const [first, second] = [await stage.node(), await stage.node()];
+    stage.begin();
+    await stage.pods(first, 11);
+    const late = await stage.make(second, 6);
+    await stage.minutes(3);
+    const { conditions = [] } = stage.nec(second).status;
+    stage.expect(
+      'the node says why',
+      conditions.some(({ reason }) => reason === 'SubnetExhausted'),
+    );
+    await stage.end(first, 8);
+    await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined), 3_600_000);
+    await stage.end(second, 4);
+  },
+};
+
+/** A request to take an address back is still under way when its connection breaks; every free address is in demand. */
+export const lateRequest: Story = {
+  title: 'a request that arrives late takes no address from a Pod',
+  world: {
+    cloud: {
+      vpcId: 'vpc-0000test',
+      subnets: [
+        { subnetId: 'subnet-podsa000', zone: 'ap-guangzhou-3', cidr: '10.1.0.0/28' },
+        { subnetId: 'subnet-nodes000', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' },
+      ],
+    },
+  },
+  tell: async (stage) => {
+    const node = await stage.node();
+    const { pool } = stage.world.host.model.state.subnet('subnet-podsa000');
+    while (pool.free > 3) pool.take();
+    await stage.pods(node, 3);
+    stage.begin();
+    stage.stray('UnassignPrivateIpAddresses', 55);
+    await stage.end(node, 3);
+    await stage.until('an address is on its way back', () => stage.sent('UnassignPrivateIpAddresses') > 0, 600_000);
+    const late = await stage.make(node, 8);
+    await stage.minutes(3);
+    await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined));
+  },
+};
+
+/** The same request is still under way when its leader dies, and the next one finds it on record. */
+export const inheritedRequest: Story = {
+  ...lateRequest,
+  title: 'a request of a leader that is dead takes no address from a Pod',
+  tell: async (stage) => {
+    const node = await stage.node();
+    const { pool } = stage.world.host.model.state.subnet('subnet-podsa000');
+    while (pool.free > 3) pool.take();
+    await stage.pods(node, 3);
+    stage.begin();
+    stage.stray('UnassignPrivateIpAddresses', 80);
+    await stage.end(node, 3);
+    await stage.until('an address is on its way back', () => stage.sent('UnassignPrivateIpAddresses') > 0, 600_000);
+    stage.killLeader();
+    const late = await stage.make(node, 8);
+    await stage.minutes(2);
+    await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined));
+  },
+};
+
+/** A task that takes longer than any leader waits for it at a time. */
+export const slowTask: Story = {
+  title: 'a task of three minutes is followed once, and has its result',
+  tell: async (stage) => {
+    const node = await stage.node();
+    stage.begin();
+    stage.cloudFault({ fault: { kind: 'slow-task', ms: 180_000 }, actions: ['AssignPrivateIpAddresses'], times: 1 });
+    await stage.pods(node, 7);
+  },
+};
+
+/** Somebody takes an address off an ENI in the console; later a description is of minutes ago. */
+export const drift: Story = {
+  title: 'what somebody takes away in the cloud is gone from the object, and what is in use stays',
+  tell: async (stage) => {
+    const node = await stage.node();
+    await stage.pods(node, 3);
+    stage.begin();
+    const used = node.agent.addresses;
+    const [ip = ''] = stage.supply(node).filter((one) => !used.includes(one));
+    stage.expect('the cloud has it', stage.takeInCloud(ip));
+    await stage.until('it serves no more', () => !stage.supply(node).includes(ip), 3_600_000);
+    await stage.minutes(1);
+    await stage.pods(node, 6);
+    await stage.until('all is supplied', () => stage.isReady(node));
+    const fault = { kind: 'stale', ms: 120_000 } as const;
+    stage.cloudFault({ fault, actions: ['DescribeNetworkInterfaces'], times: 2 });
+    await stage.minutes(20);
+    await stage.end(node, 5);
+  },
+};
+
+/** A node gets other security groups while it has two ENIs. */
+export const otherGroups: Story = {
+  title: 'security groups of a node are those of all its ENIs',
+  world: { flags: ['--enable-security-groups=true', '--security-groups=sg-aaaaaaaa'] },
+  tell: async (stage) => {
+    const node = await stage.node();
+    await stage.pods(node, 8);
+    stage.begin();
+    await stage.patchNec(node, { spec: { securityGroups: ['sg-bbbbbbbb', 'sg-aaaaaaaa'] } });
+    const groups = () => stage.enis(node).map(({ securityGroupIds }) => securityGroupIds.join());
+    await stage.until('all have them', () => groups().every((ids) => ids === 'sg-bbbbbbbb,sg-aaaaaaaa'), 900_000);
+  },
+};
+
+/** A node leaves, and its Pods with it. */
+export const nodeLeaves: Story = {
+  title: 'what a node had is given back when it is gone',
+  tell: async (stage) => {
+    const [stays, leaves] = [await stage.node(), await stage.node()];
+    await stage.pods(stays, 2);
+    await stage.pods(leaves, 7);
+    stage.begin();
+    await stage.leave(leaves);
+    await stage.until('its object is gone', () => stage.nec(leaves).status.eniInfos === undefined, 3_600_000);
+    stage.expect('none of its ENIs is left', stage.enis(leaves).length === 0);
   },
 };

@@ -1,0 +1,145 @@
+import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
+import { API_GROUP } from '../../../crd/names.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../kube/resource-types.ts';
+import type { Story } from '../story.ts';
+
+/** The replica that takes over saw the object of the node last as it was minutes ago. */
+export const lateWatch: Story = {
+  title: 'a leader whose watch is minutes behind undoes nothing that the former one wrote',
+  tell: async (stage) => {
+    const node = await stage.node();
+    const standby = stage.standby();
+    stage.apiFault({
+      userAgent: standby,
+      verbs: ['watch'],
+      resources: ['nodeeniconfigs'],
+      action: { kind: 'watch-delay', ms: 180_000 },
+    });
+    stage.world.api.cutWatches(standby);
+    await stage.seconds(20);
+    stage.begin();
+    await stage.pods(node, 8);
+    await stage.end(node, 6);
+    await stage.seconds(30);
+    stage.killLeader();
+    await stage.pods(node, 3);
+    await stage.minutes(5);
+    stage.expect('nothing was mended', stage.events('ObjectMended').length === 0);
+  },
+};
+
+/** For twenty minutes lists are empty for ipamd, as of an API server that has lost its objects. */
+export const emptyLists: Story = {
+  title: 'lists that are empty release nothing',
+  tell: async (stage) => {
+    const node = await stage.node();
+    await stage.pods(node, 3);
+    const before = stage.enis(node).length;
+    stage.begin();
+    const heal = stage.apiFault({ resources: ['nodes', 'pods'], action: { kind: 'empty-list' } });
+    stage.world.api.cutWatches('ipamd-*');
+    await stage.minutes(20);
+    stage.expect('all ENIs are there', stage.enis(node).length === before);
+    heal();
+    stage.world.api.cutWatches('ipamd-*');
+    await stage.pods(node, 5);
+  },
+};
+
+/** etcd is restored from a backup of when the node had more addresses, and nobody leads for a while. */
+export const restoredServer: Story = {
+  title: 'no Pod gets an address of a supply that is over',
+  tell: async (stage) => {
+    const node = await stage.node();
+    await stage.pods(node, 6);
+    const backup = stage.backup();
+    const before = stage.supply(node).length;
+    stage.begin();
+    await stage.end(node, 6);
+    await stage.until('addresses went back', () => stage.supply(node).length < before - 2, 1_200_000);
+    stage.killAll();
+    stage.restore(backup);
+    await stage.seconds(1);
+    await stage.pods(node, 9);
+    await stage.minutes(3);
+  },
+};
+
+/** The offers of an etcd of before: their addresses were taken back and given to Pods since. */
+export const restoredOffers: Story = {
+  title: 'no address is taken by an offer that a restored API server brought back',
+  tell: async (stage) => {
+    const node = await stage.node();
+    await stage.pods(node, 4);
+    await stage.until('the node has spare addresses again', () => stage.isReady(node));
+    await stage.seconds(5);
+    const deaf = stage.partition('ipamd-*');
+    await stage.end(node, 4);
+    await stage.until('an address is offered', () => (stage.nec(node).spec.releasableIPs?.length ?? 0) > 0);
+    const pods = await stage.make(node, 9);
+    const backup = stage.backup();
+    stage.begin();
+    await stage.until('all have addresses', () => pods.every((name) => stage.ipOf(name) !== undefined));
+    // Neither agent nor kubelet of the node reach the API server for a while.
+    const clients = [`agent-${node.name}`, `kubelet-${node.name}`, 'agents'];
+    const cut = clients.map((client) => stage.partition(client));
+    stage.killAll();
+    stage.restore(backup);
+    deaf();
+    await stage.minutes(5);
+    for (const end of cut) end();
+    await stage.minutes(2);
+  },
+};
+
+/** All definitions are deleted, and with them all objects of this project. */
+export const lostDefinitions: Story = {
+  title: 'definitions that are lost cost no Pod its address',
+  tell: async (stage) => {
+    const node = await stage.node();
+    await stage.pods(node, 4);
+    const before = stage.enis(node).length;
+    stage.begin();
+    for (const { plural } of RESOURCE_KINDS)
+      await stage.people(stage.world.admin.delete(CUSTOM_RESOURCE_DEFINITIONS, { name: `${plural}.${API_GROUP}` }));
+    await stage.minutes(2);
+    await stage.until('the node is ready again', () => stage.isReady(node));
+    stage.expect('no ENI was made or released', stage.enis(node).length === before);
+    await stage.pods(node, 3);
+  },
+};
+
+/** The cloud refuses for a minute what the leader has on record, and meanwhile the leader does not reach its lock. */
+export const cutOffLeader: Story = {
+  title: 'a leader that does not reach its lock calls nothing any more',
+  tell: async (stage) => {
+    const node = await stage.node();
+    stage.begin();
+    stage.cloudFault({
+      fault: { kind: 'error', code: 'RequestLimitExceeded' },
+      actions: ['AssignPrivateIpAddresses'],
+      probability: 0.97,
+    });
+    const made = await stage.make(node, 8);
+    await stage.until('a call is on record', () => (stage.nec(node).status.intents?.length ?? 0) > 0);
+    const heal = stage.partition(stage.world.leader?.life?.name ?? '');
+    await stage.seconds(40);
+    heal();
+    stage.heal();
+    await stage.until('all have addresses', () => made.every((name) => stage.ipOf(name) !== undefined));
+  },
+};
+
+/** A leader stands still in the midst of its work for longer than its lease, while another leads. */
+export const frozenLeader: Story = {
+  title: 'a leader that stood still does no harm when it goes on',
+  tell: async (stage) => {
+    const node = await stage.node();
+    stage.begin();
+    await stage.make(node, 8);
+    await stage.until('a call is on record', () => (stage.nec(node).status.intents?.length ?? 0) > 0);
+    await stage.pauseLeader(60);
+    await stage.pods(node, 2);
+    await stage.end(node, 8);
+  },
+};

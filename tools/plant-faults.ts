@@ -1,0 +1,85 @@
+/**
+ * Plants the faults of `tools/mutations.json`, one at a time, in a copy of this working tree, and plays the run of the simulation
+ * that must find it: `node tools/plant-faults.ts [PART OF A NAME...]`. For each it prints `found`, `not found`, or `not reached` when
+ * the run has the hash that it has without the fault: then the line was never executed. Exit code 1 unless all are found.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** A fault to plant: the text of a file that is there once, what takes its place, and the run that must find it. */
+export type Mutation = {
+  readonly name: string;
+  readonly file: string;
+  readonly text: string;
+  readonly instead: string;
+  /** Arguments of test/simulation/main.ts. */
+  readonly run: string;
+};
+
+type Run = { readonly isWell: boolean; readonly hash: string; readonly says: string };
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const MAIN = 'test/simulation/main.ts';
+const WIDTH = 150;
+
+/** Puts a fault in the place of the text of a file. Pure. @throws Error when the text is not there exactly once */
+export function plant(content: string, { name, file, text, instead }: Mutation): string {
+  const [before, after, ...more] = content.split(text);
+  if (before === undefined || after === undefined || more.length > 0)
+    throw new Error(`${name}: its text is ${content.split(text).length - 1} times in ${file}`);
+  return before + instead + after;
+}
+
+function copyTree(): string {
+  const copy = mkdtempSync(join(tmpdir(), 'planted-'));
+  const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' });
+  for (const path of listed.split('\n').filter((one) => /\.(?:ts|json|yaml)$/.test(one))) {
+    mkdirSync(dirname(join(copy, path)), { recursive: true });
+    cpSync(join(ROOT, path), join(copy, path));
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  return copy;
+}
+
+function runIn(copy: string, args: string): Run {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args.split(' ')], {
+    cwd: copy,
+    encoding: 'utf8',
+  });
+  const hash = [...stdout.matchAll(/"hash":"([0-9a-f]+)"/g)].map(([, one]) => one).join(' ');
+  const why =
+    stdout.split('\n').find((line) => /^ {2}[A-Zrs0-9]/.test(line)) ??
+    stderr.split('\n').find((line) => /Error/.test(line));
+  return { isWell: status === 0, hash, says: (why ?? '').trim().slice(0, WIDTH) };
+}
+
+if (import.meta.main) {
+  const wanted = process.argv.slice(2);
+  const all: readonly Mutation[] = JSON.parse(readFileSync(join(ROOT, 'tools/mutations.json'), 'utf8'));
+  const chosen = all.filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
+  const copy = copyTree();
+  const clean = new Map<string, Run>();
+  let missed = 0;
+  try {
+    for (const mutation of chosen) {
+      const { name, file, run } = mutation;
+      const undisturbed = clean.get(run) ?? runIn(copy, run);
+      clean.set(run, undisturbed);
+      if (!undisturbed.isWell) throw new Error(`${run} fails without a fault: ${undisturbed.says}`);
+      const content = readFileSync(join(copy, file), 'utf8');
+      writeFileSync(join(copy, file), plant(content, mutation));
+      const planted = runIn(copy, run);
+      writeFileSync(join(copy, file), content);
+      const verdict = planted.isWell ? (planted.hash === undisturbed.hash ? 'not reached' : 'not found') : 'found';
+      if (planted.isWell) missed += 1;
+      console.log(`${verdict.padEnd(11)} ${name} (${run})${planted.says === '' ? '' : `: ${planted.says}`}`);
+    }
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
+  console.log(`${chosen.length} faults, ${missed} not found`);
+  process.exitCode = missed === 0 ? 0 : 1;
+}
