@@ -18,7 +18,8 @@ const LONGEST = [
   'e2e/cli-doctor',
   'cli/commands/diff/remote/answers',
   'runtime/http-endpoints',
-  'ipamd/calls/crash-matrix',
+  'simulation/crash',
+  'simulation/stories',
   'protocol/kept-addresses',
 ];
 

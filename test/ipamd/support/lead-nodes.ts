@@ -21,7 +21,7 @@ import type { CloudState } from '../../../sim/vpc/api/model/state.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
 
 export const CLUSTER = 'cls-test0001';
-export const LEASE_MS = 15_000;
+const LEASE_MS = 15_000;
 const REQUEST_TIMEOUT_SECONDS = 30;
 const NODES_SUBNET = 'subnet-nodes000';
 

@@ -30,9 +30,6 @@ export const CLOUD: CloudSpec = {
   ],
 };
 
-/** Where a leader dies: at the call of an action, or at the write of what came of it. */
-export type CrashPoint = 'before-call' | 'after-call' | 'before-result' | 'after-result';
-
 /** A time in office, until it is ended. */
 type Life = {
   readonly epoch: number;
@@ -41,7 +38,6 @@ type Life = {
   readonly events: string[];
   /** Events of the Node. */
   readonly nodeEvents: string[];
-  readonly isOver: boolean;
   /** Its metrics, as they are scraped. */
   metricsText(): Promise<string>;
   crash(): void;
@@ -62,20 +58,12 @@ export type NodeScene = {
   want(count: number): void;
   /** Addresses that the agent never offers. */
   readonly inUse: Set<string>;
-  /** Whether the agent writes. */
-  hasAgent(isThere: boolean): void;
   lead(options?: { readonly log?: Logger }): Life;
-  /** The leader that makes the next call of this action dies there. */
-  crashAt(action: string, point: CrashPoint): void;
-  /** Whether nobody is to die any more. */
-  isCrashDone(): boolean;
   edit(change: (object: StoredNec) => unknown): Promise<void>;
   pass(ms: number): Promise<void>;
   /** Goes on until it holds; says after half an hour of the clock that it does not. */
   until(holds: () => boolean, limitMs?: number): Promise<boolean>;
 };
-
-type Crash = { readonly action: string; readonly point: CrashPoint };
 
 /** Opens the scene with an object without a status. Nobody leads yet. */
 export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise<NodeScene> {
@@ -93,7 +81,7 @@ export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise
     }),
   );
   const world = new World(clock, host, api, cores);
-  void runAgent(clock, kube, NODE, (status) => (world.hasAgent ? world.decide(status) : undefined));
+  void runAgent(clock, kube, NODE, (status) => world.decide(status));
   return {
     clock,
     host,
@@ -102,18 +90,11 @@ export async function openNodeScene(spec: CloudSpec = CLOUD, cores = 2): Promise
     facts: world.facts,
     violations: world.violations,
     inUse: world.inUse,
-    hasAgent: (isThere) => {
-      world.hasAgent = isThere;
-    },
     nec: () => world.nec(),
     want: (count) => {
       world.wanted = count;
     },
     lead: ({ log } = {}) => world.lead(log),
-    crashAt: (action, point) => {
-      world.crash = { action, point };
-    },
-    isCrashDone: () => world.crash === undefined,
     edit: async (change) => {
       await clock.run(
         updateGuarded(kube, NODE_ENI_CONFIGS, { name: NODE }, (object) => change(object as StoredNec) as KubeObject),
@@ -129,8 +110,6 @@ class World {
   readonly violations: string[] = [];
   readonly inUse = new Set<string>();
   wanted = 0;
-  hasAgent = true;
-  crash: Crash | undefined;
   #clock: VirtualClock;
   #host: CloudHost;
   #api: InProcessApi;
@@ -179,8 +158,8 @@ class World {
       clock: this.#clock,
       api: this.#api,
       epoch: this.#epoch,
-      kube: this.#watchedKube(die),
-      cloudApi: this.#watched(die),
+      kube: this.#watchedKube(),
+      cloudApi: this.#watched(),
       nextId: () => (++this.#ids).toString(16).padStart(16, '0'),
       facts: {
         viewOf: () => ({ kind: 'known', values: this.#factValues() }),
@@ -205,9 +184,6 @@ class World {
       memory,
       events,
       nodeEvents,
-      get isOver() {
-        return signal.aborted;
-      },
       metricsText: () => metrics.registry.metrics(),
       crash: die,
     };
@@ -218,38 +194,27 @@ class World {
     return { ...factValuesOf(this.#host.model.state, INSTANCE, limits), ...this.facts.parts };
   }
 
-  /** Between a leader and the cloud: judges each mutation by the object, and kills where it is to die. */
-  #watched(die: () => void): TencentApi {
+  /** Between a leader and the cloud: judges each mutation by the object. */
+  #watched(): TencentApi {
     const inner = createInProcessApi(this.#host);
     return {
       ...inner,
       call: async (action, request, signal) => {
         signal.throwIfAborted();
-        const crash = this.crash?.action === action ? this.crash : undefined;
         if (!action.startsWith('Describe')) this.#judge(action, request as Readonly<Record<string, unknown>>);
-        if (crash?.point === 'before-call') this.#kill(die);
-        signal.throwIfAborted();
-        try {
-          return await inner.call(action, request, signal);
-        } finally {
-          if (crash?.point === 'after-call') this.#kill(die);
-          if (crash !== undefined && this.crash === crash) this.crash = { ...crash, action: 'write' };
-        }
+        return await inner.call(action, request, signal);
       },
     };
   }
 
-  #watchedKube(die: () => void): KubeClient {
+  #watchedKube(): KubeClient {
     const inner = this.#api.client({ userAgent: 'ipamd' });
     return {
       ...inner,
       update: async (type, object, signal) => {
-        const crash = this.crash?.action === 'write' ? this.crash : undefined;
-        if (crash?.point === 'before-result') this.#kill(die);
         signal?.throwIfAborted();
         const answer = await inner.update(type, object, signal);
         this.#judgeSupply(answer as StoredNec);
-        if (crash?.point === 'after-result') this.#kill(die);
         signal?.throwIfAborted();
         return answer;
       },
@@ -267,11 +232,6 @@ class World {
         if (state === 'Assigned' && held !== 'AVAILABLE') this.violations.push(`${ip} serves and is ${held ?? 'gone'}`);
       }
     }
-  }
-
-  #kill(die: () => void): void {
-    this.crash = undefined;
-    die();
   }
 
   #judge(action: string, request: Readonly<Record<string, unknown>>): void {
