@@ -1,4 +1,5 @@
 import type { InNetns, NodeKernel } from '../../dataplane/kernel.ts';
+import { NetnsError, type OpenNetns } from '../../netlink/netns.ts';
 import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Sysctl } from '../../sysctl/sysctl.ts';
@@ -17,9 +18,6 @@ type MachineOptions = {
   readonly nftRefused: (stderr: string) => Error;
 };
 
-/** A namespace that somebody holds open, by a descriptor that means something to its machine alone. */
-type NetnsHandle = Disposable & { readonly fd: number; readonly path: string; close(): void };
-
 /** Descriptors of the model are no descriptors of this process: a real call with one fails. */
 const FIRST_FD = 1_000_000;
 /** Ports of sockets, as the kernel chooses them where the process has its own already. */
@@ -34,7 +32,7 @@ export class ModelMachine {
   readonly #state: MachineState;
   readonly #host: Netns;
   /** The host's namespace. */
-  readonly host: NetnsHandle;
+  readonly host: OpenNetns;
   #nextFd = FIRST_FD;
   #nextPort = FIRST_PORT;
   #nextPid = FIRST_PID;
@@ -57,24 +55,24 @@ export class ModelMachine {
     this.host = this.openNetns('host');
   }
 
-  /** Makes a namespace with its loopback down, and opens it. @throws Error when the name is taken */
-  createNetns(name: string): NetnsHandle {
-    if (this.#byName.has(name)) throw new Error(`EEXIST: network namespace ${name}: exists already`);
+  /** Makes a namespace with its loopback down, and opens it. @throws NetnsError 'EEXIST' */
+  createNetns(name: string): OpenNetns {
+    if (this.#byName.has(name)) throw new NetnsError('EEXIST', pathOf(name), 'exists already');
     this.#make(name);
     return this.openNetns(name);
   }
 
-  /** Opens a namespace. @throws Error when there is none of this name */
-  openNetns(name: string): NetnsHandle {
+  /** Opens a namespace; its descriptor means something to this machine alone. @throws NetnsError 'ENOENT' */
+  openNetns(name: string): OpenNetns {
     const netns = this.#byName.get(name);
-    if (netns === undefined) throw new Error(`ENOENT: network namespace ${name}: does not exist`);
+    if (netns === undefined) throw new NetnsError('ENOENT', pathOf(name), 'does not exist');
     const fd = this.#nextFd++;
     this.#byFd.set(fd, netns);
     const close = (): void => {
       this.#byFd.delete(fd);
       this.#endUnused(netns);
     };
-    return { fd, path: `/run/netns/${name}`, close, [Symbol.dispose]: close };
+    return { fd, path: pathOf(name), close, [Symbol.dispose]: close };
   }
 
   /** Removes the name of a namespace, which ends with the last that has it open. Idempotent. */
@@ -84,7 +82,7 @@ export class ModelMachine {
     if (netns !== undefined) this.#endUnused(netns);
   }
 
-  /** Opens the requests of a namespace. @throws Error for a descriptor that nobody has open */
+  /** Opens the requests of a namespace. @throws NetnsError 'EBADF' */
   openRtnetlink(netns: { readonly fd: number }): Rtnetlink {
     return openModelRtnetlink(this.#of(netns), this.#nextPort++);
   }
@@ -127,7 +125,7 @@ export class ModelMachine {
 
   #of({ fd }: { readonly fd: number }): Netns {
     const netns = this.#byFd.get(fd);
-    if (netns === undefined) throw new Error(`EBADF: descriptor ${fd} is no network namespace of this machine`);
+    if (netns === undefined) throw new NetnsError('EBADF', `descriptor ${fd}`, 'cannot be entered');
     return netns;
   }
 
@@ -154,6 +152,10 @@ export class ModelMachine {
       else removeLink(link, 0);
     }
   }
+}
+
+function pathOf(name: string): string {
+  return `/run/netns/${name}`;
 }
 
 function macOf(count: number): string {

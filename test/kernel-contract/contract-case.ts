@@ -1,4 +1,5 @@
 import { isNetlinkError } from '../../netlink/netlink-error.ts';
+import { NetnsError } from '../../netlink/netns.ts';
 import { isSysctlError } from '../../sysctl/sysctl-error.ts';
 import type { ContractMachine } from './machine.ts';
 
@@ -18,7 +19,7 @@ export function codeOf(request: () => unknown): string {
     request();
     return 'ok';
   } catch (error) {
-    if (isNetlinkError(error) || isSysctlError(error)) return error.code;
+    if (isNetlinkError(error) || isSysctlError(error) || error instanceof NetnsError) return error.code;
     throw error;
   }
 }

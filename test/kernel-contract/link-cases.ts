@@ -281,6 +281,44 @@ export const LINK_CASES: readonly ContractCase[] = [
     },
   },
   {
+    what: 'a namespace is entered by a descriptor that is one',
+    run({ createNetns, enter }) {
+      const pod = createNetns();
+      using inPod = enter(pod);
+      inPod.rtnetlink.link.set({ ifindex: 1, up: true });
+      return [
+        codeOf(() => enter({ fd: 0x7fff_fff0 })),
+        pod.rtnetlink.address.list({ ifindex: 1 }).length,
+        inPod.sysctl.get(rpFilter('lo')),
+        inPod.packetLinks(),
+      ];
+    },
+    sees: ['EBADF', 2, '0', []],
+  },
+  {
+    what: 'the place of traffic filters is made once, and goes with its link',
+    run({ host }) {
+      const ifindex = pair(host, 'v0');
+      const { rtnetlink } = host;
+      const spec = (of: number) => ({ ifindex: of, kind: 'clsact' }) as const;
+      const codes = (verb: 'add' | 'delete', ...of: readonly number[]) =>
+        rtnetlink
+          .execute(of.map((one) => ({ object: 'qdisc', verb, spec: spec(one) })))
+          .map((outcome) => (outcome.kind === 'error' ? outcome.error.code : outcome.kind));
+      const places = () =>
+        rtnetlink.qdisc
+          .list()
+          .filter(({ kind }) => kind === 'clsact')
+          .map((one) => one.ifindex);
+      const made = [codes('add', ifindex, ifindex, 999), places()];
+      const gone = [codes('delete', ifindex, ifindex, 999), places()];
+      codes('add', ifindex, 2);
+      rtnetlink.link.delete({ ifindex });
+      return [made, gone, places()];
+    },
+    sees: [[['ok', 'EEXIST', 'ENODEV'], [3]], [['ok', 'EINVAL', 'ENODEV'], []], []],
+  },
+  {
     what: 'links are deleted side by side in the background; each deletion gets its own answer',
     async run({ host, createNetns, finish }) {
       const pod = createNetns();
