@@ -82,6 +82,11 @@ export class ModelMachine {
     if (netns !== undefined) this.#endUnused(netns);
   }
 
+  /** The state of a namespace by its name, for who judges it; undefined when there is none. */
+  namespace(name: string): Netns | undefined {
+    return this.#byName.get(name);
+  }
+
   /** Opens the requests of a namespace. @throws NetnsError 'EBADF' */
   openRtnetlink(netns: { readonly fd: number }): Rtnetlink {
     return openModelRtnetlink(this.#of(netns), this.#nextPort++);

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { ExecutionContext } from 'ava';
 import type { Disturbance, Point } from './life.ts';
-import { type Played, play, type Story } from './story.ts';
+import { type Played, type Program, play, type Story } from './story.ts';
 
-/** Which points of the leader's life are tried. */
+/** Which points of whose life are tried. */
 type CrashOptions = {
+  /** Default: the leader. */
+  readonly program?: Program;
   /** One of so many of the story's points; default 1: all points there are. */
   readonly every?: number;
   /** Where to begin, below `every`; default 0. */
@@ -22,7 +24,7 @@ type Driven = {
   readonly hash: string;
 };
 
-/** A story that is well also when the leader is killed at any point of it: everything comes to the same end. */
+/** A story that is well also when the leader, or the agent of its first node, is killed at any point of it: everything comes to the same end. */
 export function crashAtEach(story: Story, options: CrashOptions = {}) {
   return async (t: ExecutionContext): Promise<void> => {
     const driven = await driveCrashes(story, options);
@@ -51,7 +53,7 @@ function isOfStory({ call, moment, isChange }: Point): boolean {
   );
 }
 
-/** Plays a story once undisturbed, then once for each point at which its leader dies. */
+/** Plays a story once undisturbed, then once for each point at which its leader or agent dies. */
 export function driveCrashes(story: Story, options: CrashOptions): Promise<Driven> {
   return drive(story, options, (point) => (options.every === 1 || isOfStory(point) ? [{ kind: 'die' }] : []));
 }
@@ -77,10 +79,10 @@ export function driveLosses(story: Story, options: CrashOptions): Promise<Driven
 
 async function drive(
   story: Story,
-  { every = 1, from = 0 }: CrashOptions,
+  { every = 1, from = 0, program = 'ipamd' }: CrashOptions,
   disturbancesAt: (point: Point) => readonly Disturbance[],
 ): Promise<Driven> {
-  const calm = await play(story, { changesLeaders: false });
+  const calm = await play(story, { program, changesLeaders: false });
   const failures = calm.violations.map((one) => `undisturbed: ${one.auditor} ${one.text}`);
   const places = new Map<string, number>();
   const hashes = [calm.hash];
@@ -91,10 +93,10 @@ async function drive(
   );
   for (const [serial, { point, at, disturbance }] of cases.entries()) {
     if (serial % every !== from) continue;
-    const played = await play(story, { at: { point: at + 1, disturbance }, changesLeaders: false });
+    const played = await play(story, { program, at: { point: at + 1, disturbance }, changesLeaders: false });
     tried += 1;
     hashes.push(played.hash);
-    if (played.leader?.isDead === true && played.leader.diedAt !== undefined) deaths += 1;
+    if (played.life?.isDead === true && played.life.diedAt !== undefined) deaths += 1;
     const place = `${disturbance.kind} ${point.moment} ${point.call}`;
     places.set(place, (places.get(place) ?? 0) + 1);
     const failure = compare(calm, played);

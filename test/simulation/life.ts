@@ -24,6 +24,11 @@ export type Point = {
   readonly isChange: boolean;
 };
 
+/** What a program that was killed gets for what it still does on its way: nothing is done any more. */
+class Killed extends Error {
+  override readonly name = 'Killed';
+}
+
 /** What the world gives to a life. */
 type LifeDeps = {
   readonly clock: Clock;
@@ -66,6 +71,11 @@ export class Life {
 
   get isDead(): boolean {
     return this.#end.signal.aborted;
+  }
+
+  /** Aborts when it is dead. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
   }
 
   /** The points so far, in order. */
@@ -148,6 +158,28 @@ export class Life {
       },
       renewCredentials: () => api.renewCredentials(),
     };
+  }
+
+  /** Passes a point of something synchronous, which is a change. @throws Killed when it is dead, or dies there */
+  passNow(moment: 'before' | 'after', call: string): void {
+    this.throwIfDead();
+    const point: Point = { at: this.#points.length + 1, moment, call, isChange: true };
+    this.#points.push(point);
+    if (this.#disturbances.get(point.at)?.kind !== 'die') return;
+    this.#deps.note(`die ${moment} ${call}`);
+    this.#diedAt = point;
+    this.kill();
+    throw new Killed();
+  }
+
+  /** @throws Killed */
+  throwIfDead(): void {
+    if (this.isDead) throw new Killed();
+  }
+
+  /** Waits for something of its machine; for ever once it is dead. */
+  take<T>(arriving: Promise<T>): Promise<T> {
+    return this.isDead ? never() : this.#hold(arriving);
   }
 
   async #pass<T>(passage: Passage, signal: AbortSignal | undefined, send: Send<T>): Promise<T> {

@@ -37,6 +37,11 @@ export class JournalPlace {
     return this.#open;
   }
 
+  /** What is in it, for who judges it; undefined while there is none. */
+  get content(): Pick<JournalMemory, 'leases' | 'enis' | 'offers' | 'ruleMode'> | undefined {
+    return this.#memory;
+  }
+
   /** Ends whoever has it open, as a kill does: nothing is written any more. */
   release(): void {
     this.#open = undefined;

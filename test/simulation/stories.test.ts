@@ -6,7 +6,7 @@ import { storm } from './stories/storm.ts';
 import { play } from './story.ts';
 
 for (const story of Object.values(STORIES)) {
-  if (story === storm) continue;
+  if (story === storm || story.world?.agentFlags !== undefined) continue;
   test(story.title, async (t) => {
     const { violations } = await play(story);
     t.deepEqual(violations, []);

@@ -1,7 +1,9 @@
 import { recordOf, recordsOf } from '../../runtime/json.ts';
 import { necFacts } from './auditors/nec-facts.ts';
 import type { Disturbance, Life, Point } from './life.ts';
+import type { Machine } from './machine.ts';
 import { Stage } from './stage.ts';
+import type { WholeAgent } from './whole-agent.ts';
 import { Stopped, type Violation, World, type WorldOptions } from './world.ts';
 
 /** A story: a world, and what happens in it. Afterwards all comes to rest, and is audited. */
@@ -11,10 +13,15 @@ export type Story = {
   readonly tell: (stage: Stage) => Promise<void>;
 };
 
+/** A program whose points are counted. */
+export type Program = 'ipamd' | 'agent';
+
 /** How a story is played. */
 type PlayOptions = {
   readonly seed?: number;
-  /** Something befalls the leader with which the story begins: at which of its points from there on, and what. */
+  /** Whose points are counted: the leader's with which the story begins, or those of the first node's agent; default the leader's. */
+  readonly program?: Program;
+  /** Something befalls that program: at which of its points from the begin of the story on, and what. */
   readonly at?: { readonly point: number; readonly disturbance: Disturbance };
   readonly keepsLines?: boolean;
   /** Whether leaders are changed once all is at rest, and must do nothing; default true. */
@@ -29,8 +36,8 @@ export type Played = {
   readonly hash: string;
   /** How it ended, without names that chance gives. */
   readonly end: string;
-  /** The life of the leader with which the story began, and its points from there on. */
-  readonly leader: Life | undefined;
+  /** The life of the program with which the story began, and its points from there on. */
+  readonly life: Life | undefined;
   readonly points: readonly Point[];
 };
 
@@ -41,30 +48,38 @@ const QUIET_MS = 60_000;
 
 /** Plays a story in a world of its own, until all is at rest or something is that must not be. */
 export async function play(story: Story, options: PlayOptions = {}): Promise<Played> {
-  const { seed = 1, keepsLines = false } = options;
+  const { seed = 1, keepsLines = false, program = 'ipamd' } = options;
   const world = await World.open({ ...story.world, seed, keepsLines });
   const stage = new Stage(world);
-  let leader: Life | undefined;
+  let life: Life | undefined;
   let from = 0;
   stage.onBegin = () => {
-    leader = world.leader?.life;
-    from = leader?.points.length ?? 0;
-    if (options.at !== undefined) leader?.disturb(from + options.at.point, options.at.disturbance);
+    life = program === 'ipamd' ? world.leader?.life : world.machines[0]?.whole?.life;
+    from = life?.points.length ?? 0;
+    if (options.at !== undefined) life?.disturb(from + options.at.point, options.at.disturbance);
   };
   await story.tell(stage).catch(ignoreStopped);
   stage.heal();
   await rest(world);
-  const to = leader?.points.length ?? 0;
+  const to = life?.points.length ?? 0;
+  await checkPods(world);
   const end = describeEnd(world);
   if (options.changesLeaders !== false) await changeLeaders(world).catch(ignoreStopped);
   world.close();
-  const points = leader?.points.slice(from, to) ?? [];
-  return { world, violations: world.violations, hash: world.record.digest(), end, leader, points };
+  const points = life?.points.slice(from, to) ?? [];
+  return { world, violations: world.violations, hash: world.record.digest(), end, life, points };
 }
 
 /** What stopped a story is among its violations. */
 function ignoreStopped(error: unknown): void {
   if (!(error instanceof Stopped)) throw error;
+}
+
+/** Q6: at rest, CHECK of each Pod finds nothing. */
+async function checkPods(world: World): Promise<void> {
+  if (world.violations.length > 0) return;
+  for (const { whole } of world.machines)
+    if (whole !== undefined) for (const line of await world.run(whole.runtime.check())) world.violate('Q6', line);
 }
 
 /** Waits until nothing is under way, and nothing is not as it must be. */
@@ -80,18 +95,29 @@ async function rest(world: World): Promise<void> {
 }
 
 const CHANGE_MS = 120_000;
+/** rtm_protocol of the agent's routes and rules. */
+const OUR_PROTOCOL = 84;
 
-/** Q7: at rest, a new leader changes nothing. */
+/** Q7: at rest, a new leader and new agents change nothing. */
 async function changeLeaders(world: World): Promise<void> {
   if (world.violations.length > 0) return;
   const before = describeState(world);
   const called = world.host.seen.length;
+  const kernels = world.machines.map(kernelOf);
   world.leader?.life?.kill();
+  for (const { whole } of world.machines) whole?.kill();
   await world.until('another leads', () => world.leader !== undefined);
   await world.pass(CHANGE_MS);
+  for (const [at, machine] of world.machines.entries())
+    if (kernelOf(machine) !== kernels[at])
+      world.violate('Q7', `a new agent at rest changes the kernel of ${machine.name}`);
   const changes = world.host.seen.slice(called).filter(({ action }) => !action.startsWith('Describe'));
   for (const { action } of changes) world.violate('Q7', `a new leader at rest calls ${action}`);
   if (describeState(world) !== before) world.violate('Q7', 'a new leader at rest changes the supply');
+}
+
+function kernelOf({ whole }: Machine): string | undefined {
+  return whole === undefined ? undefined : JSON.stringify(describeKernel(whole));
 }
 
 function describeState(world: World): string {
@@ -114,5 +140,21 @@ function describeEnd(world: World): string {
     .objects('eipclaims')
     .map((one) => [one.metadata.name, recordsOf(recordOf(one['status'])['intents']).length]);
   const enis = [...world.host.model.state.enis.values()].filter(({ isPrimary }) => !isPrimary).length;
-  return JSON.stringify({ nodes, pods, claims, eips, enis, bound: world.host.model.state.eips.size });
+  const kernels = world.machines.flatMap(({ whole }) => (whole === undefined ? [] : [describeKernel(whole)]));
+  return JSON.stringify({ nodes, pods, claims, eips, enis, bound: world.host.model.state.eips.size, kernels });
+}
+
+/** What a machine has: counts of what an agent makes. */
+function describeKernel({ host, leases }: WholeAgent): unknown {
+  const { kernel } = host;
+  const { link, route, rule } = kernel.openRtnetlink(kernel.host);
+  // An ENI's table is numbered by its link.
+  const tables = route.list({ family: 2, protocol: OUR_PROTOCOL }).map(({ table }) => (table > 4002 ? 'ENI' : table));
+  const routes = Map.groupBy(tables, (table) => String(table));
+  const chains = [...(kernel.namespace('host')?.nft.values() ?? [])].map(({ size }) => size);
+  return {
+    ...{ leases: leases.map(({ state }) => state), links: link.list().length, chains, sandboxes: host.sandboxes.size },
+    routes: [...routes].map(([table, { length }]) => `${table}: ${length}`).sort(),
+    rules: rule.list({ family: 2 }).filter(({ protocol }) => protocol === OUR_PROTOCOL).length,
+  };
 }

@@ -15,13 +15,15 @@ import type { CloudSpec } from '../../sim/vpc/api/model/state.ts';
 import { AUDITORS } from './auditors/all.ts';
 import type { Auditor, SentCall } from './auditors/auditor.ts';
 import { MachineClock, Timeline } from './clock.ts';
+import { openFabric } from './fabric.ts';
 import { Life } from './life.ts';
-import { Machine, type NodeOptions } from './machine.ts';
+import { Machine, type NodeOptions, type OpenAgent } from './machine.ts';
 import { startIpamdLife } from './programs/ipamd.ts';
 import { RunRecord, recordingLogger, textOf } from './record.ts';
 import { removePod } from './remove-pod.ts';
 import { between, type Draw, Streams } from './streams.ts';
 import { armTripwire } from './tripwire.ts';
+import { WholeAgent } from './whole-agent.ts';
 
 /** What a world is to be; each may be absent. */
 export type WorldOptions = {
@@ -31,6 +33,8 @@ export type WorldOptions = {
   readonly flags?: readonly string[];
   readonly replicas?: number;
   readonly cooldownMs?: number;
+  /** Each node has a real agent on a modelled machine, with these flags; absent: a stand-in for it. */
+  readonly agentFlags?: readonly string[];
   /** Data of ipamd's ConfigMap, beside VPC and subnets. */
   readonly config?: Readonly<Record<string, string>>;
   /** Keep the lines of the log, not their hash alone. */
@@ -126,6 +130,7 @@ export class World {
       latencyMs: [20, 80],
       taskMs: [500, 2_000],
       seed: this.streams.seed,
+      fabric: openFabric(this.machines),
     });
     this.host.gate = async (request) => {
       this.#onCloud(request);
@@ -197,7 +202,7 @@ export class World {
 
   /** Adds a machine, its instance and its Node. */
   async join(options: NodeOptions = {}): Promise<Machine> {
-    const machine = new Machine(this, this.machines.length + 1);
+    const machine = new Machine(this, this.machines.length + 1, this.#openAgent());
     this.machines.push(machine);
     const { name, instanceId } = machine;
     const { cores = 2, extendEnis, labels = {}, annotations = {}, podCIDR, subnetId = 'subnet-nodes000' } = options;
@@ -209,6 +214,7 @@ export class World {
     const status = { addresses, conditions: [{ type: 'Ready', status: 'True' }] };
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels, annotations }, spec, status };
     await this.run(this.admin.create(NODES, node));
+    this.#boot(machine);
     return machine;
   }
 
@@ -274,6 +280,34 @@ export class World {
       replica.lives = Number.POSITIVE_INFINITY;
       replica.life?.kill();
     }
+    for (const { whole } of this.machines) whole?.turnOff();
+  }
+
+  /** The machine has its primary interface, and its agent starts. */
+  #boot({ whole, instanceId }: Machine): void {
+    if (whole === undefined) return;
+    const primary = [...this.host.model.state.enisOf(instanceId)].find(({ isPrimary }) => isPrimary);
+    const [address = ''] = primary?.ips.keys() ?? [];
+    whole.boot({ mac: primary?.mac ?? '', address, gateway: address.replace(/[0-9]+$/, '1') });
+    void whole.start();
+  }
+
+  #openAgent(): OpenAgent | undefined {
+    const { agentFlags } = this.#options;
+    if (agentFlags === undefined) return undefined;
+    const { time, streams } = this;
+    return ({ name }, onAddress) =>
+      new WholeAgent({
+        ...{ nodeName: name, clock: this.machineClock(name), time, streams, onAddress },
+        note: (who, what) => this.note(who, what),
+        violate: (auditor, text) => this.violate(auditor, text),
+        client: (userAgent) => this.api.client({ userAgent }),
+        flags: [`--ip-cooldown=${this.cooldownMs}ms`, ...agentFlags],
+        onLife: (life) => this.#lives.push(life),
+        onChange: (call, values) => {
+          for (const auditor of this.#auditors) auditor.changes?.(name, call, values);
+        },
+      });
   }
 
   async #start(replica: Replica): Promise<void> {

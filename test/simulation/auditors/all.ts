@@ -1,4 +1,5 @@
 import { openAddressesInUse } from './addresses-in-use.ts';
+import { openAgentDisk } from './agent-disk.ts';
 import {
   openCloudIsObjects,
   openFewEvents,
@@ -9,15 +10,17 @@ import {
 } from './at-rest.ts';
 import type { OpenAuditor } from './auditor.ts';
 import { openCallsOnRecord } from './calls-on-record.ts';
+import { openCooldowns } from './cooldowns.ts';
 import { openGrowingEpochs } from './growing-epochs.ts';
 import { openLeasesOfLock } from './leases-of-lock.ts';
 import { openOneCallEach } from './one-call-each.ts';
 import { openEipsAreClaims, openRoutesAreNodes } from './others-at-rest.ts';
 import { openOwnFields } from './own-fields.ts';
+import { openPackets } from './packets.ts';
 
 /** Every auditor of a world. */
 export const AUDITORS: readonly OpenAuditor[] = [
   ...[openAddressesInUse, openCallsOnRecord, openLeasesOfLock, openGrowingEpochs, openOwnFields, openOneCallEach],
   ...[openNobodyWaits, openCloudIsObjects, openNothingUnderWay, openSupplyMeetsDemand, openLeasesAreSandboxes],
-  ...[openFewEvents, openEipsAreClaims, openRoutesAreNodes],
+  ...[openFewEvents, openEipsAreClaims, openRoutesAreNodes, openPackets, openAgentDisk, openCooldowns],
 ];

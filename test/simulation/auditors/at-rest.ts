@@ -100,6 +100,8 @@ export const openLeasesAreSandboxes: OpenAuditor = (world) => ({
         .flatMap(({ ips }) => ips)
         .sort()
         .join(' ');
+      for (const { state, containerId } of machine.whole?.leases ?? [])
+        if (state !== 'active') yield `${machine.name}: the lease of ${containerId} is ${state}`;
       if (leased !== had) yield `${machine.name}: leases ${leased}, sandboxes ${had}`;
       for (const ip of machine.agent.addresses)
         if (!isServed(world, machine.instanceId, ip)) yield `${ip} is not on ${machine.name}`;

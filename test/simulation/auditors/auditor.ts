@@ -2,6 +2,7 @@ import type { KubeObject } from '../../../sim/kube-api/object.ts';
 import type { StoreEvent } from '../../../sim/kube-api/store.ts';
 import type { CloudHost, RequestMoment } from '../../../sim/vpc/api/host.ts';
 import type { Sandbox } from '../standins/kubelet.ts';
+import type { WholeAgent } from '../whole-agent.ts';
 
 /** A machine, as auditors look at it. */
 type AuditedMachine = {
@@ -9,6 +10,8 @@ type AuditedMachine = {
   readonly instanceId: string;
   readonly isOff: boolean;
   readonly agent: { readonly addresses: readonly string[] };
+  /** The real agent, where one runs. */
+  readonly whole: WholeAgent | undefined;
   readonly kubelet: { readonly sandboxes: ReadonlyMap<string, Sandbox> };
   usedOn(eniId: string): readonly string[];
 };
@@ -18,6 +21,8 @@ export type AuditedWorld = {
   readonly time: { readonly nowMs: number };
   readonly host: CloudHost;
   readonly machines: readonly AuditedMachine[];
+  /** Of the agents. */
+  readonly cooldownMs: number;
   /** Who makes the change of the store that is just being made. */
   readonly writer: string;
   objects(plural: string): readonly KubeObject[];
@@ -42,6 +47,8 @@ export type Auditor = {
   readonly answered?: (call: SentCall) => void;
   /** A call reaches the cloud. */
   readonly arrives?: (request: RequestMoment) => void;
+  /** An agent is about to change something on its machine: the call, as `link.addPair` or `journal.putLease`, and its values. */
+  readonly changes?: (machine: string, call: string, values: readonly unknown[]) => void;
   /** Half a second has passed. */
   readonly step?: () => void;
   /** All objects went back to an older state. */

@@ -1,4 +1,4 @@
-import type { SimulatedAgent } from '../../../bench/ipamd/simulated-agent.ts';
+import type { PodIdentity } from '../../../agent/pool/lease-static.ts';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import type { KubeClient } from '../../../kube/kube-client.ts';
 import { PODS } from '../../../kube/resource-types.ts';
@@ -10,12 +10,26 @@ import { removePod } from '../remove-pod.ts';
 import { between, type Draw } from '../streams.ts';
 
 /** A sandbox: from when its Pod has an address until the runtime has ended it. */
-export type Sandbox = { readonly pod: string; readonly uid: string; readonly ips: readonly string[] };
+export type Sandbox = {
+  readonly pod: string;
+  readonly uid: string;
+  readonly ips: readonly string[];
+  /** Name of its network namespace; absent where there is no kernel. */
+  readonly netns?: string;
+};
+
+/** Who gives addresses to the Pods of a node. */
+export type AddressGiver = {
+  /** A Pod wants an address, of the pool or the one that is kept for its name; `attached` tells of it. */
+  add(pod: PodIdentity, isKept: boolean): void;
+  /** A Pod ends; a promise resolves when its sandbox is gone. */
+  remove(uid: string): Promise<void> | void;
+};
 
 /** What a kubelet works with. */
 type KubeletDeps = {
   readonly node: string;
-  readonly agent: SimulatedAgent;
+  readonly agent: AddressGiver;
   readonly api: InProcessApi;
   readonly kube: KubeClient;
   readonly time: Timeline;
@@ -65,9 +79,9 @@ export class Kubelet {
   }
 
   /** The agent gave addresses to a Pod. */
-  attached(uid: string, ips: readonly string[]): void {
+  attached(uid: string, ips: readonly string[], netns?: string): void {
     const pod = textOf(this.#pods().find(({ metadata }) => metadata.uid === uid)?.metadata.name);
-    this.sandboxes.set(uid, { uid, pod, ips });
+    this.sandboxes.set(uid, { uid, pod, ips, ...(netns !== undefined && { netns }) });
     this.#deps.note(`${pod} has ${ips.join(' ')}`);
     void this.#report(pod, ips);
   }
@@ -85,7 +99,7 @@ export class Kubelet {
     const isKept = pod.metadata.annotations?.[POD_ANNOTATION.deletePolicy] === 'Never';
     void time.sleep(between(draw, START_MS)).then(() => {
       if (this.#ending.has(uid) || this.#isOff) return;
-      agent.add(uid, isKept ? identity : undefined);
+      agent.add(identity, isKept);
     });
   }
 
@@ -94,10 +108,11 @@ export class Kubelet {
     const { uid = '', name } = pod.metadata;
     if (this.#ending.has(uid)) return;
     this.#ending.add(uid);
-    void time.sleep(between(draw, STOP_MS)).then(() => {
+    void time.sleep(between(draw, STOP_MS)).then(async () => {
       if (this.#isOff) return;
       this.sandboxes.delete(uid);
-      agent.remove(uid);
+      const gone = agent.remove(uid);
+      if (gone !== undefined) await gone;
       note(`${name} ended`);
       removePod(this.#deps.api, pod);
     });

@@ -1,5 +1,20 @@
 import type { Story } from '../story.ts';
 import {
+  comeAndGo,
+  editedStatus,
+  fullNode,
+  hurried,
+  nodesInStorm,
+  offersTakenBack,
+  oneAfterTheOther,
+  onePod,
+  otherRuleMode,
+  restarts,
+  restoredNode,
+  secondEni,
+  vandals,
+} from './agents.ts';
+import {
   cutOffLeader,
   emptyLists,
   frozenLeader,
@@ -27,4 +42,6 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ warmAndBack, eniGrowth, fullSubnet, lateRequest, inheritedRequest, slowTask, drift, otherGroups, nodeLeaves },
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
   ...{ keptAddress, eips, podCidrs, storm },
+  ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals, nodesInStorm },
+  ...{ offersTakenBack, fullNode, restoredNode, editedStatus },
 };
