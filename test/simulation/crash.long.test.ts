@@ -1,4 +1,4 @@
-// All points of the stories that a death of the leader may spoil, and all requests that may be lost.
+// A third of the points of the stories that a death of the leader may spoil, and of the requests that may be lost.
 import test from 'ava';
 import { seedList } from '../../sim/support/seed.ts';
 import { tellingSeed } from '../support/with-seed.ts';
@@ -11,11 +11,12 @@ import { play } from './story.ts';
 const STORIES = { warmAndBack, eniGrowth, otherGroups, keptAddress, eips, podCidrs };
 
 for (const [name, story] of Object.entries(STORIES)) {
-  test(`${name}: also when the leader dies at any point`, crashAtEach(story, { every: 2 }));
-  test(`${name}: also when any request is lost, late or astray`, loseEach(story, { every: 2 }));
+  test.serial(`${name}: also when the leader dies at any point`, crashAtEach(story, { every: 3 }));
+  test.serial(`${name}: also when any request is lost, late or astray`, loseEach(story, { every: 3 }));
 }
 
-test('storms', async (t) => {
+test.serial(`${storm.title}, eighty times`, async (t) => {
+  t.timeout(1_800_000);
   for (const seed of seedList(80))
     await tellingSeed(t, async () => t.deepEqual((await play(storm, { seed })).violations, [], `seed ${seed}`));
 });

@@ -24,9 +24,13 @@ type Driven = {
   readonly hash: string;
 };
 
+/** Real time that a driver may take, milliseconds: hundreds of runs. */
+const LIMIT_MS = 1_800_000;
+
 /** A story that is well also when the leader, or the agent of its first node, is killed at any point of it: everything comes to the same end. */
 export function crashAtEach(story: Story, options: CrashOptions = {}) {
   return async (t: ExecutionContext): Promise<void> => {
+    t.timeout(LIMIT_MS);
     const driven = await driveCrashes(story, options);
     t.deepEqual(driven.failures, []);
     t.is(driven.deaths, driven.tried);
@@ -37,6 +41,7 @@ export function crashAtEach(story: Story, options: CrashOptions = {}) {
 /** A story that is well also when any one request of the leader is lost, or its answer, or is late: the same end. */
 export function loseEach(story: Story, options: CrashOptions = {}) {
   return async (t: ExecutionContext): Promise<void> => {
+    t.timeout(LIMIT_MS);
     const driven = await driveLosses(story, options);
     t.deepEqual(driven.failures, []);
     t.log(`${driven.tried} requests, ${driven.places.size} kinds of places`);

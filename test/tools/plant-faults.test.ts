@@ -14,7 +14,7 @@ test('plant: changes the text that is there once, and nothing else', (t) => {
 });
 
 test('tools/mutations.json: each fault can be planted, and changes its file', (t) => {
-  t.true(MUTATIONS.length > 10);
+  t.true(MUTATIONS.length > 5);
   for (const mutation of MUTATIONS) {
     const content = readFileSync(join(ROOT, mutation.file), 'utf8');
     t.not(plant(content, mutation), content, mutation.name);
