@@ -146,8 +146,8 @@ export class OrphanSweep<T> {
   }
 
   /**
-   * Returns those that are due, the longest first; one that was tried in vain waits from then on, so that it keeps the limit from
-   * no other, nor others from it. The time is monotonic: it is never compared with a clock of the cloud.
+   * Returns those that are due, the longest first; one that was tried in vain waits from then on as if it had been found then:
+   * it keeps no other from its turn, nor others it. The time is monotonic: it is never compared with a clock of the cloud.
    */
   #dueOf(orphans: readonly T[]): readonly T[] {
     const nowMs = this.#deps.clock.monotonicMs();

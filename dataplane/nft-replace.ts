@@ -1,7 +1,7 @@
 import type { NftTable } from './desired.ts';
 import { NFT_TABLE } from './numbers.ts';
 
-// Declaring first makes what follows succeed when there is no table.
+// Declaring first makes what follows succeed when there is none: the listing may be old, or a comment may look like a chain.
 const DECLARED = `table inet ${NFT_TABLE}\n`;
 
 /**
@@ -13,8 +13,9 @@ const DECLARED = `table inet ${NFT_TABLE}\n`;
  */
 export function nftReplaceCommands(table: NftTable, former?: readonly string[]): string {
   if (former === undefined) return nftDeleteCommands() + table.text;
+  const declarations = former.map((name) => `add chain inet ${NFT_TABLE} ${name}\n`);
   const deletions = former.map((name) => `delete chain inet ${NFT_TABLE} ${name}\n`);
-  return `${DECLARED}flush table inet ${NFT_TABLE}\n${deletions.join('')}${table.text}`;
+  return [DECLARED, ...declarations, `flush table inet ${NFT_TABLE}\n`, ...deletions, table.text].join('');
 }
 
 /** Returns the commands that delete the table. Idempotent. */
@@ -66,5 +67,7 @@ function chainsOf(listing: string): ReadonlyMap<string, string> | undefined {
     part.trimEnd(),
   ]);
   if (!chains.every((chain): chain is [string, string] => chain[0] !== undefined)) return undefined;
-  return new Map(chains);
+  const byName = new Map(chains);
+  // A comment may hold lines that look like a chain.
+  return byName.size === chains.length ? byName : undefined;
 }

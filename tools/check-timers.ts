@@ -24,14 +24,7 @@ const ANY = new RegExp(`\\b(?:timeout|timers|${[...TIMERS, ...OF_PROCESS].join('
 const OPENERS: readonly string[] = [
   ...['agent/main.ts', 'agent/uninstall/', 'agent/install/install-executables.ts'],
   ...['agent/attachment/spool.ts', 'agent/supply/supply-file.ts'],
-  ...[
-    'agent/agent.ts',
-    'agent/machine.ts',
-    'agent/grpc/',
-    'agent/server/',
-    'agent/node/refuse-product.ts',
-    'agent/ops/explainer.ts',
-  ],
+  ...['agent/machine.ts', 'agent/grpc/', 'agent/server/', 'agent/node/refuse-product.ts', 'agent/ops/explainer.ts'],
 ];
 
 /** Tells whether a file goes by the clock that its program is started with, and by no other. */

@@ -8,8 +8,13 @@ import type { Sandboxes } from '../state/ports.ts';
 export function openSandboxes(namespaces: Namespaces): Sandboxes {
   let host: string | undefined;
   const isHost = (netns: OpenNetns): boolean => {
-    host ??= identityOfHost(namespaces);
-    return namespaces.identityOf(netns) === host;
+    try {
+      host ??= identityOfHost(namespaces);
+      return namespaces.identityOf(netns) === host;
+    } catch (error) {
+      netns.close();
+      throw error;
+    }
   };
   const open = (path: string): OpenNetns => {
     const netns = openOrRefuse(namespaces, path);

@@ -107,8 +107,8 @@ class PodCidrTerm {
       unsubscribe();
       ended.abort(new Error('the term is over'));
       await Promise.all(this.#running.values());
+      this.#throwFault();
     }
-    this.#throwFault();
   }
 
   /** @throws a fault of ipamd in a write */

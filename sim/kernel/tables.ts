@@ -77,15 +77,17 @@ const MISSING = 'Error: No such file or directory';
 
 function command(tables: Tables, line: string): string | undefined {
   const [, verb, object, table = '', chain = ''] =
-    /^(flush|delete) (table|chain) inet (\S+)(?: (\S+))?$/.exec(line) ?? [];
+    /^(add|flush|delete) (table|chain) inet (\S+)(?: (\S+))?$/.exec(line) ?? [];
   if (line === 'flush ruleset') {
     tables.clear();
     return undefined;
   }
-  if (verb === undefined) throw notModelled(`command of nft like "${line}"`);
+  if (verb === undefined || (verb === 'add' && object === 'table')) throw notModelled(`command of nft like "${line}"`);
   const chains = tables.get(table);
   if (chains === undefined) return MISSING;
   if (object === 'chain') {
+    if (verb === 'add' && !chains.has(chain)) chains.set(chain, { rules: [] });
+    if (verb === 'add') return undefined;
     const found = chains.get(chain);
     if (found === undefined) return MISSING;
     if (verb === 'flush') found.rules.length = 0;

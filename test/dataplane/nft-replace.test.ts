@@ -22,6 +22,10 @@ const cases: readonly { readonly what: string; readonly present: string; readonl
   { what: 'no hook where the wanted one has one', present: listing(ENI_3.replace('eni_4003', 'prerouting')) },
   { what: 'a comment of a chain', present: listing(ENI_3.replace('{\n', '{\n\t\tcomment "x"\n'), PREROUTING) },
   { what: 'flags of a chain', present: listing(PREROUTING.replace('accept;\n', 'accept;\n\t\tflags offload\n')) },
+  {
+    what: 'a comment that looks like a chain of ours',
+    present: listing(ENI_3.replace('0x10000', '0x20000 comment "'), `${ENI_3}"\n`, PREROUTING),
+  },
   { what: 'a table that sleeps', present: listing('\tflags dormant\n\n', PREROUTING) },
   { what: 'a set', present: listing('\tset s {\n\t\ttype ipv4_addr\n\t}\n', PREROUTING) },
 ];
@@ -43,7 +47,8 @@ test('compareTables: the order of chains is no difference, the order of rules is
 
 test('nftReplaceCommands: chains stay if they can', (t) => {
   const table = { text: 'table inet tke_eni {\n}\n' };
-  const inPlace = 'table inet tke_eni\nflush table inet tke_eni\ndelete chain inet tke_eni eni_4004\n';
+  const inPlace =
+    'table inet tke_eni\nadd chain inet tke_eni eni_4004\nflush table inet tke_eni\ndelete chain inet tke_eni eni_4004\n';
   t.is(nftReplaceCommands(table, ['eni_4004']), inPlace + table.text);
   t.is(nftReplaceCommands(table), `table inet tke_eni\ndelete table inet tke_eni\n${table.text}`);
 });

@@ -112,6 +112,15 @@ const PRESENT: Readonly<Record<string, (node: TestNode, first: EniNetwork) => un
   'with a chain that is named like a keyword': (node) => addChain(node, 'drop'),
   'with a chain whose name ends a command': (node) => addChain(node, 'eni_4025;x'),
   'with a chain whose name begins a comment': (node) => addChain(node, 'returned#x'),
+  'with a comment that looks like a chain of an ENI': ({ run }) =>
+    run('nft', 'add rule inet tke_eni via_4025 accept comment "\n\tchain eni_99 {\n"'),
+  'with a comment that looks like what is wanted': ({ run }) => {
+    const wanted = /^\tchain via_4025 \{\n[\s\S]*?^\t\}\n/m.exec(
+      run('nft', '-n', '-s', 'list', 'table', 'inet', 'tke_eni'),
+    );
+    const comment = `\n${wanted?.[0]}\n\tchain prerouting {\n`;
+    run('nft', `flush chain inet tke_eni via_4025; add rule inet tke_eni via_4025 drop comment "${comment}"`);
+  },
   'with a comment at a chain': (node) => edit(node, 's/chain via_4025 {/& comment "guest";/'),
   'with flags': (node) => edit(node, 's/^table inet tke_eni {/& flags dormant;/'),
 };
