@@ -19,9 +19,10 @@ for (const { story, every } of [
   { story: comeAndGo, every: 7 },
   { story: secondEni, every: 29 },
 ])
-  test(`${story.title}: also when the agent dies`, crashAtEach(story, { program: 'agent', every }));
+  test.serial(`${story.title}: also when the agent dies`, crashAtEach(story, { program: 'agent', every }));
 
-test('nodes in storms', async (t) => {
+test.serial('nodes in storms', async (t) => {
+  t.timeout(1_800_000);
   for (const seed of seedList(40))
     await tellingSeed(t, async () => t.deepEqual((await play(nodesInStorm, { seed })).violations, [], `seed ${seed}`));
 });
