@@ -78,6 +78,7 @@ export function addressesOf(
 
 /** Gives the loopback its address, unless it has one. */
 export function addLoopback4(link: Link): void {
+  settleConf4(link);
   if (link.addresses[4].some(({ address, prefixlen }) => address === '127.0.0.1' && prefixlen === 8)) return;
   const message: Address = {
     ...{ family: AF_INET, prefixlen: 8, scope: RT_SCOPE_HOST, ifindex: link.ifindex, address: '127.0.0.1' },
@@ -140,7 +141,13 @@ export function removeAllAddresses(link: Link): void {
   for (const address of link.addresses[6].splice(0)) tell(link, 'del', address, 0);
 }
 
+/** With an address asked for, the settings of a link follow those of the links to come no more. */
+function settleConf4({ conf }: Link): void {
+  for (const name of conf[4].keys()) conf.written.add(name);
+}
+
 function addAddress4(link: Link, spec: AddressSpec, verb: 'add' | 'replace', by: number): void {
+  settleConf4(link);
   const { local = spec.address, prefixlen } = spec;
   const known = link.addresses[4].find(
     (one) =>

@@ -223,7 +223,7 @@ function freeIndex(netns: Netns): number {
 }
 
 function copyOf(conf: Conf): Conf {
-  return { 4: new Map(conf[4]), 6: new Map(conf[6]) };
+  return { 4: new Map(conf[4]), 6: new Map(conf[6]), written: new Set(conf.written) };
 }
 
 /** @returns whether anything changed */
@@ -329,10 +329,7 @@ function move(link: Link, fd: number, wanted: string | undefined): void {
   if (isTaken && wanted !== undefined) link.ifname = wanted;
   if (to.links.has(link.ifindex)) link.ifindex = freeIndex(to);
   link.netns = to;
-  for (const family of [4, 6] as const) {
-    link.conf[family].clear();
-    for (const [name, value] of to.default[family]) link.conf[family].set(name, value);
-  }
+  link.conf = copyOf(to.default);
   to.links.set(link.ifindex, link);
   tell(link, 0);
 }
@@ -346,6 +343,7 @@ export function returnToHost(link: Link): void {
   link.ifname = name;
   if (host.links.has(link.ifindex)) link.ifindex = freeIndex(host);
   link.netns = host;
+  link.conf = copyOf(host.default);
   host.links.set(link.ifindex, link);
   tell(link, 0);
 }

@@ -5,10 +5,12 @@ import { RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { emit, type Family, type Link, linksOf, type Neigh, type Netns } from './netns.ts';
 import { Refusal } from './refusal.ts';
 
-/** Adds or changes a neighbour; the model knows those that a request made. @throws Refusal ENODEV, EEXIST */
+/** Adds or changes a neighbour; the model knows those that a request made. @throws Refusal ENODEV, EINVAL, EEXIST */
 export function addNeigh(netns: Netns, spec: NeighSpec, verb: 'add' | 'replace', by: number): void {
   const link = netns.links.get(spec.ifindex);
   if (link === undefined) throw new Refusal('ENODEV');
+  if (spec.dst.includes(':') && link.conf[6].get('disable_ipv6') === '1')
+    throw new Refusal('EINVAL', 'IPv6 is disabled on this device');
   const known = link.neighs.find(({ dst }) => dst === spec.dst);
   if (known !== undefined && verb === 'add') throw new Refusal('EEXIST');
   const neigh: Neigh = {

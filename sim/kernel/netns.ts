@@ -19,7 +19,12 @@ export type Rule = RuleMessage;
 export type Neigh = Mutable<NeighMessage>;
 
 /** Settings of one scope of `net/ipv4/conf` and `net/ipv6/conf`, by the name of the file. */
-export type Conf = { readonly 4: Map<string, string>; readonly 6: Map<string, string> };
+export type Conf = {
+  readonly 4: Map<string, string>;
+  readonly 6: Map<string, string>;
+  /** Of IPv4 what was written: it does not follow `default` any more. */
+  readonly written: Set<string>;
+};
 
 /** Network interface; what is on it goes with it. */
 export type Link = {
@@ -48,7 +53,7 @@ export type Link = {
   readonly addresses: { readonly 4: Address[]; readonly 6: Address[] };
   neighs: Neigh[];
   readonly qdiscs: QdiscMessage[];
-  readonly conf: Conf;
+  conf: Conf;
 };
 
 /** One network namespace of the model: plain state, which the other files change. */

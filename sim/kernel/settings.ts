@@ -22,7 +22,10 @@ const DEFAULTS = {
 
 /** Makes the settings of `all` or `default` of a new namespace. */
 export function makeConf(scope: 'all' | 'default'): Conf {
-  const conf: Conf = { 4: new Map(Object.entries(DEFAULTS[4])), 6: new Map(Object.entries(DEFAULTS[6])) };
+  const conf: Conf = {
+    ...{ 4: new Map(Object.entries(DEFAULTS[4])), 6: new Map(Object.entries(DEFAULTS[6])) },
+    written: new Set(),
+  };
   // Detection is on where either is; the kernel leaves it to the links.
   if (scope === 'all') conf[6].set('accept_dad', '0');
   return conf;
@@ -91,11 +94,20 @@ function write(netns: Netns, place: Place, value: string): void {
   const { values, name, of, family } = place;
   values.set(name, value);
   if (of === 'none') return;
+  if (family === 4 && name !== 'forwarding') followDefault(netns, of, name, value);
   if (name === 'forwarding') followForwarding(netns, place, value);
   else if (name === 'rp_filter' && family === 4) notify(netns, 4, of, { rpFilter: Number(value) });
   else if (name === 'proxy_arp') notify(netns, 4, of, { proxyNeigh: Number(value) });
   else if (name === 'disable_ipv6') followDisabling(netns, of, value);
   else if (name === 'addr_gen_mode' && of !== 'all' && of !== 'default' && value === '0') addLinkLocal(of);
+}
+
+/** A setting of IPv4 that was never written follows that of the links to come. */
+function followDefault(netns: Netns, of: Link | 'all' | 'default', name: string, value: string): void {
+  if (of === 'all') return;
+  (of === 'default' ? netns.default : of.conf).written.add(name);
+  if (of !== 'default') return;
+  for (const { conf } of linksOf(netns)) if (!conf.written.has(name)) conf[4].set(name, value);
 }
 
 /** What is set for all is set for each link and for those to come; the kernel tells each. */

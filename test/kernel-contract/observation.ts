@@ -4,6 +4,14 @@ import type { Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { IFA_F_TENTATIVE } from '../../netlink/uapi/if-addr.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { RT_TABLE_LOCAL, RTN_ANYCAST, RTN_MULTICAST } from '../../netlink/uapi/rtnetlink.ts';
+import { acceptRa, arpIgnore, disableIpv6, forwarding, rpFilter } from '../../sysctl/sysctl-key.ts';
+import type { ContractNetns } from './machine.ts';
+
+/** Settings that random requests change. */
+export const SETTINGS = [
+  ...[rpFilter, arpIgnore, acceptRa, disableIpv6],
+  ...[(scope: string) => forwarding(4, scope), (scope: string) => forwarding(6, scope)],
+] as const;
 
 /** What a program of the product sees of a namespace by its lists, without what is of the moment. */
 export function observe(rtnetlink: Rtnetlink): Readonly<Record<string, readonly unknown[]>> {
@@ -24,6 +32,12 @@ export function observe(rtnetlink: Rtnetlink): Readonly<Record<string, readonly 
       .map(({ family, ifindex, dst, lladdr, state }) => ({ family, ifindex, dst, lladdr, state }))
       .sort((a, b) => a.ifindex - b.ifindex || (a.dst < b.dst ? -1 : 1)),
   };
+}
+
+/** Settings of links that the product sets, and that follow from one another. */
+export function observeSettings({ rtnetlink, sysctl }: Pick<ContractNetns, 'rtnetlink' | 'sysctl'>): unknown {
+  const scopes = ['all', 'default', ...rtnetlink.link.list().map(({ ifname }) => ifname)];
+  return scopes.map((scope) => SETTINGS.map((key) => `${scope} ${sysctl.find(key(scope))}`));
 }
 
 /** A link as the product reads it; undefined when there is none. */

@@ -148,6 +148,19 @@ export function drawRequest(random: () => number): RandomRequest {
   return pick(draws.flatMap(([weight, draw]) => Array.from({ length: weight }, () => draw)))();
 }
 
+/** A setting that is written, by its place among those that are compared. */
+type RandomSetting = { readonly at: number; readonly scope: string; readonly value: string };
+
+/** Draws a setting of a link, of all, or of what comes. */
+export function drawSetting(random: () => number, settings: number): RandomSetting {
+  const scopes = [...NAMES, 'lo', 'all', 'default'];
+  return {
+    at: Math.floor(random() * settings),
+    scope: scopes[Math.floor(random() * scopes.length)] ?? 'all',
+    value: String(Math.floor(random() * 2)),
+  };
+}
+
 type Draw = {
   pick<T>(list: readonly T[]): T;
   maybe(chance: number): boolean;

@@ -70,6 +70,28 @@ export const SETTING_CASES: readonly ContractCase[] = [
     },
   },
   {
+    what: 'a setting of IPv4 that is set for what comes is set for each link without one of its own or an address',
+    run({ host }) {
+      host.rtnetlink.link.add({ kind: 'veth', ifname: 'v0', peer: { ifname: 'v1' } });
+      const ifindex = host.rtnetlink.link.add({ kind: 'veth', ifname: 'a0', peer: { ifname: 'a1' } });
+      host.rtnetlink.address.add({ ifindex, address: '10.0.0.9', prefixlen: 32 });
+      const { sysctl } = host;
+      sysctl.set(arpIgnore('v1'), '2');
+      sysctl.set(arpIgnore('default'), '1');
+      sysctl.set(acceptRedirects(6, 'default'), '0');
+      host.rtnetlink.link.add({ kind: 'veth', ifname: 'w0', peer: { ifname: 'w1' } });
+      const names = ['v0', 'v1', 'a0', 'w0'];
+      return [
+        names.map((name) => sysctl.get(arpIgnore(name))),
+        names.map((name) => sysctl.get(acceptRedirects(6, name))),
+      ];
+    },
+    sees: [
+      ['1', '2', '0', '1'],
+      ['1', '1', '1', '0'],
+    ],
+  },
+  {
     what: 'settings follow a link when it is renamed, and start anew in another namespace',
     run({ host, createNetns }) {
       const pod = createNetns();
