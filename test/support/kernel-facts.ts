@@ -145,7 +145,9 @@ function nftFacts(objects: readonly JsonObject[]): NftFacts {
   const byChain = [...Map.groupBy(ofKind('rule'), (rule) => String(rule['chain']))];
   const statements = (rule: JsonObject) => (Array.isArray(rule['expr']) ? rule['expr'].filter(isObject) : []);
   return {
-    groups: byChain.flatMap(([, rules]) => rules.map(statements).flatMap(groupVerdict)),
+    groups: byChain.flatMap(([chain, rules]) =>
+      chain === 'prerouting' ? rules.map(statements).flatMap(groupVerdict) : [],
+    ),
     chains: ofKind('chain').map((chain) => String(chain['name'])),
     rules: new Map(byChain.map(([chain, rules]) => [chain, rules.map((rule) => JSON.stringify(rule['expr']))])),
     markStatements: new Map(byChain.map(([chain, rules]) => [chain, rules.flatMap(statements).flatMap(markStatement)])),

@@ -117,6 +117,12 @@ function nftTable(ruleMode: RuleMode): string {
       type filter hook prerouting priority mangle; policy accept;
       iifgroup 4003 goto eni_4003
     }
+    chain egress {
+    }
+    chain routed {
+      type filter hook prerouting priority dstnat + 10; policy accept;
+      iifgroup { 4003 } ct direction original jump egress
+    }
   }\n`;
 }
 
