@@ -36,7 +36,7 @@ export type NodeMemory = {
   readonly removedIpsMs: Map<string, number>;
   /** Why the cloud is to be described, and the earliest time; monotonic milliseconds. */
   describe: { readonly why: string; readonly notBeforeMs: number } | undefined;
-  /** When the status was last rebuilt because it was unreadable. */
+  /** When a status that was rebuilt as a whole was last written. */
   rebuiltMs: number | undefined;
   /**
    * Differences between object and cloud, and when a description first showed them. They are repaired when a later

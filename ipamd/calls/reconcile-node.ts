@@ -252,6 +252,7 @@ class NodeReconciler {
     const result = await this.#writeStatus(entry, rebuilt.status);
     if (result === 'gone') return this.#handleDeleted();
     if (result === 'conflict') return this.#conflict();
+    rebuilt.onWritten();
     this.#memory.calls.clear();
     reportRepair(this.#deps, entry, 'made-anew', `${why}: the status is rebuilt from the cloud`);
     return undefined;

@@ -27,7 +27,7 @@ export type RepairResult = {
 const CONFIRM_MS = 60_000;
 /** The cloud is described again after this while ENIs are between two states. */
 const MOVING_MS = 2_000;
-/** Shortest time between two rebuilds of a status that stays unreadable. */
+/** Shortest time between two rebuilds that were written, of a status that becomes unreadable again and again. */
 const MIN_REBUILD_INTERVAL_MS = 60_000;
 
 /** More of them fill an event without being useful. */
@@ -109,7 +109,8 @@ function describeAgain(
 
 /** Result of a rebuild. `wait`: the cloud, or a call of a former leader, is not finished. */
 type Rebuilt =
-  | { readonly kind: 'rebuilt'; readonly status: NodeEniConfigStatus }
+  /** `onWritten`: called when the status was written. */
+  | { readonly kind: 'rebuilt'; readonly status: NodeEniConfigStatus; readonly onWritten: () => void }
   | { readonly kind: 'wait'; readonly ms: number };
 
 /**
@@ -132,11 +133,14 @@ export async function rebuildRestored(
   deps.log.warn('the status is rebuilt from the cloud', { node: input.name, why });
   const snapshot = await observeNode(deps, input, signal);
   if (!isAtRest(snapshot)) return { kind: 'wait', ms: MOVING_MS };
-  memory.rebuiltMs = nowMs;
-  // A description that came too early is corrected by the next one.
-  memory.describe = { why: 'an old state was restored', notBeforeMs: nowMs + CONFIRM_MS };
+  function onWritten(): void {
+    memory.rebuiltMs = nowMs;
+    // A description that came too early is corrected by the next one.
+    memory.describe = { why: 'an old state was restored', notBeforeMs: nowMs + CONFIRM_MS };
+  }
   const { status, spec, reservedIps } = input;
-  return { kind: 'rebuilt', status: rebuildStatus(status, spec, snapshot, deps.ids, undefined, reservedIps()) };
+  const rebuilt = rebuildStatus(status, spec, snapshot, deps.ids, undefined, reservedIps());
+  return { kind: 'rebuilt', status: rebuilt, onWritten };
 }
 
 /** Result of the last description before the object is released. */

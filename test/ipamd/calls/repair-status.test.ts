@@ -37,6 +37,19 @@ test('reconcileNode: makes the object again when an older state of it was restor
   );
 });
 
+test('reconcileNode: a rebuilt status that another writer was faster than is written within seconds', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(5);
+  scene.lead();
+  t.true(await scene.until(() => supplyOf(scene) === 5, 60_000));
+  await scene.pass(60_000);
+  const seen = (scene.nec()?.status?.supplyEpoch ?? 0) + 3;
+  await scene.edit((nec) => ({ ...nec, spec: { ...nec.spec, observedSupplyEpoch: seen } }));
+  const conflict = { kind: 'status', code: 409, reason: 'Conflict' } as const;
+  scene.api.api.faults.add({ verbs: ['update'], resources: ['nodeeniconfigs'], times: 1, action: conflict });
+  t.true(await scene.until(() => (scene.nec()?.status?.supplyEpoch ?? 0) > seen, 20_000));
+});
+
 test('reconcileNode: makes the status again when nothing can be read from it', async (t) => {
   const scene = await openNodeScene();
   scene.want(5);
