@@ -24,8 +24,7 @@ const primaryBit = hex(NODEPORT_MARK);
  *   be OR-ed with a map: hence one small chain per ENI.
  * - Links and groups are compared one by one, not looked up in a set. Sets go with the transaction that replaces the
  *   table, and packets that are in its old rules then find nothing in them: a packet of an ENI would count as one of a
- *   third link, and its connection's answers would leave by the primary interface. A comparison also costs less than
- *   a look-up while a node has fewer than some twenty ENIs.
+ *   third link, and its connection's answers would leave by the primary interface (ADR 0112).
  * - It runs at mangle priority (-150): before routing, after connection tracking, before kube-proxy's nat (-100) sets
  *   its own bits.
  * - `ct direction original`, not `ct state new`: connections older than the table are marked as well.
