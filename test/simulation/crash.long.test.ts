@@ -3,8 +3,8 @@ import test from 'ava';
 import { seedList } from '../../sim/support/seed.ts';
 import { tellingSeed } from '../support/with-seed.ts';
 import { crashAtEach, loseEach } from './crash.ts';
+import { STORMS } from './stories/all.ts';
 import { eips, keptAddress, podCidrs } from './stories/pods.ts';
-import { storm } from './stories/storm.ts';
 import { eniGrowth, otherGroups, warmAndBack } from './stories/supply.ts';
 import { play } from './story.ts';
 
@@ -15,8 +15,9 @@ for (const [name, story] of Object.entries(STORIES)) {
   test.serial(`${name}: also when any request is lost, late or astray`, loseEach(story, { every: 3 }));
 }
 
-test.serial(`${storm.title}, eighty times`, async (t) => {
-  t.timeout(1_800_000);
-  for (const seed of seedList(80))
-    await tellingSeed(t, async () => t.deepEqual((await play(storm, { seed })).violations, [], `seed ${seed}`));
-});
+for (const story of STORMS)
+  test.serial(`${story.title}, eighty times`, async (t) => {
+    t.timeout(1_800_000);
+    for (const seed of seedList(80))
+      await tellingSeed(t, async () => t.deepEqual((await play(story, { seed })).violations, [], `seed ${seed}`));
+  });

@@ -14,6 +14,8 @@ export type NodeOptions = {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly podCIDR?: string;
+  /** What the Node says its machine is; default the truth. */
+  readonly providerID?: string;
   /** Of the cloud; default `subnet-nodes000`. */
   readonly subnetId?: string;
 };

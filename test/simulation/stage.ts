@@ -57,8 +57,24 @@ export class Stage {
   async leave(machine: Machine): Promise<void> {
     machine.turnOff();
     this.world.host.model.state.removeInstance(machine.instanceId);
-    await this.world.run(this.world.admin.delete(NODES, { name: machine.name }));
+    await this.unregister(machine);
     this.world.collectPods(machine.name);
+  }
+
+  /** The Node of a machine is deleted, and the machine runs on. */
+  async unregister({ name }: Machine): Promise<void> {
+    await this.people(this.world.admin.delete(NODES, { name }));
+  }
+
+  /** A machine registers its Node again. */
+  async register(machine: Machine, options: NodeOptions = {}): Promise<void> {
+    await this.world.register(machine, options);
+  }
+
+  /** People, or another program, change a Node; without having read it. Returns whether it was accepted. */
+  async patchNode({ name }: Machine, body: object): Promise<boolean> {
+    const patch = this.world.admin.patch(NODES, { name }, { kind: 'merge', body });
+    return await this.world.run(patch.then(() => true).catch(() => false));
   }
 
   /** Makes so many Pods on a node, and waits until all have addresses. Returns their names. */

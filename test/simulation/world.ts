@@ -204,18 +204,23 @@ export class World {
   async join(options: NodeOptions = {}): Promise<Machine> {
     const machine = new Machine(this, this.machines.length + 1, this.#openAgent());
     this.machines.push(machine);
-    const { name, instanceId } = machine;
-    const { cores = 2, extendEnis, labels = {}, annotations = {}, podCIDR, subnetId = 'subnet-nodes000' } = options;
+    const { cores = 2, extendEnis, subnetId = 'subnet-nodes000' } = options;
     const size = extendEnis === undefined ? { cores } : { cores, extendEnis };
-    this.host.model.state.addInstance({ instanceId, subnetId, ...size });
-    const spec = { providerID: `qcloud:///100003/${instanceId}`, ...(podCIDR === undefined ? {} : { podCIDR }) };
+    this.host.model.state.addInstance({ instanceId: machine.instanceId, subnetId, ...size });
+    await this.register(machine, options);
+    this.#boot(machine);
+    return machine;
+  }
+
+  /** A machine registers its Node. */
+  async register({ name, instanceId }: Machine, options: NodeOptions = {}): Promise<void> {
+    const { labels = {}, annotations = {}, podCIDR, providerID = `qcloud:///100003/${instanceId}` } = options;
+    const spec = { providerID, ...(podCIDR === undefined ? {} : { podCIDR, podCIDRs: [podCIDR] }) };
     const [address = ''] = this.host.model.state.enisOf(instanceId).flatMap(({ ips }) => [...ips.keys()]);
     const addresses = [{ type: 'InternalIP', address }];
     const status = { addresses, conditions: [{ type: 'Ready', status: 'True' }] };
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels, annotations }, spec, status };
     await this.run(this.admin.create(NODES, node));
-    this.#boot(machine);
-    return machine;
   }
 
   /** The objects of a kind, by name of resource; past all faults. */

@@ -9,12 +9,13 @@ import {
   openSupplyMeetsDemand,
 } from './at-rest.ts';
 import type { OpenAuditor } from './auditor.ts';
+import { openBlocks } from './blocks.ts';
 import { openCallsOnRecord } from './calls-on-record.ts';
 import { openCooldowns } from './cooldowns.ts';
+import { openEipsAreClaims } from './eips.ts';
 import { openGrowingEpochs } from './growing-epochs.ts';
 import { openLeasesOfLock } from './leases-of-lock.ts';
 import { openOneCallEach } from './one-call-each.ts';
-import { openEipsAreClaims, openRoutesAreNodes } from './others-at-rest.ts';
 import { openOwnFields } from './own-fields.ts';
 import { openPackets } from './packets.ts';
 
@@ -22,5 +23,5 @@ import { openPackets } from './packets.ts';
 export const AUDITORS: readonly OpenAuditor[] = [
   ...[openAddressesInUse, openCallsOnRecord, openLeasesOfLock, openGrowingEpochs, openOwnFields, openOneCallEach],
   ...[openNobodyWaits, openCloudIsObjects, openNothingUnderWay, openSupplyMeetsDemand, openLeasesAreSandboxes],
-  ...[openFewEvents, openEipsAreClaims, openRoutesAreNodes, openPackets, openAgentDisk, openCooldowns],
+  ...[openFewEvents, openEipsAreClaims, openBlocks, openPackets, openAgentDisk, openCooldowns],
 ];

@@ -14,6 +14,7 @@ import {
   secondEni,
   vandals,
 } from './agents.ts';
+import { blocksInStorm, brokenRecord, formerBlock, heldBlock, lateBlock, otherAllocator } from './blocks.ts';
 import {
   cutOffLeader,
   emptyLists,
@@ -24,6 +25,7 @@ import {
   restoredServer,
 } from './leaders.ts';
 import { eips, keptAddress, podCidrs } from './pods.ts';
+import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts';
 import { storm } from './storm.ts';
 import {
   drift,
@@ -42,6 +44,11 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ warmAndBack, eniGrowth, fullSubnet, lateRequest, inheritedRequest, slowTask, drift, otherGroups, nodeLeaves },
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
   ...{ keptAddress, eips, podCidrs, storm },
+  ...{ heldBlock, formerBlock, otherAllocator, brokenRecord, lateBlock, blocksInStorm },
+  ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals, nodesInStorm },
   ...{ offersTakenBack, fullNode, restoredNode, editedStatus },
 };
+
+/** Stories in which much happens by chance: each seed is another one. */
+export const STORMS: readonly Story[] = [storm, blocksInStorm, routesInStorm];

@@ -1,2 +1,0 @@
-// The lives that `make test` leaves out.
-import './cluster-routes.test.ts';

@@ -1,0 +1,77 @@
+import { recordOf, recordsOf, textOf } from '../../../runtime/json.ts';
+import type { KubeObject } from '../../../sim/kube-api/object.ts';
+import type { AuditedWorld, OpenAuditor } from './auditor.ts';
+
+/** A block that was freed is for its former Node alone for this long: a write of before may still be under way. */
+const SETTLE_MS = 60_000;
+
+/**
+ * A19: two Nodes have two blocks, none of which is of a subnet, or has a route to another node; a block is recorded before
+ * it is given, and goes to no other machine, nor its machine to another block, in the minute after it was freed. Q2: at rest
+ * each podCIDR has one route, to its Node, which says so, and no other route is there.
+ */
+export const openBlocks: OpenAuditor = (world) => {
+  const nodes = () => world.objects('nodes').map(nodeOf);
+  const routes = () =>
+    [...world.host.model.state.globalRoutes.values()].filter(({ description }) => !/of others/.test(description));
+  const lastOf = new Map<string, { readonly cidr: string; readonly freedMs: number }>();
+  const isInMinute = (cidr: string, machine: string): boolean => {
+    const last = lastOf.get(machine);
+    return last?.cidr === cidr && world.time.nowMs - last.freedMs < SETTLE_MS;
+  };
+  return {
+    name: 'Q2',
+    change: (plural, { object, previous, type }) => {
+      if (plural !== 'nodes') return;
+      const { name, cidr, machine, ip } = nodeOf(object);
+      if (type === 'DELETED' && cidr !== '') lastOf.set(machine, { cidr, freedMs: world.time.nowMs });
+      if (type === 'DELETED' || !world.writer.startsWith('ipamd-')) return;
+      if (cidr === '' || (previous !== undefined && nodeOf(previous).cidr === cidr)) return;
+      const others = nodes().filter((one) => one.name !== name);
+      const owner = others.find((one) => one.cidr === cidr);
+      if (owner !== undefined) world.violate('A19', `${cidr} is given to ${name}, and ${owner.name} has it`);
+      const route = routes().find((one) => one.cidr === cidr);
+      if (route !== undefined && route.gatewayIp !== ip)
+        world.violate('A19', `${cidr} is given to ${name}, and a route leads to ${route.gatewayIp}`);
+      if (world.host.model.state.spec.subnets.some((one) => one.cidr === cidr))
+        world.violate('A19', `${cidr} is given to ${name}, and is that of a subnet`);
+      if (!ownersIn(world).includes(`"${name}"`))
+        world.violate('A19', `${cidr} is given to ${name}, and not on record`);
+      for (const [other] of lastOf)
+        if (other !== machine && isInMinute(cidr, other))
+          world.violate('A19', `${cidr} is given to ${name}, and was that of ${other} a moment ago`);
+      const last = lastOf.get(machine)?.cidr ?? cidr;
+      if (last !== cidr && isInMinute(last, machine) && !others.some((one) => one.cidr === last))
+        world.violate('A19', `${name} is given ${cidr}, and had ${last} a moment ago`);
+    },
+    rest: function* () {
+      if (world.host.counts()['CreateGlobalRoutes'] === undefined) return;
+      const wanted = nodes().flatMap(({ cidr, ip }) => (cidr === '' ? [] : [`${cidr} by ${ip}`]));
+      const found = routes().map(({ cidr, gatewayIp }) => `${cidr} by ${gatewayIp}`);
+      for (const one of wanted)
+        if (found.filter((is) => is === one).length !== 1) yield `there is not one route ${one}`;
+      for (const one of found) if (!wanted.includes(one)) yield `the route ${one} is nobody's`;
+      for (const { name, cidr, network } of nodes())
+        if (cidr !== '' && network !== 'False') yield `${name} has its route, and says that it has none`;
+    },
+  };
+};
+
+function nodeOf({ metadata, spec, status }: KubeObject) {
+  const { podCIDR, providerID } = recordOf(spec);
+  const { addresses, conditions } = recordOf(status);
+  const network = recordsOf(conditions).find(({ type }) => type === 'NetworkUnavailable');
+  return {
+    name: metadata.name,
+    cidr: textOf(podCIDR),
+    machine: `${metadata.name} ${textOf(providerID)}`,
+    ip: textOf(recordsOf(addresses)[0]?.['address']),
+    network: textOf(network?.['status']),
+  };
+}
+
+function ownersIn(world: AuditedWorld): string {
+  const map = world.objects('configmaps').find(({ metadata }) => metadata.name === 'tke-eni-pod-cidrs');
+  const { owners, held } = recordOf(map?.['data']);
+  return textOf(owners) + textOf(held);
+}
