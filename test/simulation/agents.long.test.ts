@@ -1,14 +1,12 @@
-// All stories of whole agents, many points at which an agent may die, and storms.
+// All stories of whole agents, and many points at which an agent may die.
 import test from 'ava';
-import { seedList } from '../../sim/support/seed.ts';
-import { tellingSeed } from '../support/with-seed.ts';
 import { crashAtEach } from './crash.ts';
-import { comeAndGo, fullNode, nodesInStorm, onePod, secondEni } from './stories/agents.ts';
+import { comeAndGo, fullNode, onePod, secondEni } from './stories/agents.ts';
 import { STORIES } from './stories/all.ts';
 import { play } from './story.ts';
 
 for (const [name, story] of Object.entries(STORIES)) {
-  if (story.world?.agentFlags === undefined || story === nodesInStorm) continue;
+  if (story.world?.agentFlags === undefined) continue;
   test(`${name}: ${story.title}`, async (t) => t.deepEqual((await play(story)).violations, []));
 }
 
@@ -20,9 +18,3 @@ for (const { story, every } of [
   { story: secondEni, every: 29 },
 ])
   test.serial(`${story.title}: also when the agent dies`, crashAtEach(story, { program: 'agent', every }));
-
-test.serial('nodes in storms', async (t) => {
-  t.timeout(1_800_000);
-  for (const seed of seedList(40))
-    await tellingSeed(t, async () => t.deepEqual((await play(nodesInStorm, { seed })).violations, [], `seed ${seed}`));
-});

@@ -98,6 +98,12 @@ export class Life {
     this.#next.set(call, disturbance);
   }
 
+  /** Nothing more happens at any point. */
+  undisturb(): void {
+    this.#disturbances.clear();
+    this.#next.clear();
+  }
+
   /** Kills it now. */
   kill(): void {
     if (this.isDead) return;
@@ -165,7 +171,7 @@ export class Life {
     this.throwIfDead();
     const point: Point = { at: this.#points.length + 1, moment, call, isChange: true };
     this.#points.push(point);
-    if (this.#disturbances.get(point.at)?.kind !== 'die') return;
+    if (this.#disturbanceAt(point)?.kind !== 'die') return;
     this.#deps.note(`die ${moment} ${call}`);
     this.#diedAt = point;
     this.kill();
@@ -227,9 +233,7 @@ export class Life {
     if (this.isDead) return await never();
     const point: Point = { at: this.#points.length + 1, moment, call, isChange };
     this.#points.push(point);
-    const next = moment === 'before' ? this.#next.get(call) : undefined;
-    if (next !== undefined) this.#next.delete(call);
-    const disturbance = this.#disturbances.get(point.at) ?? next;
+    const disturbance = this.#disturbanceAt(point);
     if (disturbance === undefined) return { lateMs: 0, isLost: false };
     this.#deps.note(`${disturbance.kind} ${moment} ${call}`);
     switch (disturbance.kind) {
@@ -244,6 +248,12 @@ export class Life {
       case 'stray':
         return { lateMs: disturbance.ms, isLost: true };
     }
+  }
+
+  #disturbanceAt({ at, moment, call }: Point): Disturbance | undefined {
+    const next = moment === 'before' ? this.#next.get(call) : undefined;
+    if (next !== undefined) this.#next.delete(call);
+    return this.#disturbances.get(at) ?? next;
   }
 
   /** What arrives for a life that is paused waits; for one that is dead, for ever. */

@@ -1,56 +1,102 @@
 /**
- * Plays stories: `node test/simulation/main.ts [--story=NAME] [--seed=N] [--runs=COUNT] [--log] [--crash=EVERY | --lose=EVERY] [--program=agent]`. For each
- * it prints the hash of the run, how much time passed in it and how it ended, and what was seen that must not be. `--runs` plays each
- * with so many seeds, one after the other; `--log` prints all that happened; `--crash` kills the leader, or the agent of the first node, at one of so many points of the
- * story, each in a run of its own, and `--lose` loses or delays its requests. Exit code 1 when anything was seen.
+ * Plays stories and scripts: `node test/simulation/main.ts` plays each story once. `--story=NAME` chooses one, `--seed=N` its seed;
+ * `--seed=N` alone plays the script that is drawn from that seed, `--script=FILE` one that was written. `--runs=COUNT` plays so many
+ * seeds, `--within=MINUTES` new ones for that long; `--agents=whole` or `--agents=stand-in` draws such scripts alone. For each it
+ * prints the hash of the run, how much time passed in it, how it ended, and what was seen that must not be. `--log` prints all that
+ * happened; `--shrink` makes a script that fails as small as it goes, writes it to `simulation-N.json` and prints it as a story.
+ * `--crash=EVERY` kills the leader of a story, or with `--program=agent` the agent of its first node, at one of so many points,
+ * each in a run of its own, and `--lose=EVERY` loses or delays its requests. Exit code 1 when anything was seen.
  */
 import { parseArgs } from 'node:util';
-import { SEED } from '../../sim/support/seed.ts';
+import { givenOrNewSeed, SEED } from '../../sim/support/seed.ts';
 import { driveCrashes, driveLosses } from './crash.ts';
+import type { Script } from './script/deed.ts';
+import { drawScript } from './script/draw-script.ts';
+import { playScript, shrinkScript } from './script/play-script.ts';
+import { readScript, renderStory, writeScript } from './script/script-file.ts';
 import { STORIES } from './stories/all.ts';
-import { type Program, play, type Story } from './story.ts';
+import { type Played, type Program, play, type Story } from './story.ts';
 
 const { values } = parseArgs({
   options: {
-    ...{ story: { type: 'string' }, seed: { type: 'string' }, runs: { type: 'string' } },
-    ...{ log: { type: 'boolean' }, crash: { type: 'string' }, lose: { type: 'string' } },
-    program: { type: 'string' },
+    ...{ story: { type: 'string' }, seed: { type: 'string' }, runs: { type: 'string' }, script: { type: 'string' } },
+    ...{ log: { type: 'boolean' }, crash: { type: 'string' }, lose: { type: 'string' }, shrink: { type: 'boolean' } },
+    ...{ program: { type: 'string' }, agents: { type: 'string' }, within: { type: 'string' } },
   },
 });
+const keepsLines = values.log === true;
+/** Real time, which no simulation may read; taken before it is guarded. */
+const realMs = performance.now.bind(performance);
 
 function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-async function playOnce(name: string, story: Story, seed: number): Promise<void> {
-  const keepsLines = values.log === true;
-  const { world, hash, violations, end, points } = await play(story, { seed, program, keepsLines });
+function report(name: string, seed: number, { world, hash, violations, end, points }: Played): void {
   for (const line of world.record.lines) print(line);
   const seconds = Math.round(world.time.nowMs / 1_000);
-  const about = { seed, hash, lines: world.record.count, points: points.length, seconds };
-  print(`${name} ${JSON.stringify(about)}\n  ${end}`);
+  print(`${name} ${JSON.stringify({ seed, hash, lines: world.record.count, points: points.length, seconds })}`);
+  print(`  ${end}`);
   for (const { auditor, atMs, text } of violations) print(`  ${auditor} at ${atMs.toFixed(0)} ms: ${text}`);
   if (violations.length > 0) process.exitCode = 1;
 }
 
 async function drive(name: string, story: Story): Promise<void> {
   const driver = values.crash === undefined ? driveLosses : driveCrashes;
+  const program: Program = values.program === 'agent' ? 'agent' : 'ipamd';
   const { failures, places, ...driven } = await driver(story, { program, every: Number(values.crash ?? values.lose) });
   print(`${name} ${JSON.stringify({ ...driven, failures: failures.length, places: Object.fromEntries(places) })}`);
   for (const failure of failures) print(`  ${failure}`);
   if (failures.length > 0) process.exitCode = 1;
 }
 
-const program: Program = values.program === 'agent' ? 'agent' : 'ipamd';
-const first = values.seed === undefined ? SEED : Number(values.seed);
-const wanted = Object.entries(STORIES).filter(([name]) => values.story === undefined || values.story === name);
-if (wanted.length === 0) {
-  process.stderr.write(`no such story: ${values.story}; there are ${Object.keys(STORIES).join(', ')}\n`);
-  process.exit(2);
+async function tell(script: Script): Promise<void> {
+  const played = await playScript(script, { keepsLines });
+  report('script', script.seed, played);
+  const [seen] = played.violations;
+  if (seen === undefined || values.shrink !== true) return;
+  const shrunk = await shrinkScript(script, seen);
+  const { atMs, text, auditor } = shrunk.violation;
+  const [before, after] = [script.actions.length, shrunk.script.actions.length];
+  print(`  ${before} actions -> ${after}, in ${shrunk.runs} runs: ${writeScript(shrunk.script)}`);
+  for (const line of renderStory(shrunk.script, `${auditor} at ${atMs.toFixed(0)} ms: ${text}`)) print(line);
 }
-for (const [name, story] of wanted) {
-  if (values.crash !== undefined || values.lose !== undefined) await drive(name, story);
-  else for (let run = 0; run < Number(values.runs ?? 1); run++) await playOnce(name, story, first + run);
+
+/** How often, and until when. */
+function* seeds(first: number): Generator<number> {
+  const endMs = realMs() + Number(values.within ?? 0) * 60_000;
+  const runs = values.within === undefined ? Number(values.runs ?? 1) : Number.POSITIVE_INFINITY;
+  for (let run = 0; run < runs && (values.within === undefined || realMs() < endMs); run++) yield first + run;
 }
+
+async function tellScripts(): Promise<void> {
+  if (values.script !== undefined) {
+    await tell(readScript(values.script));
+    return;
+  }
+  const first = values.seed === undefined ? givenOrNewSeed() : Number(values.seed);
+  const only = values.agents === undefined ? {} : { isWhole: values.agents === 'whole' };
+  for (const seed of seeds(first)) await tell(drawScript(seed, only));
+}
+
+async function tellStories(): Promise<void> {
+  const wanted = Object.entries(STORIES).filter(([name]) => values.story === undefined || values.story === name);
+  if (wanted.length === 0) {
+    process.stderr.write(`no such story: ${values.story}; there are ${Object.keys(STORIES).join(', ')}\n`);
+    process.exit(2);
+  }
+  for (const [name, story] of wanted) {
+    if (values.crash !== undefined || values.lose !== undefined) await drive(name, story);
+    else
+      for (const seed of seeds(Number(values.seed ?? story.seed ?? SEED)))
+        report(name, seed, await play(story, { seed, keepsLines }));
+  }
+}
+
+const isOfScripts = [values.script, values.seed, values.runs, values.within, values.agents].some(
+  (one) => one !== undefined,
+);
+if (values.story === undefined && isOfScripts) await tellScripts();
+else await tellStories();
 // Programs that were killed sleep for ever.
 process.exit();

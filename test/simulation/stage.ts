@@ -87,14 +87,35 @@ export class Stage {
   /** Makes so many Pods on a node. */
   async make(machine: Machine, count: number, options: PodOptions = {}): Promise<readonly string[]> {
     const names: string[] = [];
-    for (let i = 0; i < count; i++) names.push(await this.#pod(machine, `pod-${++this.#made}`, options));
+    for (let i = 0; i < count; i++) names.push(await this.create(`pod-${++this.#made}`, machine, options));
     return names;
   }
 
   /** Makes a Pod of this name on a node. */
   async pod(name: string, machine: Machine, options: PodOptions = {}): Promise<void> {
-    await this.#pod(machine, name, options);
+    await this.create(name, machine, options);
     await this.until(`${name} has an address`, () => this.ipOf(name) !== undefined);
+  }
+
+  /** Makes a Pod; nothing is waited for. Returns its name. */
+  async create(name: string, machine: Machine, { annotations = {}, labels = {} }: PodOptions = {}): Promise<string> {
+    const container = { name: 'c', image: 'i', resources: { limits: { 'tke.cloud.tencent.com/eni-ip': '1' } } };
+    await this.world.run(
+      this.world.admin.create(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace: 'default', annotations, labels },
+        spec: { nodeName: machine.name, containers: [container] },
+        status: { phase: 'Pending' },
+      }),
+    );
+    this.#pods.set(machine.name, [...(this.#pods.get(machine.name) ?? []), name]);
+    return name;
+  }
+
+  /** Deletes a Pod; nothing is waited for. */
+  async delete(name: string): Promise<void> {
+    await this.world.run(this.world.admin.delete(PODS, { namespace: 'default', name }));
   }
 
   /** Ends the last Pods of a node, and waits until nothing is left of them. */
@@ -105,7 +126,7 @@ export class Stage {
 
   /** Ends Pods by name, and waits until nothing is left of them. */
   async endPods(...names: readonly string[]): Promise<void> {
-    for (const name of names) await this.world.run(this.world.admin.delete(PODS, { namespace: 'default', name }));
+    for (const name of names) await this.delete(name);
     await this.until(`${names.join(' ')} are gone`, () => names.every((name) => this.#podObject(name) === undefined));
   }
 
@@ -286,20 +307,5 @@ export class Stage {
   #podObject(name: string): KubeObject | undefined {
     // The store's objects are those of the API.
     return this.world.objects('pods').find(({ metadata }) => metadata.name === name) as KubeObject | undefined;
-  }
-
-  async #pod(machine: Machine, name: string, { annotations = {}, labels = {} }: PodOptions): Promise<string> {
-    const container = { name: 'c', image: 'i', resources: { limits: { 'tke.cloud.tencent.com/eni-ip': '1' } } };
-    await this.world.run(
-      this.world.admin.create(PODS, {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name, namespace: 'default', annotations, labels },
-        spec: { nodeName: machine.name, containers: [container] },
-        status: { phase: 'Pending' },
-      }),
-    );
-    this.#pods.set(machine.name, [...(this.#pods.get(machine.name) ?? []), name]);
-    return name;
   }
 }

@@ -9,6 +9,8 @@ import { Stopped, type Violation, World, type WorldOptions } from './world.ts';
 /** A story: a world, and what happens in it. Afterwards all comes to rest, and is audited. */
 export type Story = {
   readonly title: string;
+  /** The one it is played with unless another is given; default 1. */
+  readonly seed?: number;
   readonly world?: WorldOptions;
   readonly tell: (stage: Stage) => Promise<void>;
 };
@@ -17,7 +19,7 @@ export type Story = {
 export type Program = 'ipamd' | 'agent';
 
 /** How a story is played. */
-type PlayOptions = {
+export type PlayOptions = {
   readonly seed?: number;
   /** Whose points are counted: the leader's with which the story begins, or those of the first node's agent; default the leader's. */
   readonly program?: Program;
@@ -26,6 +28,8 @@ type PlayOptions = {
   readonly keepsLines?: boolean;
   /** Whether leaders are changed once all is at rest, and must do nothing; default true. */
   readonly changesLeaders?: boolean;
+  /** True time at which nothing more is waited for, milliseconds; default: it is played to its end. */
+  readonly endMs?: number;
 };
 
 /** How a story went. */
@@ -48,7 +52,7 @@ const QUIET_MS = 60_000;
 
 /** Plays a story in a world of its own, until all is at rest or something is that must not be. */
 export async function play(story: Story, options: PlayOptions = {}): Promise<Played> {
-  const { seed = 1, keepsLines = false, program = 'ipamd' } = options;
+  const { seed = story.seed ?? 1, keepsLines = false, program = 'ipamd', endMs = Number.POSITIVE_INFINITY } = options;
   const world = await World.open({ ...story.world, seed, keepsLines });
   const stage = new Stage(world);
   let life: Life | undefined;
@@ -60,11 +64,12 @@ export async function play(story: Story, options: PlayOptions = {}): Promise<Pla
   };
   await story.tell(stage).catch(ignoreStopped);
   stage.heal();
-  await rest(world);
+  await rest(world, endMs);
   const to = life?.points.length ?? 0;
-  await checkPods(world);
+  const isWhole = world.time.nowMs < endMs;
+  if (isWhole) await checkPods(world);
   const end = describeEnd(world);
-  if (options.changesLeaders !== false) await changeLeaders(world).catch(ignoreStopped);
+  if (isWhole && options.changesLeaders !== false) await changeLeaders(world).catch(ignoreStopped);
   world.close();
   const points = life?.points.slice(from, to) ?? [];
   return { world, violations: world.violations, hash: world.record.digest(), end, life, points };
@@ -82,11 +87,11 @@ async function checkPods(world: World): Promise<void> {
     if (whole !== undefined) for (const line of await world.run(whole.runtime.check())) world.violate('Q6', line);
 }
 
-/** Waits until nothing is under way, and nothing is not as it must be. */
-async function rest(world: World): Promise<void> {
+/** Waits until nothing is under way, and nothing is not as it must be; no longer than until a time. */
+async function rest(world: World, untilMs: number): Promise<void> {
   const endMs = world.time.nowMs + REST_MS;
   let quietMs = 0;
-  while (world.violations.length === 0 && quietMs < QUIET_MS) {
+  while (world.violations.length === 0 && quietMs < QUIET_MS && world.time.nowMs < untilMs) {
     await world.pass(LOOK_MS);
     const unrest = world.unrest();
     quietMs = unrest.length === 0 ? quietMs + LOOK_MS : 0;

@@ -237,35 +237,3 @@ export const editedStatus: Story = {
     await stage.minutes(2);
   },
 };
-
-const TURNS = 12;
-const MOST_PODS = 10;
-
-/** Six minutes in which Pods come and go on two nodes and agents die, by chance and at points of what they do. */
-export const nodesInStorm: Story = {
-  title: 'packets of Pods go their way through deaths, faults and vandals',
-  world: { ...WHOLE, cooldownMs: 20_000 },
-  tell: async (stage) => {
-    const { streams } = stage.world;
-    const draw = streams.of('nodes in a storm');
-    const below = (count: number): number => Math.floor(draw() * count);
-    const nodes = [await stage.node(), await stage.node()];
-    stage.begin();
-    for (const kind of ['drop-before', 'drop-after'] as const)
-      stage.apiFault({ userAgent: 'agent-*', verbs: ['update', 'patch', 'create'], chance: 0.05, action: { kind } });
-    for (let turn = 0; turn < TURNS; turn++) {
-      const node = nodes[below(nodes.length)];
-      if (node === undefined) throw new Error('there is no node');
-      if (stage.podsOn(node) >= MOST_PODS || draw() < 0.35) await stage.end(node, 1 + below(4));
-      else await stage.make(node, 1 + below(4));
-      const agent = agentOf(node);
-      const fate = draw();
-      if (fate < 0.15) agent.kill();
-      else if (fate < 0.45) agent.life?.disturb(agent.life.points.length + 1 + below(60), { kind: 'die' });
-      else if (fate < 0.6) await stage.people(agent.vandalise(VANDALISM[below(VANDALISM.length)] ?? 'a rule'));
-      else if (fate < 0.7) stage.killLeader();
-      else if (fate < 0.8) stage.world.api.cutWatches();
-      await stage.seconds(between(draw, [2, 30]));
-    }
-  },
-};

@@ -4,7 +4,6 @@ import {
   editedStatus,
   fullNode,
   hurried,
-  nodesInStorm,
   offersTakenBack,
   oneAfterTheOther,
   onePod,
@@ -26,7 +25,6 @@ import {
 } from './leaders.ts';
 import { eips, keptAddress, podCidrs } from './pods.ts';
 import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts';
-import { storm } from './storm.ts';
 import {
   drift,
   eniGrowth,
@@ -43,12 +41,12 @@ import {
 export const STORIES: Readonly<Record<string, Story>> = {
   ...{ warmAndBack, eniGrowth, fullSubnet, lateRequest, inheritedRequest, slowTask, drift, otherGroups, nodeLeaves },
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
-  ...{ keptAddress, eips, podCidrs, storm },
+  ...{ keptAddress, eips, podCidrs },
   ...{ heldBlock, formerBlock, otherAllocator, brokenRecord, lateBlock, blocksInStorm },
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
-  ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals, nodesInStorm },
+  ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
   ...{ offersTakenBack, fullNode, restoredNode, editedStatus },
 };
 
 /** Stories in which much happens by chance: each seed is another one. */
-export const STORMS: readonly Story[] = [storm, blocksInStorm, routesInStorm];
+export const STORMS: readonly Story[] = [blocksInStorm, routesInStorm];

@@ -1,0 +1,127 @@
+import { KubeError } from '../../../kube/kube-error.ts';
+import type { Snapshot } from '../../../sim/kube-api/store.ts';
+import type { Life } from '../life.ts';
+import type { Machine } from '../machine.ts';
+import type { Stage } from '../stage.ts';
+import type { Story } from '../story.ts';
+import { Stopped } from '../world.ts';
+import type { Action, Deed, Script, Whom } from './deed.ts';
+
+/** The story that a script tells. What is not there any more, as a Pod that never came, is left alone. */
+export function scripted(title: string, { seed, temper, actions }: Script): Story {
+  const { isWhole, agentFlags, cooldownMs, nodes } = temper;
+  return {
+    ...{ title, seed },
+    world: { cooldownMs, ...(isWhole && { agentFlags }) },
+    tell: async (stage) => {
+      const scene: Scene = { stage, machines: [], backup: undefined };
+      for (let at = 0; at < nodes; at++) scene.machines.push(await stage.node());
+      stage.begin();
+      const beginMs = stage.world.time.nowMs;
+      for (const action of actions) await act(scene, action, beginMs);
+      await stage.world.pass(LINGER_MS);
+      for (const life of stage.world.lives) life.undisturb();
+    },
+  };
+}
+
+/** What a script has to do with. */
+type Scene = { readonly stage: Stage; readonly machines: Machine[]; backup: Snapshot | undefined };
+
+/** So long faults last on after the last action. */
+const LINGER_MS = 5_000;
+
+async function act(scene: Scene, action: Action, beginMs: number): Promise<void> {
+  const { world } = scene.stage;
+  await world.pass(beginMs + action.atMs - world.time.nowMs);
+  const [violation] = scene.stage.violations;
+  if (violation !== undefined) throw new Stopped(violation.text);
+  const { atMs: _atMs, ...deed } = action;
+  world.note('script', JSON.stringify(deed));
+  await perform(scene, deed).catch((error: unknown) => {
+    if (!(error instanceof KubeError)) throw error;
+    world.note('script', `${error.message}`);
+  });
+}
+
+async function perform(scene: Scene, deed: Deed): Promise<void> {
+  const { stage, machines } = scene;
+  const { world } = stage;
+  const later = (ms: number, end: () => void): void => void world.time.sleep(ms).then(end);
+  switch (deed.kind) {
+    case 'pod': {
+      const machine = machines[deed.node];
+      if (machine?.isOff === false) await stage.create(deed.name, machine);
+      return;
+    }
+    case 'end':
+      await stage.delete(deed.name);
+      return;
+    case 'join':
+      machines.push(await stage.join());
+      return;
+    case 'leave': {
+      const machine = machines[deed.node];
+      if (machine?.isOff === false) await stage.leave(machine);
+      return;
+    }
+    case 'cloud':
+      stage.cloudFault({ fault: deed.fault, actions: [deed.calls], times: deed.times });
+      return;
+    case 'api':
+      stage.apiFault({ userAgent: deed.client, verbs: deed.verbs, action: deed.action, times: deed.times });
+      return;
+    case 'cut':
+      world.api.cutWatches(deed.client);
+      return;
+    case 'partition':
+      later(deed.ms, stage.partition(deed.client));
+      return;
+    case 'backup':
+      scene.backup = stage.backup();
+      return;
+    case 'restore':
+      if (scene.backup !== undefined) stage.restore(scene.backup);
+      return;
+    case 'kill':
+      if (deed.whom === 'all') stage.killAll();
+      else lifeOf(scene, deed.whom)?.kill();
+      return;
+    case 'pause': {
+      const life = lifeOf(scene, 'leader');
+      life?.pause();
+      later(deed.ms, () => life?.resume());
+      return;
+    }
+    case 'die': {
+      const life = lifeOf(scene, deed.whom);
+      life?.disturb(life.points.length + deed.points, { kind: 'die' });
+      return;
+    }
+    case 'moment':
+      lifeOf(scene, deed.whom)?.disturbNext(deed.call, deed.what);
+      return;
+    case 'vandal': {
+      const machine = machines[deed.node];
+      if (machine?.isOff === false && machine.whole !== undefined)
+        await stage.people(machine.whole.vandalise(deed.what));
+      return;
+    }
+    case 'clock':
+      world.machineClock(deed.machine).stepWall(deed.ms);
+      return;
+    case 'disk': {
+      const journal = machines[deed.node]?.whole?.host.journal;
+      if (journal === undefined) return;
+      journal.isFull = true;
+      later(deed.ms, () => {
+        journal.isFull = false;
+      });
+      return;
+    }
+  }
+}
+
+function lifeOf({ stage, machines }: Scene, whom: Whom): Life | undefined {
+  return whom === 'leader' ? stage.world.leader?.life : machines[whom]?.whole?.life;
+}
