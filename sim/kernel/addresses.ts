@@ -102,6 +102,12 @@ export function returnUp4(link: Link): void {
   for (const address of link.addresses[4]) addRoutesOf4(link, factsOf(link, address));
 }
 
+/** The same of IPv6, also before there is a carrier. */
+export function returnUp6(link: Link): void {
+  if (link.conf[6].get('disable_ipv6') === '1') return;
+  for (const address of link.addresses[6]) addPrefixRoute6(link, address);
+}
+
 /** A link that goes down loses all IPv4 routes but those to the node itself, and its neighbours. */
 export function leaveDown4(link: Link): void {
   dropRoutes(link.netns, 4, { isGone: ({ oif, type }) => oif === link.ifindex && type !== RTN_LOCAL, isTold: false });
@@ -130,7 +136,7 @@ export function addLinkLocal(link: Link): void {
 /** IPv6 ends on a link that goes down, or may not have it: its addresses and routes go. */
 export function end6(link: Link): void {
   link.isReady6 = false;
-  dropRoutes(link.netns, 6, { isGone: ({ oif, type }) => oif === link.ifindex && type !== 7, isTold: true });
+  dropRoutes(link.netns, 6, { isGone: ({ oif }) => oif === link.ifindex, isTold: true });
   dropNeighs(link, [6]);
   for (const address of link.addresses[6].splice(0)) tell(link, 'del', address, 0);
 }
@@ -239,7 +245,9 @@ function addAddress6(link: Link, spec: AddressSpec, verb: 'add' | 'replace'): vo
   if (known !== undefined) {
     if (verb === 'add') throw new Refusal('EEXIST', 'address already assigned');
     const kept = IFA_F_NODAD | IFA_F_NOPREFIXROUTE;
+    if ((flags & IFA_F_NOPREFIXROUTE) !== 0) removePrefixRoute6(link, known);
     known.flags = (known.flags & ~kept) | (flags & kept);
+    if ((link.flags & IFF_UP) !== 0) addPrefixRoute6(link, known);
     known.cacheinfo = spec.cacheinfo ?? FOR_EVER_INFO;
     tell(link, 'new', known, 0);
     return;
@@ -276,16 +284,7 @@ function insert6(link: Link, message: Address): void {
 
 /** Makes the routes of an address, and finds out whether others have it, which takes a second. */
 function settle6(link: Link, address: Address): void {
-  if (
-    (link.flags & IFF_UP) !== 0 &&
-    (address.flags & IFA_F_NOPREFIXROUTE) === 0 &&
-    address.protocol !== IFAPROT_KERNEL_LO
-  )
-    addKernelRoute6(link, {
-      table: RT_TABLE_MAIN,
-      type: RTN_UNICAST,
-      dst: networkOf(address.address, address.prefixlen),
-    });
+  if ((link.flags & IFF_UP) !== 0) addPrefixRoute6(link, address);
   const { conf, netns } = link;
   const accepts = Number(conf[6].get('accept_dad')) >= 1 || Number(netns.all[6].get('accept_dad')) >= 1;
   const transmits = Number(conf[6].get('dad_transmits'));
@@ -301,6 +300,11 @@ function settle6(link: Link, address: Address): void {
   });
 }
 
+function addPrefixRoute6(link: Link, { address, prefixlen, flags, protocol }: Address): void {
+  if ((flags & IFA_F_NOPREFIXROUTE) !== 0 || protocol === IFAPROT_KERNEL_LO) return;
+  addKernelRoute6(link, { table: RT_TABLE_MAIN, type: RTN_UNICAST, dst: networkOf(address, prefixlen) });
+}
+
 function complete6(link: Link, address: Address): void {
   address.flags &= ~IFA_F_TENTATIVE;
   tell(link, 'new', address, 0);
@@ -312,10 +316,17 @@ function removeAddress6(link: Link, address: Address): void {
   list.splice(list.indexOf(address), 1);
   tell(link, 'del', address, 0);
   removeKernelRoute6(link, { table: RT_TABLE_LOCAL, type: RTN_LOCAL, dst: `${localOf(address)}/128` });
-  const network = networkOf(address.address, address.prefixlen);
-  const hasOther = list.some((one) => one.prefixlen === address.prefixlen && isWithin(one.address, network));
-  if (!hasOther && (address.flags & IFA_F_NOPREFIXROUTE) === 0)
-    removeKernelRoute6(link, { table: RT_TABLE_MAIN, type: RTN_UNICAST, dst: network });
+  removePrefixRoute6(link, address);
+}
+
+/** The route stays while another address of the link has the prefix. */
+function removePrefixRoute6(link: Link, address: Address): void {
+  if ((address.flags & IFA_F_NOPREFIXROUTE) !== 0) return;
+  const { prefixlen } = address;
+  const dst = networkOf(address.address, prefixlen);
+  if (link.addresses[6].some((one) => one !== address && one.prefixlen === prefixlen && isWithin(one.address, dst)))
+    return;
+  removeKernelRoute6(link, { table: RT_TABLE_MAIN, type: RTN_UNICAST, dst });
 }
 
 function tell(link: Link, op: 'new' | 'del', address: Address, portid: number): void {

@@ -9,7 +9,16 @@ import {
   IFF_RUNNING,
   IFF_UP,
 } from '../../netlink/uapi/if-link.ts';
-import { addLoopback4, begin6, end6, leaveDown4, removeAllAddresses, renameLabels, returnUp4 } from './addresses.ts';
+import {
+  addLoopback4,
+  begin6,
+  end6,
+  leaveDown4,
+  removeAllAddresses,
+  renameLabels,
+  returnUp4,
+  returnUp6,
+} from './addresses.ts';
 import { hasCarrier } from './carrier.ts';
 import { dropNeighs } from './neighbours.ts';
 import { type Conf, emit, type Link, linkNamed, linksOf, type Netns } from './netns.ts';
@@ -241,6 +250,7 @@ function goUp(link: Link): void {
   link.flags |= IFF_UP;
   if ((link.flags & IFF_LOOPBACK) !== 0) addLoopback4(link);
   returnUp4(link);
+  returnUp6(link);
   followCarrier(link);
 }
 
@@ -298,7 +308,7 @@ function leave(link: Link): void {
   close(link);
   removeAllAddresses(link);
   dropRoutes(link.netns, 4, { isGone: ({ oif }) => oif === link.ifindex, isTold: false });
-  dropRoutes(link.netns, 6, { isGone: ({ oif, type }) => oif === link.ifindex && type !== 7, isTold: true });
+  dropRoutes(link.netns, 6, { isGone: ({ oif }) => oif === link.ifindex, isTold: true });
   dropNeighs(link, [4, 6]);
   link.qdiscs.length = 0;
   if (link.kind === 'bridge') for (const port of linksOf(link.netns)) if (port.master === link.ifindex) release(port);

@@ -57,7 +57,10 @@ export function addRule(netns: Netns, request: Partial<Rule> & RuleSpec, isExclu
 export function deleteRule(netns: Netns, request: Partial<Rule> & RuleSpec, by: number): void {
   const family = request.family === AF_INET6 ? 6 : 4;
   const wanted = wholeOf(request);
-  const names = NAMES.filter((name) => request[name] !== undefined && !(name === 'table' && request.table === 0));
+  // A mark without a mask is asked for with a whole one.
+  const names = NAMES.filter(
+    (name) => (name === 'fwmask' ? wanted : request)[name] !== undefined && !(name === 'table' && request.table === 0),
+  );
   const rules = netns.rules[family];
   const at = rules.findIndex((one) => names.every((name) => equal(one[name], wanted[name])));
   const [rule] = at < 0 ? [] : rules.splice(at, 1);

@@ -92,6 +92,31 @@ export const ADDRESS_CASES: readonly ContractCase[] = [
     },
   },
   {
+    what: 'the prefix of an IPv6 address has its route once its link is up, also without a carrier',
+    run({ host }) {
+      const { address, link } = host.rtnetlink;
+      const ifindex = link.add({ kind: 'veth', ifname: 'v0', peer: { ifname: 'v1' } });
+      address.add({ ifindex, address: 'fd00::9', prefixlen: 64, flags: IFA_F_NODAD });
+      const down = mainRoutes(host, AF_INET6);
+      link.set({ ifindex, up: true });
+      return { down, up: mainRoutes(host, AF_INET6) };
+    },
+    sees: { down: [], up: [{ dst: 'fd00::/64', oif: 3, prefsrc: undefined, protocol: 2, scope: 0 }] },
+  },
+  {
+    what: 'an IPv6 address that is replaced has the route of its prefix as asked',
+    run({ host }) {
+      const { address } = host.rtnetlink;
+      const ifindex = addUpPair(host);
+      const asked = (flags: number) => {
+        address.replace({ ifindex, address: 'fd00::9', prefixlen: 64, flags: IFA_F_NODAD | flags });
+        return mainRoutes(host, AF_INET6).length;
+      };
+      return [asked(0), asked(IFA_F_NOPREFIXROUTE), asked(0)];
+    },
+    sees: [1, 0, 1],
+  },
+  {
     what: 'a second address of a prefix goes with the first one',
     run({ host }) {
       const ifindex = addUpPair(host);

@@ -3,6 +3,7 @@ import type { Request } from '../../netlink/request.ts';
 import type { RouteSpec } from '../../netlink/route-message.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { RTN_BLACKHOLE, RTN_UNREACHABLE, RTNH_F_ONLINK } from '../../netlink/uapi/rtnetlink.ts';
+import { disableIpv6 } from '../../sysctl/sysctl-key.ts';
 import { addUpPair } from './address-cases.ts';
 import { type ContractCase, codeOf } from './contract-case.ts';
 import type { ContractNetns } from './machine.ts';
@@ -207,6 +208,23 @@ export const ROUTE_CASES: readonly ContractCase[] = [
       refuses: [['EHOSTUNREACH', 'EHOSTUNREACH'], [`default ${LAST}`], [`default ${LAST}`]],
       after: [['EHOSTUNREACH', 'EHOSTUNREACH'], [`default ${LAST}`], [`default ${LAST}`]],
     },
+  },
+  {
+    what: 'IPv6 routes that refuse go when the loopback goes down or may not have IPv6',
+    run({ host }) {
+      const { route, link } = host.rtnetlink;
+      const add = () => route.add({ family: AF_INET6, type: RTN_UNREACHABLE, table: TABLE, protocol: 84 });
+      const count = () => route.list({ family: AF_INET6, table: TABLE }).length;
+      link.set({ ifindex: 1, up: true });
+      add();
+      const added = count();
+      link.set({ ifindex: 1, up: false });
+      const down = count();
+      add();
+      host.sysctl.set(disableIpv6('lo'), '1');
+      return [added, down, count()];
+    },
+    sees: [1, 0, 0],
   },
   {
     what: 'a packet takes the first rule that has a route for it, of its table the longest prefix',

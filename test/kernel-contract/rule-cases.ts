@@ -72,6 +72,16 @@ export const RULE_CASES: readonly ContractCase[] = [
     ],
   },
   {
+    what: 'a mark that is named without a mask deletes no rule with a mask of its own',
+    run({ host }) {
+      const { rule } = host.rtnetlink;
+      rule.add({ priority: 7, fwmark: 1, fwmask: 0xff, table: 4001, protocol: 84 });
+      const remove = (spec: RuleSpec) => codeOf(() => rule.delete(spec));
+      return [remove({ priority: 7, fwmark: 1 }), remove({ priority: 7, fwmark: 1, fwmask: 0xff })];
+    },
+    sees: ['ENOENT', 'ok'],
+  },
+  {
     what: 'a rule may be appended beside its twin, and what was read deletes it',
     run({ host }) {
       const { rule } = host.rtnetlink;

@@ -91,12 +91,21 @@ export class NodeRuntime implements AddressGiver {
     const found: string[] = [];
     for (const { id, netns, state } of [...this.#deps.host.sandboxes.values()]) {
       if (state !== 'ready') continue;
-      const outcome = await this.#call((calls) => calls.check({ containerId: id, ifName: IF_NAME, netns }));
+      const outcome = await this.#check({ containerId: id, ifName: IF_NAME, netns });
       if (outcome === 'gone') found.push(`CHECK of ${id}: no answer`);
       else if (outcome.kind === 'failed') found.push(`CHECK of ${id}: ${outcome.failure.msg}`);
       else found.push(...outcome.differences.map((difference) => `CHECK of ${id}: ${difference}`));
     }
     return found;
+  }
+
+  /** Tries again while an agent that died is replaced. */
+  async #check(command: Parameters<AgentUseCases['check']>[0]) {
+    const { time } = this.#deps;
+    for (const endMs = time.nowMs + CALL_MS; ; await time.sleep(AGAIN_MS)) {
+      const outcome = await this.#call((calls) => calls.check(command));
+      if (outcome !== 'gone' || time.nowMs >= endMs) return outcome;
+    }
   }
 
   async #serve(wanted: Wanted): Promise<void> {
