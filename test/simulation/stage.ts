@@ -6,6 +6,7 @@ import type { Snapshot } from '../../sim/kube-api/store.ts';
 import type { FaultRule as CloudFault } from '../../sim/vpc/api/faults.ts';
 import type { ModelEip, ModelEni } from '../../sim/vpc/api/model/types.ts';
 import { necFacts } from './auditors/nec-facts.ts';
+import type { Life } from './life.ts';
 import type { Machine, NodeOptions } from './machine.ts';
 import type { Violation, World } from './world.ts';
 
@@ -13,6 +14,8 @@ import type { Violation, World } from './world.ts';
 type PodOptions = {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
+  /** Types of its readiness gates. */
+  readonly gates?: readonly string[];
 };
 
 const MINUTE_MS = 60_000;
@@ -98,14 +101,19 @@ export class Stage {
   }
 
   /** Makes a Pod; nothing is waited for. Returns its name. */
-  async create(name: string, machine: Machine, { annotations = {}, labels = {} }: PodOptions = {}): Promise<string> {
+  async create(
+    name: string,
+    machine: Machine,
+    { annotations = {}, labels = {}, gates = [] }: PodOptions = {},
+  ): Promise<string> {
+    const readinessGates = gates.map((conditionType) => ({ conditionType }));
     const container = { name: 'c', image: 'i', resources: { limits: { 'tke.cloud.tencent.com/eni-ip': '1' } } };
     await this.world.run(
       this.world.admin.create(PODS, {
         apiVersion: 'v1',
         kind: 'Pod',
         metadata: { name, namespace: 'default', annotations, labels },
-        spec: { nodeName: machine.name, containers: [container] },
+        spec: { nodeName: machine.name, containers: [container], ...(gates.length > 0 && { readinessGates }) },
         status: { phase: 'Pending' },
       }),
     );
@@ -187,14 +195,14 @@ export class Stage {
     return replicas.find((one) => one !== leader)?.life?.name ?? '';
   }
 
-  /** The leader is killed. */
-  killLeader(): void {
-    this.world.leader?.life?.kill();
+  /** The leader of a program is killed. */
+  killLeader(program: 'ipamd' | 'ccm' = 'ipamd'): void {
+    this.#leader(program)?.kill();
   }
 
   /** The leader stands still for a while, as a process that is stopped; then everything reaches it at once. */
-  async pauseLeader(seconds: number): Promise<void> {
-    const life = this.world.leader?.life;
+  async pauseLeader(seconds: number, program: 'ipamd' | 'ccm' = 'ipamd'): Promise<void> {
+    const life = this.#leader(program);
     life?.pause();
     await this.seconds(seconds);
     life?.resume();
@@ -297,6 +305,10 @@ export class Stage {
   /** Messages of events with a reason. */
   events(reason: string): readonly string[] {
     return this.world.objects('events').flatMap((one) => (one['reason'] === reason ? [textOf(one['message'])] : []));
+  }
+
+  #leader(program: 'ipamd' | 'ccm'): Life | undefined {
+    return (program === 'ccm' ? this.world.ccmLeader : this.world.leader)?.life;
   }
 
   #until(heal: () => void): () => void {

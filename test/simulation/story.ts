@@ -16,7 +16,7 @@ export type Story = {
 };
 
 /** A program whose points are counted. */
-export type Program = 'ipamd' | 'agent';
+export type Program = 'ipamd' | 'ccm' | 'agent';
 
 /** How a story is played. */
 export type PlayOptions = {
@@ -58,7 +58,7 @@ export async function play(story: Story, options: PlayOptions = {}): Promise<Pla
   let life: Life | undefined;
   let from = 0;
   stage.onBegin = () => {
-    life = program === 'ipamd' ? world.leader?.life : world.machines[0]?.whole?.life;
+    life = lifeOf(world, program);
     from = life?.points.length ?? 0;
     if (options.at !== undefined) life?.disturb(from + options.at.point, options.at.disturbance);
   };
@@ -73,6 +73,11 @@ export async function play(story: Story, options: PlayOptions = {}): Promise<Pla
   world.close();
   const points = life?.points.slice(from, to) ?? [];
   return { world, violations: world.violations, hash: world.record.digest(), end, life, points };
+}
+
+function lifeOf(world: World, program: Program): Life | undefined {
+  if (program === 'agent') return world.machines[0]?.whole?.life;
+  return (program === 'ccm' ? world.ccmLeader : world.leader)?.life;
 }
 
 /** What stopped a story is among its violations. */
@@ -109,9 +114,9 @@ async function changeLeaders(world: World): Promise<void> {
   const before = describeState(world);
   const called = world.host.seen.length;
   const kernels = world.machines.map(kernelOf);
-  world.leader?.life?.kill();
+  for (const one of [world.leader, world.ccmLeader]) one?.life?.kill();
   for (const { whole } of world.machines) whole?.kill();
-  await world.until('another leads', () => world.leader !== undefined);
+  await world.until('others lead', () => world.isLed);
   await world.pass(CHANGE_MS);
   for (const [at, machine] of world.machines.entries())
     if (kernelOf(machine) !== kernels[at])
@@ -146,7 +151,28 @@ function describeEnd(world: World): string {
     .map((one) => [one.metadata.name, recordsOf(recordOf(one['status'])['intents']).length]);
   const enis = [...world.host.model.state.enis.values()].filter(({ isPrimary }) => !isPrimary).length;
   const kernels = world.machines.flatMap(({ whole }) => (whole === undefined ? [] : [describeKernel(whole)]));
-  return JSON.stringify({ nodes, pods, claims, eips, enis, bound: world.host.model.state.eips.size, kernels });
+  const state = { nodes, pods, claims, eips, enis, bound: world.host.model.state.eips.size, kernels };
+  return JSON.stringify({ ...state, ...(world.ccms.length === 0 ? {} : describeBalancers(world)) });
+}
+
+/** What the cloud controller manager makes: Nodes as it left them, load balancers by the names of their owners, and counts of all else. */
+function describeBalancers(world: World): object {
+  const { clb, certificates, securityGroups } = world.host.model.state;
+  const balancers = [...clb.balancers().values()].map(({ name, type, listeners, securityGroupIds }) => {
+    const its = [...listeners.values()].map(
+      ({ protocol, port, targets, layer7 }) => `${protocol}/${port} ${targets.size} ${layer7?.rules.size ?? 0}`,
+    );
+    return [name, type, its.sort(), securityGroupIds.length];
+  });
+  const services = world.objects('services').map(({ metadata }) => [metadata.name, metadata.finalizers?.length ?? 0]);
+  const machines = world.objects('nodes').map(({ metadata, spec, status }) => {
+    const { labels = {}, annotations = {}, name } = metadata;
+    const taints = recordsOf(recordOf(spec)['taints']).map(({ key }) => key);
+    const { addresses, conditions } = recordOf(status);
+    const said = recordsOf(conditions).map(({ type, status: is }) => `${type} ${is}`);
+    return [name, Object.entries(labels).sort(), Object.keys(annotations).sort(), taints, addresses, said];
+  });
+  return { machines, services, balancers, certificates: certificates.all().length, groups: securityGroups.made.size };
 }
 
 /** What a machine has: counts of what an agent makes. */

@@ -1,8 +1,7 @@
 import { API_GROUP } from '../../crd/names.ts';
-import type { RunningIpamd } from '../../ipamd/ipamd.ts';
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
-import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
+import { CONFIG_MAPS, ENDPOINT_SLICES, INGRESSES, NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
 import { recordOf } from '../../runtime/json.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
@@ -16,12 +15,15 @@ import { AUDITORS } from './auditors/all.ts';
 import type { Auditor, SentCall } from './auditors/auditor.ts';
 import { MachineClock, Timeline } from './clock.ts';
 import { openFabric } from './fabric.ts';
-import { Life } from './life.ts';
+import type { Life } from './life.ts';
 import { Machine, type NodeOptions, type OpenAgent } from './machine.ts';
+import { startCcmLife } from './programs/ccm.ts';
 import { startIpamdLife } from './programs/ipamd.ts';
-import { RunRecord, recordingLogger, textOf } from './record.ts';
+import { RunRecord, textOf } from './record.ts';
 import { removePod } from './remove-pod.ts';
-import { between, type Draw, Streams } from './streams.ts';
+import { Replica, type StartProgram } from './replica.ts';
+import { EndpointSlices } from './standins/endpoint-slices.ts';
+import { between, Streams } from './streams.ts';
 import { armTripwire } from './tripwire.ts';
 import { WholeAgent } from './whole-agent.ts';
 
@@ -31,7 +33,10 @@ export type WorldOptions = {
   readonly cloud?: CloudSpec;
   /** Flags of ipamd. */
   readonly flags?: readonly string[];
+  /** Of each program. */
   readonly replicas?: number;
+  /** The cloud controller manager runs too, with these flags. */
+  readonly ccmFlags?: readonly string[];
   readonly cooldownMs?: number;
   /** Each node has a real agent on a modelled machine, with these flags; absent: a stand-in for it. */
   readonly agentFlags?: readonly string[];
@@ -49,15 +54,6 @@ export class Stopped extends Error {
   override readonly name = 'Stopped';
 }
 
-/** A replica of ipamd: one life after the other under one name. */
-type Replica = {
-  readonly name: string;
-  readonly clock: MachineClock;
-  life: Life | undefined;
-  running: RunningIpamd | undefined;
-  lives: number;
-};
-
 /** Two subnets for Pods and one for nodes, in one zone. */
 const CLOUD: CloudSpec = {
   vpcId: 'vpc-0000test',
@@ -70,10 +66,14 @@ const CLOUD: CloudSpec = {
 
 /** Plurals of the resources whose changes are in the log and under audit; those of this project are in its API group. */
 const OWN = ['nodeeniconfigs', 'vpcips', 'vpcipclaims', 'vpcenis', 'eipclaims'] as const;
-const CORE = ['nodes', 'pods', 'configmaps', 'events'] as const;
+const CORE = ['nodes', 'pods', 'configmaps', 'endpoints', 'services', 'events'] as const;
+/** API groups of the others. */
+const GROUPS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(OWN.map((plural) => [plural, API_GROUP])),
+  ingresses: INGRESSES.group,
+  endpointslices: ENDPOINT_SLICES.group,
+};
 
-/** How long a program that died is away, milliseconds. */
-const AWAY_MS = [1_000, 5_000] as const;
 /** How often what must hold at every step is looked at, milliseconds. */
 const STEP_MS = 500;
 
@@ -92,7 +92,10 @@ export class World {
   readonly machines: Machine[] = [];
   readonly violations: Violation[] = [];
   readonly cooldownMs: number;
+  /** Of ipamd. */
   readonly replicas: readonly Replica[];
+  /** Replicas of the cloud controller manager. */
+  readonly ccms: readonly Replica[];
   /** How often each call was sent to the cloud. */
   readonly sentCalls = new Map<string, number>();
   /** Who makes the change of the store that is just being made. */
@@ -101,7 +104,6 @@ export class World {
   readonly #clocks = new Map<string, MachineClock>();
   readonly #lives: Life[] = [];
   readonly #auditors: readonly Auditor[];
-  readonly #away: Draw;
   #serial = 0;
 
   private constructor(options: WorldOptions) {
@@ -111,7 +113,6 @@ export class World {
     this.streams = new Streams(options.seed ?? 1);
     this.record = new RunRecord(options.keepsLines ?? false);
     this.time = new Timeline(this.streams.of('timers'));
-    this.#away = this.streams.of('away');
     let uids = 0;
     this.api = startInProcessApi({
       clock: this.machineClock('api'),
@@ -136,13 +137,11 @@ export class World {
       this.#onCloud(request);
       return 'go';
     };
-    this.replicas = Array.from({ length: options.replicas ?? 2 }, (_, at) => {
-      const name = `ipamd-${String.fromCharCode(97 + at)}`;
-      return { name, clock: this.machineClock(name), life: undefined, running: undefined, lives: 0 };
-    });
+    this.replicas = this.#open('ipamd', startIpamdLife, options.flags ?? []);
+    this.ccms = this.#open('ccm', startCcmLife, options.ccmFlags);
     this.#auditors = AUDITORS.map((open) => open(this));
-    for (const plural of OWN) this.#follow(storageKey({ group: API_GROUP, plural }), plural);
-    for (const plural of CORE) this.#follow(storageKey({ group: '', plural }), plural);
+    for (const plural of [...OWN, ...CORE]) this.#follow(storageKey({ group: GROUPS[plural] ?? '', plural }), plural);
+    if (options.ccmFlags !== undefined) new EndpointSlices(this).run();
   }
 
   /** Makes a cluster that is configured, in which one ipamd leads and no Node is. */
@@ -159,8 +158,8 @@ export class World {
     await world.run(installKinds(world.admin));
     await world.run(world.admin.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }));
     world.#followForAgents();
-    for (const replica of world.replicas) await world.#start(replica);
-    await world.until('an ipamd leads', () => world.leader !== undefined);
+    for (const replica of [...world.replicas, ...world.ccms]) await replica.start();
+    await world.until('each program has a leader', () => world.isLed);
     return world;
   }
 
@@ -190,9 +189,19 @@ export class World {
     return clock;
   }
 
-  /** The replica that leads. */
+  /** The replica of ipamd that leads. */
   get leader(): Replica | undefined {
-    return this.replicas.find(({ life, running }) => life?.isDead === false && running?.isLeading === true);
+    return this.replicas.find(({ isLeading }) => isLeading);
+  }
+
+  /** The replica of the cloud controller manager that leads. */
+  get ccmLeader(): Replica | undefined {
+    return this.ccms.find(({ isLeading }) => isLeading);
+  }
+
+  /** Whether each program has a leader. */
+  get isLed(): boolean {
+    return this.leader !== undefined && (this.ccms.length === 0 || this.ccmLeader !== undefined);
   }
 
   /** Every life that there was, in the order of their beginning. */
@@ -225,7 +234,7 @@ export class World {
 
   /** The objects of a kind, by name of resource; past all faults. */
   objects(plural: string): readonly StoredObject[] {
-    return this.api.objects(plural, OWN.some((one) => one === plural) ? API_GROUP : '');
+    return this.api.objects(plural, GROUPS[plural] ?? '');
   }
 
   /** The controller manager deletes the Pods of a Node that is gone, at once. */
@@ -281,10 +290,7 @@ export class World {
 
   /** Ends the lives of all programs: the world is not looked at any more. */
   close(): void {
-    for (const replica of this.replicas) {
-      replica.lives = Number.POSITIVE_INFINITY;
-      replica.life?.kill();
-    }
+    for (const replica of [...this.replicas, ...this.ccms]) replica.retire();
     for (const { whole } of this.machines) whole?.turnOff();
   }
 
@@ -315,36 +321,23 @@ export class World {
       });
   }
 
-  async #start(replica: Replica): Promise<void> {
-    const { name, clock } = replica;
-    replica.lives += 1;
-    const lifeName = `${name}-${String(replica.lives).padStart(3, '0')}`;
-    const jitter = this.streams.of(`${lifeName} jitter`);
-    const life = new Life(lifeName, {
-      clock,
-      note: (what) => this.note(lifeName, what),
-      jitterMs: () => Math.floor(between(jitter, [0, 3])),
-      onCall: (action, request) => this.#onSent({ life: lifeName, action, request }),
-      onDeath: () => this.#replace(replica),
+  /** The replicas of a program; none of one that has no flags. */
+  #open(program: string, start: StartProgram, flags: readonly string[] | undefined): readonly Replica[] {
+    if (flags === undefined) return [];
+    const { time, streams, host } = this;
+    const away = streams.of(`${program} away`);
+    return Array.from({ length: this.#options.replicas ?? 2 }, (_, at) => {
+      const name = `${program}-${String.fromCharCode(97 + at)}`;
+      return new Replica(name, {
+        ...{ time, streams, away, clock: this.machineClock(name) },
+        start: (one) => start({ ...one, streams, host, flags, kube: this.api.client({ userAgent: one.life.name }) }),
+        nextSerial: () => ++this.#serial,
+        note: (who, what) => this.note(who, what),
+        violate: (auditor, text) => this.violate(auditor, text),
+        onLife: (life) => this.#lives.push(life),
+        onSent: (call) => this.#onSent(call),
+      });
     });
-    replica.life = life;
-    this.#lives.push(life);
-    const log = recordingLogger((what) => this.note(lifeName, what));
-    const kube = this.api.client({ userAgent: lifeName });
-    const { streams, host } = this;
-    const flags = this.#options.flags ?? [];
-    const running = await startIpamdLife({ life, streams, log, kube, host, flags, serial: ++this.#serial });
-    replica.running = running;
-    running.ended.then(
-      () => this.violate('A15', `${lifeName} ended by itself`),
-      (error: unknown) => this.violate('A15', `${lifeName} ended: ${textOf(error)}`),
-    );
-  }
-
-  #replace(replica: Replica): void {
-    replica.running = undefined;
-    if (!Number.isFinite(replica.lives)) return;
-    void this.time.sleep(between(this.#away, AWAY_MS)).then(() => this.#start(replica));
   }
 
   #follow(key: string, plural: string): void {

@@ -9,6 +9,8 @@ import {
   openSupplyMeetsDemand,
 } from './at-rest.ts';
 import type { OpenAuditor } from './auditor.ts';
+import { openBalancerTargets } from './balancer-targets.ts';
+import { openBalancersAreOwners } from './balancers-at-rest.ts';
 import { openBlocks } from './blocks.ts';
 import { openCallsOnRecord } from './calls-on-record.ts';
 import { openCooldowns } from './cooldowns.ts';
@@ -24,4 +26,5 @@ export const AUDITORS: readonly OpenAuditor[] = [
   ...[openAddressesInUse, openCallsOnRecord, openLeasesOfLock, openGrowingEpochs, openOwnFields, openOneCallEach],
   ...[openNobodyWaits, openCloudIsObjects, openNothingUnderWay, openSupplyMeetsDemand, openLeasesAreSandboxes],
   ...[openFewEvents, openEipsAreClaims, openBlocks, openPackets, openAgentDisk, openCooldowns],
+  ...[openBalancerTargets, openBalancersAreOwners],
 ];

@@ -25,10 +25,11 @@ export const openCloudIsObjects: OpenAuditor = (world) => ({
   rest: function* () {
     const said = new Map<string, string>();
     for (const object of world.objects('nodeeniconfigs')) {
-      const machine = world.machines.find(({ name }) => name === object.metadata.name);
+      const node = world.objects('nodes').find(({ metadata }) => metadata.name === object.metadata.name);
+      const instanceId = textOf(recordOf(node?.['spec'])['providerID']).split('/').at(-1);
       for (const { eniID, state, addresses = [], deviceIndex } of necFacts(object).status.eniInfos ?? []) {
         const ips = addresses.map(({ ip, state: one }) => `${ip} ${one === 'Assigned' ? 'AVAILABLE' : one}`).sort();
-        const on = `${state === 'Attached' ? 'AVAILABLE' : state} on ${machine?.instanceId} at ${deviceIndex}`;
+        const on = `${state === 'Attached' ? 'AVAILABLE' : state} on ${instanceId} at ${deviceIndex}`;
         said.set(eniID, `${on}: ${ips.join(' ')}`);
       }
     }

@@ -4,6 +4,8 @@ import type { AuditedWorld, OpenAuditor } from './auditor.ts';
 
 /** A block that was freed is for its former Node alone for this long: a write of before may still be under way. */
 const SETTLE_MS = 60_000;
+/** Calls that make routes. */
+const ROUTING = ['CreateGlobalRoutes', 'CreateRoutes', 'CreateClusterRoute'];
 
 /**
  * A19: two Nodes have two blocks, none of which is of a subnet, or has a route to another node; a block is recorded before
@@ -12,8 +14,13 @@ const SETTLE_MS = 60_000;
  */
 export const openBlocks: OpenAuditor = (world) => {
   const nodes = () => world.objects('nodes').map(nodeOf);
-  const routes = () =>
-    [...world.host.model.state.globalRoutes.values()].filter(({ description }) => !/of others/.test(description));
+  /** The routes of each table; of the VPC, where there is none. */
+  const places = () => {
+    const { globalRoutes, routeTables, clusterRouteTables } = world.host.model.state;
+    const tables = [routeTables, clusterRouteTables].flatMap((book) => [...book.tables.values()]);
+    const all = tables.length > 0 ? tables.map(({ routes }) => routes) : [[...globalRoutes.values()]];
+    return all.map((routes) => routes.filter(({ description }) => !/of others/.test(description)));
+  };
   const lastOf = new Map<string, { readonly cidr: string; readonly freedMs: number }>();
   const isInMinute = (cidr: string, machine: string): boolean => {
     const last = lastOf.get(machine);
@@ -30,7 +37,9 @@ export const openBlocks: OpenAuditor = (world) => {
       const others = nodes().filter((one) => one.name !== name);
       const owner = others.find((one) => one.cidr === cidr);
       if (owner !== undefined) world.violate('A19', `${cidr} is given to ${name}, and ${owner.name} has it`);
-      const route = routes().find((one) => one.cidr === cidr);
+      const route = places()
+        .flat()
+        .find((one) => one.cidr === cidr);
       if (route !== undefined && route.gatewayIp !== ip)
         world.violate('A19', `${cidr} is given to ${name}, and a route leads to ${route.gatewayIp}`);
       if (world.host.model.state.spec.subnets.some((one) => one.cidr === cidr))
@@ -45,12 +54,15 @@ export const openBlocks: OpenAuditor = (world) => {
         world.violate('A19', `${name} is given ${cidr}, and had ${last} a moment ago`);
     },
     rest: function* () {
-      if (world.host.counts()['CreateGlobalRoutes'] === undefined) return;
+      const counts = world.host.counts();
+      if (ROUTING.every((action) => counts[action] === undefined)) return;
       const wanted = nodes().flatMap(({ cidr, ip }) => (cidr === '' ? [] : [`${cidr} by ${ip}`]));
-      const found = routes().map(({ cidr, gatewayIp }) => `${cidr} by ${gatewayIp}`);
-      for (const one of wanted)
-        if (found.filter((is) => is === one).length !== 1) yield `there is not one route ${one}`;
-      for (const one of found) if (!wanted.includes(one)) yield `the route ${one} is nobody's`;
+      for (const routes of places()) {
+        const found = routes.map(({ cidr, gatewayIp }) => `${cidr} by ${gatewayIp}`);
+        for (const one of wanted)
+          if (found.filter((is) => is === one).length !== 1) yield `there is not one route ${one}`;
+        for (const one of found) if (!wanted.includes(one)) yield `the route ${one} is nobody's`;
+      }
       for (const { name, cidr, network } of nodes())
         if (cidr !== '' && network !== 'False') yield `${name} has its route, and says that it has none`;
     },

@@ -9,10 +9,11 @@ const OWNERS = new Map(
   ),
 );
 
-/** Who may change what of a NodeENIConfig: an agent its own fields, ipamd its own and those of a policy. */
+/** Who may change what of a NodeENIConfig: an agent its own fields, ipamd its own and those of a policy, the cloud controller manager its own. */
 const WRITERS = [
   { prefix: 'agent-', owners: ['agent'] },
   { prefix: 'ipamd-', owners: ['ipamd', 'policy'] },
+  { prefix: 'ccm-', owners: ['ccm'] },
 ] as const;
 
 /** A10: a program changes only its own fields of a NodeENIConfig. */

@@ -2,27 +2,11 @@ import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import { readIpamdConfig } from '../../../ipamd/config/ipamd-config.ts';
 import { type RunningIpamd, startIpamd } from '../../../ipamd/ipamd.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
-import type { KubeClient } from '../../../kube/kube-client.ts';
-import type { Logger } from '../../../runtime/log.ts';
-import type { CloudHost } from '../../../sim/vpc/api/host.ts';
 import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
-import type { Life } from '../life.ts';
-import type { Streams } from '../streams.ts';
-
-/** What ipamd runs on. */
-type IpamdWorld = {
-  readonly life: Life;
-  readonly streams: Streams;
-  readonly log: Logger;
-  readonly kube: KubeClient;
-  readonly host: CloudHost;
-  readonly flags: readonly string[];
-  /** Number of this life among all lives: in each id that it makes. */
-  readonly serial: number;
-};
+import type { ProgramWorld } from '../replica.ts';
 
 /** Starts the real ipamd in a life of its own. */
-export async function startIpamdLife(world: IpamdWorld): Promise<RunningIpamd> {
+export async function startIpamdLife(world: ProgramWorld): Promise<RunningIpamd> {
   const { life, streams, log, host, serial } = world;
   const { clock } = life;
   const config = configOf(world.flags);

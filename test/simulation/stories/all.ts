@@ -14,6 +14,8 @@ import {
   vandals,
 } from './agents.ts';
 import { blocksInStorm, brokenRecord, formerBlock, heldBlock, lateBlock, otherAllocator } from './blocks.ts';
+import { cloudNodes, clusterRoutes, globalRoutes, tableRoutes } from './cloud-nodes.ts';
+import { ingressGroup, ingressLife } from './ingresses.ts';
 import {
   cutOffLeader,
   emptyLists,
@@ -25,12 +27,15 @@ import {
 } from './leaders.ts';
 import { eips, keptAddress, podCidrs } from './pods.ts';
 import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts';
+import { serviceStorm } from './service-storm.ts';
+import { makingGoesWrong, podTargets, serviceLife, settledService, sourceRanges } from './services.ts';
 import {
   drift,
   eniGrowth,
   fullSubnet,
   inheritedRequest,
   lateRequest,
+  leavesWhileAttaching,
   nodeLeaves,
   otherGroups,
   slowTask,
@@ -45,8 +50,10 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ heldBlock, formerBlock, otherAllocator, brokenRecord, lateBlock, blocksInStorm },
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
+  ...{ serviceLife, podTargets, sourceRanges, settledService, makingGoesWrong, ingressLife, ingressGroup },
+  ...{ leavesWhileAttaching, serviceStorm, cloudNodes, globalRoutes, tableRoutes, clusterRoutes },
   ...{ offersTakenBack, fullNode, restoredNode, editedStatus },
 };
 
 /** Stories in which much happens by chance: each seed is another one. */
-export const STORMS: readonly Story[] = [blocksInStorm, routesInStorm];
+export const STORMS: readonly Story[] = [blocksInStorm, routesInStorm, serviceStorm];

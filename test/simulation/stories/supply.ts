@@ -162,3 +162,17 @@ export const nodeLeaves: Story = {
     stage.expect('none of its ENIs is left', stage.enis(leaves).length === 0);
   },
 };
+
+/** A node leaves in the moment in which its ENI is attached: the cloud has done that, and its instance is gone. */
+export const leavesWhileAttaching: Story = {
+  title: 'nothing is left of a node that leaves while its ENI is attached',
+  tell: async (stage) => {
+    await stage.node();
+    stage.begin();
+    const sent = stage.sent('AttachNetworkInterface');
+    const second = await stage.join();
+    await stage.until('its ENI is attached', () => stage.sent('AttachNetworkInterface') > sent);
+    await stage.leave(second);
+    await stage.until('its object is gone', () => stage.world.objects('nodeeniconfigs').length === 1, 1_200_000);
+  },
+};

@@ -1,0 +1,88 @@
+import { recordOf, recordsOf, textOf } from '../../../runtime/json.ts';
+import type { KubeObject } from '../../../sim/kube-api/object.ts';
+import type { ModelLoadBalancer } from '../../../sim/vpc/api/model/clb/types.ts';
+import type { AuditedWorld, OpenAuditor } from './auditor.ts';
+import { OWNER_TAG, ownBalancers, podsBehind, targetsOf } from './balancer-owners.ts';
+
+const EXISTING = 'service.kubernetes.io/tke-existed-lbid';
+const DIRECT = 'service.cloud.tencent.com/direct-access';
+
+/** Q2 for load balancers: each Service of type LoadBalancer has one, as it asks for it and as it says, and nothing of ours is nobody's. */
+export const openBalancersAreOwners: OpenAuditor = (world) => ({
+  name: 'Q2',
+  rest: function* () {
+    const own = ownBalancers(world);
+    const used = new Set<string>();
+    const groups = new Set<string>();
+    for (const { balancer, owner } of own) {
+      if (owner === undefined) yield `${balancer.loadBalancerId} is nobody's`;
+      for (const { layer7 } of balancer.listeners.values())
+        for (const { certIds } of [layer7?.certificates, ...(layer7?.domains.values() ?? [])].flatMap(
+          (one) => one ?? [],
+        ))
+          for (const id of certIds) used.add(id);
+      for (const id of balancer.securityGroupIds) groups.add(id);
+    }
+    for (const { certId, tags } of world.host.model.state.certificates.all())
+      if (tags[OWNER_TAG] !== undefined && !used.has(certId)) yield `the certificate ${certId} is nobody's`;
+    for (const { groupId, tags } of world.host.model.state.securityGroups.made.values())
+      if (tags[OWNER_TAG] !== undefined && !groups.has(groupId)) yield `the security group ${groupId} is nobody's`;
+    for (const service of world.objects('services')) {
+      const { name, annotations = {}, uid } = service.metadata;
+      if (recordOf(service['spec'])['type'] !== 'LoadBalancer' || annotations[EXISTING] !== undefined) continue;
+      const [one] = own.filter(({ owner }) => owner?.metadata.uid === uid);
+      if (one === undefined) yield `${name} has no load balancer`;
+      else yield* differences(world, service, one.balancer);
+    }
+    for (const { balancer, owner } of own) if (owner?.kind === 'Ingress') yield* strangers(world, owner, balancer);
+  },
+});
+
+/** What a load balancer of a Service is, and should not be. */
+function* differences(world: AuditedWorld, service: KubeObject, balancer: ModelLoadBalancer): Iterable<string> {
+  const { name, annotations = {} } = service.metadata;
+  const said = recordsOf(recordOf(recordOf(service['status'])['loadBalancer'])['ingress']).map(({ ip }) => textOf(ip));
+  if (said.join() !== balancer.vip)
+    yield `${name} says ${said.join() || 'nothing'}, and its address is ${balancer.vip}`;
+  const ports = recordsOf(recordOf(service['spec'])['ports']);
+  const wanted = ports.map((port) => {
+    const ips = annotations[DIRECT] === 'true' ? readyIps(world, service) : nodeIps(world);
+    const at = annotations[DIRECT] === 'true' ? (port['targetPort'] ?? port['port']) : port['nodePort'];
+    return `${textOf(port['protocol'])}/${port['port']}: ${ips
+      .map((ip) => `${ip}:${at}`)
+      .sort()
+      .join(' ')}`;
+  });
+  const is = [...balancer.listeners.values()].map((listener) => {
+    const serving = targetsOf(listener).filter(({ weight }) => weight > 0);
+    const its = serving.map(({ ip, port }) => `${ip}:${port}`);
+    return `${listener.protocol}/${listener.port}: ${its.sort().join(' ')}`;
+  });
+  if (is.sort().join() !== wanted.sort().join()) yield `${name} has ${is.join()}, and wants ${wanted.join()}`;
+}
+
+/** Targets of an Ingress that serve, and are no Pod that is ready; and each Pod that is ready, and is none. */
+function* strangers(world: AuditedWorld, owner: KubeObject, { listeners }: ModelLoadBalancer): Iterable<string> {
+  const { name } = owner.metadata;
+  const serving = [...listeners.values()].flatMap(targetsOf).filter(({ weight }) => weight > 0);
+  const is = [...new Set(serving.map(({ ip }) => ip))].sort().join(' ');
+  const wanted = readyIps(world, owner).join(' ');
+  if (is !== wanted) yield `${name} has the targets ${is}, and wants ${wanted}`;
+}
+
+function readyIps(world: AuditedWorld, owner: KubeObject): readonly string[] {
+  const ready = podsBehind(world, owner).filter(
+    ({ metadata, status }) =>
+      metadata.deletionTimestamp === undefined &&
+      recordsOf(recordOf(status)['conditions']).some((one) => one['type'] === 'Ready' && one['status'] === 'True'),
+  );
+  return ready.map(({ status }) => textOf(recordOf(status)['podIP'])).sort();
+}
+
+function nodeIps(world: AuditedWorld): readonly string[] {
+  const isOut = ({ metadata, spec }: KubeObject): boolean =>
+    metadata.labels?.['node.kubernetes.io/exclude-from-external-load-balancers'] !== undefined ||
+    recordsOf(recordOf(spec)['taints']).some(({ key }) => key === 'ToBeDeletedByClusterAutoscaler');
+  const nodes = world.objects('nodes').filter((node) => !isOut(node));
+  return nodes.map(({ status }) => textOf(recordsOf(recordOf(status)['addresses'])[0]?.['address']));
+}

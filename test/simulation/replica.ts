@@ -1,0 +1,109 @@
+import type { KubeClient } from '../../kube/kube-client.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { CloudHost } from '../../sim/vpc/api/host.ts';
+import type { SentCall } from './auditors/auditor.ts';
+import type { MachineClock, Timeline } from './clock.ts';
+import { Life } from './life.ts';
+import { recordingLogger, textOf } from './record.ts';
+import { between, type Draw, type Streams } from './streams.ts';
+
+/** What a program runs on in one life. */
+type ReplicaLife = {
+  readonly life: Life;
+  readonly log: Logger;
+  /** Number of this life among those of all replicas: in each id that it makes. */
+  readonly serial: number;
+};
+
+/** A program that runs. */
+type Running = { readonly isLeading: boolean; readonly ended: Promise<void> };
+
+/** What a program has in every life. */
+export type ProgramWorld = ReplicaLife & {
+  readonly streams: Streams;
+  readonly kube: KubeClient;
+  readonly host: CloudHost;
+  readonly flags: readonly string[];
+};
+
+/** Starts a program in a life of its own. */
+export type StartProgram = (world: ProgramWorld) => Promise<Running>;
+
+/** Where a replica is. */
+type Surroundings = {
+  readonly time: Timeline;
+  readonly streams: Streams;
+  readonly clock: MachineClock;
+  readonly away: Draw;
+  /** Starts the program in a life. */
+  readonly start: (life: ReplicaLife) => Promise<Running>;
+  readonly nextSerial: () => number;
+  readonly note: (who: string, what: string) => void;
+  readonly violate: (auditor: string, text: string) => void;
+  readonly onLife: (life: Life) => void;
+  readonly onSent: (call: SentCall) => () => void;
+};
+
+/** How long a program that died is away, milliseconds. */
+const AWAY_MS = [1_000, 5_000] as const;
+
+/** A replica of a program: one life after the other under one name. The next begins some seconds after the death of the one before. */
+export class Replica {
+  readonly name: string;
+  readonly #around: Surroundings;
+  #life: Life | undefined;
+  #running: Running | undefined;
+  #lives = 0;
+  #isOver = false;
+
+  constructor(name: string, around: Surroundings) {
+    this.name = name;
+    this.#around = around;
+  }
+
+  /** The last life that began. */
+  get life(): Life | undefined {
+    return this.#life;
+  }
+
+  get isLeading(): boolean {
+    return this.#life?.isDead === false && this.#running?.isLeading === true;
+  }
+
+  /** Begins a life. */
+  async start(): Promise<void> {
+    const { streams, clock, note, violate, onSent, onLife, nextSerial } = this.#around;
+    this.#lives += 1;
+    const name = `${this.name}-${String(this.#lives).padStart(3, '0')}`;
+    const jitter = streams.of(`${name} jitter`);
+    const life = new Life(name, {
+      clock,
+      note: (what) => note(name, what),
+      jitterMs: () => Math.floor(between(jitter, [0, 3])),
+      onCall: (action, request) => onSent({ life: name, action, request }),
+      onDeath: () => this.#replace(),
+    });
+    this.#life = life;
+    onLife(life);
+    const log = recordingLogger((what) => note(name, what));
+    const running = await this.#around.start({ life, log, serial: nextSerial() });
+    this.#running = running;
+    running.ended.then(
+      () => violate('A15', `${name} ended by itself`),
+      (error: unknown) => violate('A15', `${name} ended: ${textOf(error)}`),
+    );
+  }
+
+  /** Ends its life for good. */
+  retire(): void {
+    this.#isOver = true;
+    this.#life?.kill();
+  }
+
+  #replace(): void {
+    this.#running = undefined;
+    if (this.#isOver) return;
+    const { time, away } = this.#around;
+    void time.sleep(between(away, AWAY_MS)).then(() => this.start());
+  }
+}

@@ -1,0 +1,14 @@
+import test from 'ava';
+import { crashAtEach, loseEach } from './crash.ts';
+import { ingressGroup, ingressLife } from './stories/ingresses.ts';
+import { podTargets, serviceLife, settledService, sourceRanges } from './stories/services.ts';
+
+const program = 'ccm';
+
+test('a Service is served also when the leader dies anywhere', crashAtEach(serviceLife, { program, every: 9 }));
+test('a Service is served also when a request is lost, late or astray', loseEach(serviceLife, { program, every: 31 }));
+test('Pods are targets also when the leader dies anywhere', crashAtEach(podTargets, { program, every: 41 }));
+test('a Service stays closed also when the leader dies anywhere', crashAtEach(sourceRanges, { program, every: 23 }));
+test('nothing is settled that is not, wherever the leader dies', crashAtEach(settledService, { program, every: 9 }));
+test('an Ingress is served also when the leader dies anywhere', crashAtEach(ingressLife, { program, every: 97 }));
+test('a group has its rules also when the leader dies anywhere', crashAtEach(ingressGroup, { program, every: 29 }));

@@ -1,0 +1,148 @@
+import { BACKEND_READY_GATE } from '../../../crd/names.ts';
+import type { Fault } from '../../../sim/vpc/api/faults.ts';
+import { ServiceStage } from '../service-stage.ts';
+import type { Story } from '../story.ts';
+
+/** A cluster whose load balancers are made by the cloud controller manager. */
+export const WORLD = { ccmFlags: ['--load-balancers=clb', '--ingress=clb', '--vpc-id=vpc-0000test'] } as const;
+/** Annotation of Services whose Pods are targets. */
+export const DIRECT = 'service.cloud.tencent.com/direct-access';
+/** Label of Nodes that are no targets. */
+export const CLOSED_NODE = 'node.kubernetes.io/exclude-from-external-load-balancers';
+/** Annotations of Services whose load balancer is of the VPC alone. */
+export const INTERNAL = {
+  'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid': 'subnet-nodes000',
+  'tke.cloud.tencent.com/allow-address-change': 'true',
+};
+
+/** A Service gets its load balancer, another port, one of another kind, and goes. One of others stays. */
+export const serviceLife: Story = {
+  title: 'a Service has one load balancer, and none is left',
+  world: WORLD,
+  tell: async (stage) => {
+    const services = new ServiceStage(stage);
+    await stage.node();
+    const bought = await services.buy();
+    stage.begin();
+    await services.create('web');
+    await stage.until('it is reached', () => services.address('Service', 'web') !== '' && / 10$/.test(services.ways));
+    await services.change('Service', 'web', { spec: { ports: [{ port: 81, nodePort: 30_081 }] } });
+    await stage.until('the other port', () => /^TCP\/81 [\d.]+:30081 10$/.test(services.ways));
+    await services.change('Service', 'web', { annotations: INTERNAL });
+    await stage.until('an internal one', () => services.address('Service', 'web').startsWith('10.0.0.'));
+    await services.end('Service', 'web');
+    stage.expect(
+      'that of others stays as it was',
+      services.balancers.map(({ loadBalancerId }) => loadBalancerId).join() === bought,
+    );
+  },
+};
+
+/** A Service whose Pods are targets: they come, one is unwell, one goes, it turns to Nodes and back. */
+export const podTargets: Story = {
+  title: 'targets are the Pods that are ready',
+  world: WORLD,
+  tell: async (stage) => {
+    const services = new ServiceStage(stage);
+    const [first, second] = [await stage.node(), await stage.node()];
+    const web = { labels: { app: 'web' }, gates: [BACKEND_READY_GATE] };
+    const areServing = (port: number, ...pods: readonly string[]): boolean =>
+      services.serving ===
+      pods
+        .map((pod) => `TCP/${port} ${stage.ipOf(pod)}:8080`)
+        .sort()
+        .join();
+    stage.begin();
+    await services.create('web', { annotations: { [DIRECT]: 'true' } });
+    const [a = ''] = await stage.pods(first, 1, web);
+    await stage.until('the first', () => areServing(80, a));
+    const [b = ''] = await stage.pods(second, 1, web);
+    await stage.until('both', () => areServing(80, a, b));
+    await services.setWell(a, false);
+    await stage.until('one alone', () => areServing(80, b));
+    await services.setWell(a, true);
+    await stage.until('both again', () => areServing(80, a, b));
+    await stage.endPods(a);
+    await stage.until('the second', () => areServing(80, b));
+    await services.change('Service', 'web', { spec: { ports: [{ port: 81, targetPort: 8_080, nodePort: 30_081 }] } });
+    await stage.until('the other port', () => areServing(81, b));
+    await services.change('Service', 'web', { annotations: { [DIRECT]: 'false' } });
+    await stage.until('Nodes', () => /^TCP\/81 [\d.]+:30081,TCP\/81 [\d.]+:30081$/.test(services.serving));
+    await services.change('Service', 'web', { annotations: { [DIRECT]: 'true' } });
+    await stage.until('Pods again', () => areServing(81, b));
+    await services.end('Service', 'web');
+    await stage.until('no list has an address', () => services.published.length === 0);
+  },
+};
+
+/** A Service has source ranges, other ones and another port, none, and some again. */
+export const sourceRanges: Story = {
+  title: 'a Service with source ranges is never open, and no security group is left',
+  world: WORLD,
+  tell: async (stage) => {
+    const services = new ServiceStage(stage);
+    await stage.node();
+    const limited = (port: number, ...loadBalancerSourceRanges: readonly string[]) => ({
+      spec: { ports: [{ port, nodePort: 30_000 + port }], loadBalancerSourceRanges },
+    });
+    stage.begin();
+    await services.create('web', limited(80, '10.0.0.0/8'));
+    await stage.until('closed', () => services.admitted === 'TCP/80 for 10.0.0.0/8 to 80');
+    await services.change('Service', 'web', limited(81, '192.0.2.0/24'));
+    await stage.until('closed otherwise', () => services.admitted === 'TCP/81 for 192.0.2.0/24 to 81');
+    await services.change('Service', 'web', limited(81));
+    await stage.until('open', () => services.admitted === 'TCP/81 for everyone');
+    await services.change('Service', 'web', limited(81, '10.0.0.0/8'));
+    await stage.until('closed again', () => services.admitted === 'TCP/81 for 10.0.0.0/8 to 81');
+    await services.end('Service', 'web');
+  },
+};
+
+/** What is in force is on record; then a Node is a backend no more for a moment. */
+export const settledService: Story = {
+  title: 'what is on record as in force is looked at again after each change',
+  world: WORLD,
+  tell: async (stage) => {
+    const services = new ServiceStage(stage);
+    const [, second] = [await stage.node(), await stage.node()];
+    await services.create('web');
+    await stage.until('it is on record', () => services.isSettled('web'), 3_600_000);
+    stage.begin();
+    await services.changeNode(second, { metadata: { labels: { [CLOSED_NODE]: '' } } });
+    await stage.seconds(4);
+    await services.changeNode(second, { metadata: { labels: { [CLOSED_NODE]: null } } });
+    await stage.seconds(40);
+    stage.expect('both Nodes serve', services.serving.split(',').length === 2);
+  },
+};
+
+const FAULTS: readonly Fault[] = [
+  { kind: 'reset', after: true },
+  { kind: 'reset' },
+  { kind: 'hang', after: true },
+  { kind: 'error', code: 'InternalError', after: true },
+  { kind: 'task', fate: 'fail' },
+  { kind: 'task', fate: 'vanish' },
+  { kind: 'slow-task', ms: 150_000 },
+];
+
+/** Each Service gets its load balancer whatever happens to the call that makes it; one goes while it is made. */
+export const makingGoesWrong: Story = {
+  title: 'a Service has one load balancer whatever happens to the call that makes it',
+  world: WORLD,
+  tell: async (stage) => {
+    const services = new ServiceStage(stage);
+    await stage.node();
+    stage.begin();
+    for (const [at, fault] of FAULTS.entries()) {
+      const heal = stage.cloudFault({ fault, actions: ['CreateLoadBalancer'], times: 1 });
+      await services.create(`web-${at}`);
+      await stage.until('it is reached', () => services.address('Service', `web-${at}`) !== '', 1_200_000);
+      heal();
+    }
+    stage.cloudFault({ fault: { kind: 'reset', after: true }, actions: ['CreateLoadBalancer'], times: 3 });
+    await services.create('short');
+    await stage.seconds(3);
+    await services.end('Service', 'short');
+  },
+};
