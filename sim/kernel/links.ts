@@ -238,11 +238,11 @@ function copyOf(conf: Conf): Conf {
 /** @returns whether anything changed */
 function setFlags(link: Link, { up, arp, promisc }: LinkProperties): boolean {
   const before = link.flags;
-  if (arp === ((link.flags & IFF_NOARP) !== 0)) dropNeighs(link, [4, 6]);
   if (arp !== undefined) link.flags = arp ? link.flags & ~IFF_NOARP : link.flags | IFF_NOARP;
   if (promisc !== undefined) link.flags = promisc ? link.flags | IFF_PROMISC : link.flags & ~IFF_PROMISC;
   if (up === true && (link.flags & IFF_UP) === 0) goUp(link);
   if (up === false && (link.flags & IFF_UP) !== 0) goDown(link);
+  if (((link.flags ^ before) & IFF_NOARP) !== 0 && (link.flags & IFF_UP) !== 0) dropNeighs(link, [4, 6]);
   return link.flags !== before;
 }
 

@@ -46,7 +46,7 @@ export function addRule(netns: Netns, request: Partial<Rule> & RuleSpec, isExclu
   const family = request.family === AF_INET6 ? 6 : 4;
   const rule = wholeOf(request);
   const rules = netns.rules[family];
-  if (isExclusive && rules.some((one) => isSame(one, rule))) throw new Refusal('EEXIST');
+  if (isExclusive && rules.some((one) => isTwin(one, rule))) throw new Refusal('EEXIST');
   const at = rules.findIndex(({ priority }) => priority > rule.priority);
   rules.splice(at < 0 ? rules.length : at, 0, rule);
   if (rule.action === FR_ACT_TO_TBL) tableOf(netns, family, rule.table);
@@ -104,9 +104,13 @@ function wholeOf({ src, dst, ...request }: Partial<Rule> & RuleSpec): Rule {
   };
 }
 
-function isSame(one: Rule, other: Rule): boolean {
-  return NAMES.every((name) => equal(one[name], other[name])) && ((one.flags ^ other.flags) & FIB_RULE_INVERT) === 0;
+/** Tells whether a rule is refused because of one that is there: the kernel does not compare what it leaves open. */
+function isTwin(there: Rule, asked: Rule): boolean {
+  return NAMES.every((name) => name === 'goto' || (OPEN.has(name) && !asked[name]) || equal(there[name], asked[name]));
 }
+
+/** Names that mean everything when they are left out. */
+const OPEN: ReadonlySet<string> = new Set(['src', 'dst', 'tos', 'flow']);
 
 function equal(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);

@@ -92,13 +92,13 @@ function placeOf(netns: Netns, { path }: SysctlKey): Place | undefined {
 
 function write(netns: Netns, place: Place, value: string): void {
   const { values, name, of, family } = place;
+  if (name === 'disable_ipv6' && of !== 'none') followDisabling(netns, of, value);
   values.set(name, value);
   if (of === 'none') return;
   if (family === 4 && name !== 'forwarding') followDefault(netns, of, name, value);
   if (name === 'forwarding') followForwarding(netns, place, value);
   else if (name === 'rp_filter' && family === 4) notify(netns, 4, of, { rpFilter: Number(value) });
   else if (name === 'proxy_arp') notify(netns, 4, of, { proxyNeigh: Number(value) });
-  else if (name === 'disable_ipv6') followDisabling(netns, of, value);
   else if (name === 'addr_gen_mode' && of !== 'all' && of !== 'default' && value === '0') addLinkLocal(of);
 }
 
@@ -135,7 +135,9 @@ function followDisabling(netns: Netns, of: Link | 'all' | 'default', value: stri
   if (of === 'default') return;
   if (of === 'all') netns.default[6].set('disable_ipv6', value);
   for (const link of of === 'all' ? linksOf(netns) : [of]) {
+    const before = link.conf[6].get('disable_ipv6');
     link.conf[6].set('disable_ipv6', value);
+    if ((before === '0') === (value === '0')) continue;
     if (value === '0' && (link.flags & IFF_UP) !== 0 && hasCarrier(link)) begin6(link);
     if (value !== '0') end6(link);
   }

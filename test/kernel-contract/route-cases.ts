@@ -222,9 +222,13 @@ export const ROUTE_CASES: readonly ContractCase[] = [
       const down = count();
       add();
       host.sysctl.set(disableIpv6('lo'), '1');
-      return [added, down, count()];
+      const disabled = count();
+      add();
+      // It is without IPv6 already.
+      host.sysctl.set(disableIpv6('all'), '1');
+      return [added, down, disabled, count()];
     },
-    sees: [1, 0, 0],
+    sees: [1, 0, 0, 1],
   },
   {
     what: 'a packet takes the first rule that has a route for it, of its table the longest prefix',

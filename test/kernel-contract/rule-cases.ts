@@ -72,6 +72,18 @@ export const RULE_CASES: readonly ContractCase[] = [
     ],
   },
   {
+    what: 'a rule for all stands in the way of none, and is refused where one for some is',
+    run({ host }) {
+      const { rule } = host.rtnetlink;
+      const add = (spec: RuleSpec) => codeOf(() => rule.add({ table: 4001, protocol: 84, ...spec }));
+      return [
+        ...[add({ priority: 7, src: '10.0.0.4/32' }), add({ priority: 7 }), add({ priority: 8 })],
+        ...[add({ priority: 8, src: '10.0.0.4/32' }), add({ priority: 9, dst: '10.0.0.4/32' }), add({ priority: 9 })],
+      ];
+    },
+    sees: ['ok', 'EEXIST', 'ok', 'ok', 'ok', 'EEXIST'],
+  },
+  {
     what: 'a mark that is named without a mask deletes no rule with a mask of its own',
     run({ host }) {
       const { rule } = host.rtnetlink;
@@ -132,5 +144,19 @@ export const RULE_CASES: readonly ContractCase[] = [
       left: ['169.254.1.1 02:00:00:00:00:02'],
       down: [],
     },
+  },
+  {
+    what: 'neighbours go when their link no longer asks for any, if it is up',
+    run({ host }) {
+      const { neigh, link } = host.rtnetlink;
+      const counts = [true, false].map((up, at) => {
+        const ifindex = link.add({ kind: 'veth', ifname: `v${at}`, peer: { ifname: `w${at}` }, up });
+        neigh.add({ ifindex, dst: '169.254.1.1', lladdr: '02:00:00:00:00:01' });
+        link.set({ ifindex, arp: false });
+        return neigh.list({ ifindex, family: AF_INET }).length;
+      });
+      return counts;
+    },
+    sees: [0, 1],
   },
 ];
