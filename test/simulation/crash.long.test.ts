@@ -4,7 +4,8 @@ import { seedList } from '../../sim/support/seed.ts';
 import { tellingSeed } from '../support/with-seed.ts';
 import { crashAtEach, loseEach } from './crash.ts';
 import { STORMS } from './stories/all.ts';
-import { eips, keptAddress, podCidrs } from './stories/pods.ts';
+import { eips } from './stories/eips.ts';
+import { keptAddress, podCidrs } from './stories/pods.ts';
 import { eniGrowth, otherGroups, warmAndBack } from './stories/supply.ts';
 import { play } from './story.ts';
 

@@ -55,7 +55,7 @@ export class Stopped extends Error {
 }
 
 /** Two subnets for Pods and one for nodes, in one zone. */
-const CLOUD: CloudSpec = {
+export const CLOUD: CloudSpec = {
   vpcId: 'vpc-0000test',
   subnets: [
     { subnetId: 'subnet-podsa000', zone: 'ap-guangzhou-3', cidr: '10.1.0.0/24' },

@@ -1,15 +1,12 @@
 import test from 'ava';
 import { customResourceDefinition } from '../../../crd/custom-resource-definition.ts';
-import { EIP_CLAIM_KIND } from '../../../crd/eip-claim.ts';
 import type { ResourceKind } from '../../../crd/resource-kind.ts';
 import { VPC_ENI_KIND } from '../../../crd/vpc-eni.ts';
 import { VPC_IP_KIND } from '../../../crd/vpc-ip.ts';
 import { VPC_IP_CLAIM_KIND } from '../../../crd/vpc-ip-claim.ts';
 import type { KubeClient, ResourceType } from '../../../kube/kube-client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
-import { EIP_CLAIMS, VPC_ENIS, VPC_IP_CLAIMS, VPC_IPS } from '../../../kube/resource-types.ts';
-import { partOf } from '../../support/suite-part.ts';
-import { ATTRIBUTES, EipScene, POLICY } from '../eip/eip-scene.ts';
+import { VPC_ENIS, VPC_IP_CLAIMS, VPC_IPS } from '../../../kube/resource-types.ts';
 import { DirectCluster } from '../exclusive/exclusive-cluster.ts';
 import { StaticCluster } from './static-cluster.ts';
 
@@ -37,11 +34,6 @@ const OTHER: Readonly<Record<string, unknown>> = {
   conditions: [],
   assignmentID: 'same',
   intent: null,
-  eipID: 'eip-invented',
-  publicIP: '1.2.3.4',
-  privateIP: '10.1.9.9',
-  allocations: 9,
-  isOurs: false,
   mac: '20:90:6f:ff:ff:fe',
   primaryIP: '10.1.9.9',
   primaryIPv6: 'fd00::9',
@@ -70,7 +62,7 @@ async function write(kube: KubeClient, type: ResourceType, ref: { name: string; 
 }
 
 test('status of kept records: each field of each kind has an edit here', (t) => {
-  for (const kind of [EIP_CLAIM_KIND, VPC_IP_CLAIM_KIND, VPC_IP_KIND, VPC_ENI_KIND])
+  for (const kind of [VPC_IP_CLAIM_KIND, VPC_IP_KIND, VPC_ENI_KIND])
     t.deepEqual(
       fieldsOf(kind).filter((field) => !Object.hasOwn(OTHER, field)),
       [],
@@ -157,89 +149,6 @@ test('claimRef of a VpcIP: left out or changed, under a leader or without one, t
         t.deepEqual(cluster.broken(), [], what);
         await cluster.stopIpamd();
       }
-});
-
-const KEPT_EIP = { [ATTRIBUTES]: '', [POLICY]: 'Never' };
-const EIP_REF = { namespace: 'default', name: 'web-0' };
-
-/** A Pod with an EIP, or the EIP alone, kept for the next Pod of the name. */
-async function openEip(phase: 'Bound' | 'Retained'): Promise<EipScene> {
-  const scene = await EipScene.open();
-  scene.lead();
-  await scene.addPod('web-0', 'n1', scene.ip('n1', 0), KEPT_EIP);
-  await scene.until(() => scene.isServed('web-0'));
-  if (phase === 'Retained') await scene.deletePod('web-0');
-  await scene.until(() => scene.claim('web-0')?.status?.phase === phase);
-  await scene.until(() => false, 20_000);
-  return scene;
-}
-
-/** The status without conditions, its fields in order. */
-function eipStatusOf(scene: EipScene): readonly (readonly [string, unknown])[] {
-  const fields = Object.entries(scene.claim('web-0')?.status ?? {}).filter(([name]) => name !== 'conditions');
-  return fields.sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
-for (const phase of ['Bound', 'Retained'] as const) {
-  test(`status of an EIPClaim that is ${phase}: whatever field is edited is as before within seconds`, async (t) => {
-    const scene = await openEip(phase);
-    const before = eipStatusOf(scene);
-    const [eip] = scene.madeFor('web-0');
-    for (const { what, status } of editsOf(EIP_CLAIM_KIND)) {
-      await scene.clock.run(write(scene.kube, EIP_CLAIMS, EIP_REF, status));
-      await scene.until(() => false, 5_000);
-      t.deepEqual(eipStatusOf(scene), before, what);
-      t.deepEqual(scene.madeFor('web-0'), eip === undefined ? [] : [eip], what);
-      t.is(scene.publicIpOf('web-0'), phase === 'Bound' ? eip?.publicIp : undefined, what);
-    }
-    t.true(
-      scene.events.some((line) => /^ObjectMended: .*eipID/.test(line)),
-      scene.events.join('\n'),
-    );
-    t.deepEqual(scene.violations, []);
-  });
-
-  test(`status of an EIPClaim that is ${phase} and was edited while nobody led: the EIP stays, and no other is made`, async (t) => {
-    const edits = editsOf(EIP_CLAIM_KIND);
-    for (const { what, status } of partOf(edits, (one) => edits.indexOf(one) % 3 === 0)) {
-      const scene = await openEip(phase);
-      const [eip] = scene.madeFor('web-0');
-      scene.die();
-      await scene.clock.run(write(scene.kube, EIP_CLAIMS, EIP_REF, status));
-      scene.lead();
-      await scene.until(() => false, 420_000);
-      if (phase === 'Retained') await scene.addPod('web-0', 'n2', scene.ip('n2', 0), KEPT_EIP);
-      t.true(await scene.until(() => scene.isServed('web-0')), what);
-      t.is(scene.publicIpOf('web-0'), eip?.publicIp, what);
-      t.deepEqual(
-        scene.eips().map(({ eipId }) => eipId),
-        [eip?.eipId],
-        what,
-      );
-      await scene.deletePod('web-0');
-      await scene.until(() => scene.claim('web-0')?.status?.phase === 'Retained');
-      await scene.clock.run(scene.deleteClaim('web-0'));
-      t.true(await scene.until(() => scene.claimObject('web-0') === undefined), what);
-      t.deepEqual(scene.eips(), [], `${what}: released with the claim`);
-      t.deepEqual(scene.violations, [], what);
-    }
-  });
-}
-
-test('spec.podUID of an EIPClaim: left out or changed, the Pod has its EIP on', async (t) => {
-  for (const policy of ['Never', 'Immediate'])
-    for (const podUID of [null, 'none']) {
-      const scene = await EipScene.open();
-      scene.lead();
-      await scene.addPod('web-0', 'n1', scene.ip('n1', 0), { [ATTRIBUTES]: '', [POLICY]: policy });
-      await scene.until(() => scene.isServed('web-0'));
-      const [eip] = scene.madeFor('web-0');
-      await scene.clock.run(scene.kube.patch(EIP_CLAIMS, EIP_REF, { kind: 'merge', body: { spec: { podUID } } }));
-      await scene.until(() => false, 60_000);
-      t.is(scene.claim('web-0')?.spec?.podUID, scene.pod('web-0')?.metadata.uid, policy);
-      t.true(scene.isServed('web-0'), policy);
-      t.deepEqual(scene.madeFor('web-0'), eip === undefined ? [] : [eip], policy);
-    }
 });
 
 test('status of a VpcENI: whatever field is edited, the Pod has its ENI and the next of its name gets it', async (t) => {

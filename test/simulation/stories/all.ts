@@ -15,6 +15,17 @@ import {
 } from './agents.ts';
 import { blocksInStorm, brokenRecord, formerBlock, heldBlock, lateBlock, otherAllocator } from './blocks.ts';
 import { cloudNodes, clusterRoutes, globalRoutes, tableRoutes } from './cloud-nodes.ts';
+import {
+  editedEips,
+  eipExpiry,
+  eipLimits,
+  eipLists,
+  eips,
+  eipsByHand,
+  eipsInStorm,
+  lentEips,
+  wrongEips,
+} from './eips.ts';
 import { ingressGroup, ingressLife } from './ingresses.ts';
 import {
   cutOffLeader,
@@ -25,7 +36,7 @@ import {
   restoredOffers,
   restoredServer,
 } from './leaders.ts';
-import { eips, keptAddress, podCidrs } from './pods.ts';
+import { keptAddress, podCidrs } from './pods.ts';
 import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts';
 import { serviceStorm } from './service-storm.ts';
 import { makingGoesWrong, podTargets, serviceLife, settledService, sourceRanges } from './services.ts';
@@ -49,6 +60,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ keptAddress, eips, podCidrs },
   ...{ heldBlock, formerBlock, otherAllocator, brokenRecord, lateBlock, blocksInStorm },
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
+  ...{ lentEips, wrongEips, eipLimits, eipsByHand, eipLists, eipExpiry, editedEips, eipsInStorm },
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
   ...{ serviceLife, podTargets, sourceRanges, settledService, makingGoesWrong, ingressLife, ingressGroup },
   ...{ leavesWhileAttaching, serviceStorm, cloudNodes, globalRoutes, tableRoutes, clusterRoutes },
@@ -56,4 +68,4 @@ export const STORIES: Readonly<Record<string, Story>> = {
 };
 
 /** Stories in which much happens by chance: each seed is another one. */
-export const STORMS: readonly Story[] = [blocksInStorm, routesInStorm, serviceStorm];
+export const STORMS: readonly Story[] = [blocksInStorm, routesInStorm, serviceStorm, eipsInStorm];

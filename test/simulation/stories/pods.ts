@@ -24,29 +24,6 @@ export const keptAddress: Story = {
   },
 };
 
-const ATTRIBUTES = JSON.stringify({ InternetMaxBandwidthOut: 20 });
-
-/** Two Pods with EIPs: one is kept and moves to another node, the other ends with its Pod. */
-export const eips: Story = {
-  title: 'each Pod has one EIP, and none is left',
-  tell: async (stage) => {
-    // A smaller instance may bind one EIP.
-    const [first, second] = [await stage.node({ cores: 8 }), await stage.node({ cores: 8 })];
-    const made = { annotations: { [POD_ANNOTATION.eipAttributes]: ATTRIBUTES } };
-    const kept = { annotations: { ...made.annotations, [POD_ANNOTATION.eipDeletePolicy]: 'Never' } };
-    stage.begin();
-    await stage.pod('made-0', first, made);
-    await stage.pod('kept-0', first, kept);
-    await stage.until('both are served', () => stage.boundEips().length === 2);
-    const eip = stage.eipOf('kept-0');
-    await stage.endPods('made-0', 'kept-0');
-    await stage.pod('kept-0', second, kept);
-    await stage.until('it has its EIP again', () => stage.eipOf('kept-0') !== undefined);
-    stage.expect('it is the same', stage.eipOf('kept-0') === eip);
-    await stage.until('the other is released', () => stage.world.host.model.state.eips.size === 1, 3_600_000);
-  },
-};
-
 /** Nodes get blocks of addresses and routes to them; one leaves, and the next gets its block when the route is gone. */
 export const podCidrs: Story = {
   title: 'a block of a node that left is given when no route leads to it any more',
