@@ -37,7 +37,10 @@ function report(name: string, seed: number, { world, hash, violations, end, poin
   const seconds = Math.round(world.time.nowMs / 1_000);
   print(`${name} ${JSON.stringify({ seed, hash, lines: world.record.count, points: points.length, seconds })}`);
   print(`  ${end}`);
-  for (const { auditor, atMs, text } of violations) print(`  ${auditor} at ${atMs.toFixed(0)} ms: ${text}`);
+  for (const { auditor, atMs, text, about = [] } of violations) {
+    print(`  ${auditor} at ${atMs.toFixed(0)} ms: ${text}`);
+    for (const line of about) print(`    ${line}`);
+  }
   if (violations.length > 0) process.exitCode = 1;
 }
 
@@ -76,7 +79,13 @@ async function tellScripts(): Promise<void> {
   }
   const first = values.seed === undefined ? givenOrNewSeed() : Number(values.seed);
   const only = values.agents === undefined ? {} : { isWhole: values.agents === 'whole' };
-  for (const seed of seeds(first)) await tell(drawScript(seed, only));
+  print(`simulation: seed ${first}`);
+  let last = first;
+  for (const seed of seeds(first)) {
+    await tell(drawScript(seed, only));
+    last = seed;
+  }
+  print(`simulation: ${process.exitCode === 1 ? 'FAILED' : 'passed'}, seeds ${first} to ${last}`);
 }
 
 async function tellStories(): Promise<void> {

@@ -47,7 +47,13 @@ export type WorldOptions = {
 };
 
 /** Something that must not be. */
-export type Violation = { readonly auditor: string; readonly atMs: number; readonly text: string };
+export type Violation = {
+  readonly auditor: string;
+  readonly atMs: number;
+  readonly text: string;
+  /** What helps to see why, a line each. */
+  readonly about?: readonly string[];
+};
 
 /** Nothing more is told: something is that must not be, and is among the violations. */
 export class Stopped extends Error {
@@ -169,9 +175,9 @@ export class World {
   }
 
   /** Says that something is that must not be. */
-  violate(auditor: string, text: string): void {
+  violate(auditor: string, text: string, about?: readonly string[]): void {
     if (this.violations.some((one) => one.auditor === auditor && one.text === text)) return;
-    this.violations.push({ auditor, atMs: this.time.nowMs, text });
+    this.violations.push({ auditor, atMs: this.time.nowMs, text, ...(about !== undefined && { about }) });
     this.note('audit', `${auditor} ${text}`);
   }
 

@@ -8,8 +8,8 @@ import type { SoakNode } from './soak-node.ts';
 const MENDED_MS = 30_000;
 
 /**
- * Compares what a cloud's ENIs have with whom the book says has an address: an address in use that the cloud does not
- * lead to the Pod's node is a violation at any moment. Returns it in words.
+ * Compares what a cloud's ENIs have with where an address is in use: one that the cloud does not lead to the Pod's node is a
+ * violation at any moment. Returns it in words.
  */
 export function findUnknownToCloud(soak: Soak, ip: string, nodeName: string): string | undefined {
   const { cloud } = soak.system;
@@ -24,9 +24,9 @@ export function findUnknownToCloud(soak: Soak, ip: string, nodeName: string): st
   return `${ip} of ${nodeName} is on no ENI of the cloud`;
 }
 
-/** Looks at every address of the book. */
+/** Looks at every address that a sandbox has. */
 export function sweepCloud(soak: Soak): void {
-  for (const [ip, { node }] of soak.book.entries()) {
+  for (const [ip, { node }] of soak.addresses) {
     const found = findUnknownToCloud(soak, ip, node);
     if (found !== undefined) soak.tally.violation(found);
   }

@@ -245,7 +245,7 @@ async function loseSandbox(soak: Soak, node: SoakNode): Promise<void> {
   if (slot === undefined || slot.state.kind !== 'live') return;
   const { containerId, ip } = slot.state;
   slot.state = { kind: 'lost', containerId };
-  soak.book.release(ip, { node: node.name, containerId });
+  soak.ended(ip, node.name, containerId);
   node.cri.removeSandbox(containerId);
   await slot.netns.close();
   soak.lost += 1;

@@ -20,7 +20,7 @@ export function keepEvidence(soak: Soak, plan: readonly Planned[], lives: readon
   put('enis.json', JSON.stringify([...system.cloud.host.model.state.enis.values()].map(eniText), undefined, 1));
   const necs = system.cluster.server.objects(NODE_ENI_CONFIG_KIND.plural, 'networking.tke.cloud.tencent.com');
   put('necs.json', JSON.stringify(necs, undefined, 1));
-  put('book.json', lines([...soak.book.entries()]));
+  put('addresses.json', lines(soak.addresses));
   for (const node of system.nodes) {
     put(`agent-${node.name}.log`, node.logs());
     put(`slots-${node.name}.json`, lines(node.slots.map(({ netns, state }) => ({ netns: netns.name, ...state }))));

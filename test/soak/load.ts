@@ -45,8 +45,7 @@ export async function endPod(soak: Soak, node: SoakNode, slot: Slot): Promise<vo
   if (state.kind !== 'live') return;
   slot.state = { kind: 'ending' };
   const sandbox = sandboxOf(slot, state);
-  const holder = { node: node.name, containerId: state.containerId };
-  soak.book.release(state.ip, holder);
+  soak.ended(state.ip, node.name, state.containerId);
   const isBlind = soak.random() < BLIND_DEL_SHARE;
   await endSandbox(soak, node, isBlind ? { ...sandbox, netns: '' } : sandbox, { slot, ip: state.ip });
   if (state.isKnown) await removeObject(soak, state.podName);
@@ -122,8 +121,7 @@ async function addOnce(soak: Soak, node: SoakNode, sandbox: Sandbox): Promise<Ad
 
 /** Judges an address on the spot: it is nobody else's, and the cloud leads it to this node. */
 function judgeAnswer(soak: Soak, node: SoakNode, { containerId }: Sandbox, ip: string): void {
-  const double = soak.book.claim(ip, { node: node.name, containerId });
-  if (double !== undefined) soak.tally.violation(double);
+  soak.gave(ip, node.name, containerId);
   const unknown = findUnknownToCloud(soak, ip, node.name);
   if (unknown !== undefined) soak.tally.violation(`given to ${containerId.slice(0, 12)}: ${unknown}`);
 }
@@ -143,7 +141,7 @@ async function judgeEnding(soak: Soak, slot: Slot, { containerId }: Sandbox, ip:
  * then it may be made again.
  */
 async function repeatAdd(soak: Soak, node: SoakNode, slot: Slot, sandbox: Sandbox): Promise<void> {
-  const { tally, book } = soak;
+  const { tally } = soak;
   const { state } = slot;
   if (state.kind !== 'live') return;
   const fromMs = performance.now();
@@ -161,7 +159,7 @@ async function repeatAdd(soak: Soak, node: SoakNode, slot: Slot, sandbox: Sandbo
   if (ip === state.ip) return;
   if (!isChanged) tally.violation(`${node.name}: ADD again of ${state.ip}'s sandbox answered ${ip}`);
   tally.add('of these made again, with another address');
-  book.release(state.ip, { node: node.name, containerId: sandbox.containerId });
+  soak.ended(state.ip, node.name, sandbox.containerId);
   slot.state = { ...state, ip };
   list(node, sandbox, ip);
   judgeAnswer(soak, node, sandbox, ip);

@@ -8,11 +8,11 @@ import { parseArgs } from 'node:util';
 import { givenOrNewSeed } from '../../sim/support/seed.ts';
 import { type RunningSoak, runSoak } from './run-soak.ts';
 
-const DEFAULT_ADDS = 20_000;
-/** Of the load alone; start, audits and end come on top and fit into ten minutes with it. */
-const DEFAULT_SECONDS = 440;
+const DEFAULT_ADDS = 14_000;
+/** Of the load alone; start, audits and end come on top and fit into eight minutes with it. */
+const DEFAULT_SECONDS = 300;
 /** No run is longer than this, whatever hangs. */
-const WALL_MS = 590_000;
+const WALL_MS = 450_000;
 const BESIDE_LOAD_MS = WALL_MS - DEFAULT_SECONDS * 1_000;
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);

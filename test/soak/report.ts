@@ -12,13 +12,13 @@ export const BOUNDS = {
 
 /** Says how far the load is, in one line. */
 export function progressLine(soak: Soak): string {
-  const { tally, system, book } = soak;
+  const { tally, system } = soak;
   const live = system.nodes.map((node) => node.pods.length).join('+');
   const kills = `kills: agents ${tally.of('kills of agents')}, leaders ${tally.of('kills of the leader')}`;
   return [
     `${clockText(tally.elapsedMs)}  ADDs ${tally.of('ADDs')}${listed(tally, 'refused ADD ', ' refused: ')}`,
     `DELs ${tally.of('DELs')} (${tally.of('DELs left for the agent')} left)${listed(tally, 'refused DEL ', ' refused: ')}`,
-    `Pods ${live} (book ${book.size})`,
+    `Pods ${live} (addresses ${soak.addresses.length})`,
     kills,
     `disturbances ${sum(tally, 'done ')}`,
     `violations ${tally.violations.length}`,
@@ -48,7 +48,7 @@ export function summary(soak: Soak, lives: readonly ProcessLife[]): string {
     ['looks into Pods', tally.of('looks into Pods')],
     ['pings answered at once, after a repair', `${tally.of('pings at once')}, ${tally.of('pings after a repair')}`],
     ['nodes judged good amid it', tally.of('nodes judged good')],
-    ['sweeps of the book over the cloud', tally.of('sweeps')],
+    ['sweeps over the cloud', tally.of('sweeps')],
     ['claims that the garbage collector took', tally.of('claims without owner collected')],
     ['calls of the cloud, answered badly', `${seen.length}, ${bad.length}`],
     ...DISTURBANCE_NAMES.map((what) => [`fault ${what}`, outcomeOf(tally, what, tally.of(`done ${what}`))] as const),

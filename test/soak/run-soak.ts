@@ -172,7 +172,8 @@ async function judgeEnd(soak: Soak, print: Print): Promise<void> {
     const spooled = node.spooled();
     if (spooled.length > 0) tally.violation(`${node.name}: DELs left in the spool: ${spooled.join(' ')}`);
   }
-  if (soak.book.size > 0) tally.violation(`the book still has ${soak.book.size} addresses`);
+  const kept = soak.addresses.length;
+  if (kept > 0) tally.violation(`${kept} addresses are in use still`);
 }
 
 async function audit(soak: Soak, what: string, print: Print): Promise<boolean> {

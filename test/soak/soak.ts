@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { seededRandom } from '../../sim/support/seeded-random.ts';
+import { AddressHistory, type Holder } from '../support/address-history.ts';
 import type { System } from '../system/system.ts';
-import { AddressBook } from './book.ts';
 import { Pace } from './pace.ts';
 import type { Slot } from './slot.ts';
 import type { SoakNode } from './soak-node.ts';
@@ -28,7 +28,11 @@ export class Soak {
   readonly spec: SoakSpec;
   readonly system: System<SoakNode>;
   readonly tally = new Tally(() => performance.now());
-  readonly book = new AddressBook();
+  /**
+   * Who has which address, over all nodes, from the answers alone: a sandbox from the answer of ADD until DEL is called; if that
+   * DEL could only be left for an agent that is down, until it is done.
+   */
+  readonly #history = new AddressHistory({ kinds: ['sandbox'] });
   /** Addresses whose DEL is under way or left for an agent, with the place that has them until it is done. */
   readonly ending = new Map<string, Slot>();
   /** Pids of what the soak itself killed. */
@@ -53,6 +57,22 @@ export class Soak {
   get isOver(): boolean {
     const { adds, lastsMs } = this.spec;
     return this.isAborted || this.tally.of('ADDs') >= adds || this.tally.elapsedMs >= lastsMs;
+  }
+
+  /** An ADD gave an address to a sandbox. */
+  gave(ip: string, node: string, containerId: string): void {
+    this.#history.begin(this.tally.elapsedMs, ip, 'sandbox', { node, owner: containerId });
+    for (const { text } of this.#history.judge()) this.tally.violation([text, ...this.#history.table(ip)].join('\n  '));
+  }
+
+  /** A sandbox has an address no more. */
+  ended(ip: string, node: string, containerId: string): void {
+    this.#history.end(this.tally.elapsedMs, ip, 'sandbox', { node, owner: containerId });
+  }
+
+  /** Every address that a sandbox has. */
+  get addresses(): readonly (readonly [ip: string, holder: Holder])[] {
+    return this.#history.held('sandbox');
   }
 
   /** Number of the next Pod. */

@@ -1,19 +1,14 @@
-import { recordOf, recordsOf, textOf } from '../../../runtime/json.ts';
+import { recordOf, textOf } from '../../../runtime/json.ts';
 import type { OpenAuditor } from './auditor.ts';
 import { necFacts } from './nec-facts.ts';
 
 /**
  * A11 and A12: before the kernel has a Pod's link, the disk has its lease; before an object offers an address, the disk has the
- * offer, and no Pod gets it; an agent that serves has no half-made lease but those of ADDs under way.
+ * offer; an agent that serves has no half-made lease but those of ADDs under way.
  */
 export const openAgentDisk: OpenAuditor = (world) => ({
   name: 'A11',
   changes: (name, call, [spec]) => {
-    if (call === 'journal.putLease') {
-      const offers = world.machines.find((one) => one.name === name)?.whole?.host.journal.content?.offers;
-      for (const ip of recordsOf(recordOf(spec)['addresses']).map((one) => textOf(one['ip'])))
-        if (offers?.has(ip) === true) world.violate('A11', `${name} leases ${ip}, which is on offer`);
-    }
     if (call !== 'link.addPair' && call !== 'link.add') return;
     const { ifname, kind } = recordOf(spec);
     const whole = world.machines.find((one) => one.name === name)?.whole;
@@ -25,12 +20,9 @@ export const openAgentDisk: OpenAuditor = (world) => ({
     if (plural !== 'nodeeniconfigs' || !world.writer.startsWith('agent-')) return;
     const whole = world.machines.find(({ name }) => name === object.metadata.name)?.whole;
     if (whole === undefined) return;
-    const used = new Set(whole.addresses);
-    for (const { ip } of necFacts(object).spec.releasableIPs ?? []) {
+    for (const { ip } of necFacts(object).spec.releasableIPs ?? [])
       if (whole.host.journal.content?.offers.has(ip) !== true)
         world.violate('A11', `${ip} is offered, and not on disk`);
-      if (used.has(ip)) world.violate('A11', `${ip} is offered while a lease has it`);
-    }
   },
   step: () => {
     for (const { name, whole } of world.machines) {

@@ -13,9 +13,9 @@ import { openBalancerTargets } from './balancer-targets.ts';
 import { openBalancersAreOwners } from './balancers-at-rest.ts';
 import { openBlocks } from './blocks.ts';
 import { openCallsOnRecord } from './calls-on-record.ts';
-import { openCooldowns } from './cooldowns.ts';
 import { openEipsAreClaims } from './eips.ts';
 import { openGrowingEpochs } from './growing-epochs.ts';
+import { openHistory } from './history.ts';
 import { openLeasesOfLock } from './leases-of-lock.ts';
 import { openOneCallEach } from './one-call-each.ts';
 import { openOwnFields } from './own-fields.ts';
@@ -25,6 +25,6 @@ import { openPackets } from './packets.ts';
 export const AUDITORS: readonly OpenAuditor[] = [
   ...[openAddressesInUse, openCallsOnRecord, openLeasesOfLock, openGrowingEpochs, openOwnFields, openOneCallEach],
   ...[openNobodyWaits, openCloudIsObjects, openNothingUnderWay, openSupplyMeetsDemand, openLeasesAreSandboxes],
-  ...[openFewEvents, openEipsAreClaims, openBlocks, openPackets, openAgentDisk, openCooldowns],
+  ...[openFewEvents, openEipsAreClaims, openBlocks, openPackets, openAgentDisk, openHistory],
   ...[openBalancerTargets, openBalancersAreOwners],
 ];

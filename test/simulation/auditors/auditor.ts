@@ -26,7 +26,7 @@ export type AuditedWorld = {
   /** Who makes the change of the store that is just being made. */
   readonly writer: string;
   objects(plural: string): readonly KubeObject[];
-  violate(auditor: string, text: string): void;
+  violate(auditor: string, text: string, about?: readonly string[]): void;
 };
 
 /** A cloud call, as a life sends it. */

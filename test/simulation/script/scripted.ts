@@ -62,7 +62,9 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
       return;
     case 'leave': {
       const machine = machines[deed.node];
-      if (machine?.isOff === false) await stage.leave(machine);
+      // That all Nodes are gone is believed by nobody: nothing would be given back.
+      const others = machines.filter((one) => one !== machine && !one.isOff);
+      if (machine?.isOff === false && others.length > 0) await stage.leave(machine);
       return;
     }
     case 'cloud':

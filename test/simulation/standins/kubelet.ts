@@ -71,7 +71,8 @@ export class Kubelet {
   /** The API server went back to an older state and told nobody: looks at all Pods again. */
   relist(): void {
     const pods = this.#pods().filter((pod) => recordOf(pod['spec'])['nodeName'] === this.#deps.node);
-    for (const pod of pods) this.#start(pod);
+    for (const pod of pods) if (pod.metadata.deletionTimestamp === undefined) this.#start(pod);
+    for (const pod of pods) if (pod.metadata.deletionTimestamp !== undefined) this.#end(pod);
     for (const { uid, pod: name, ips } of this.sandboxes.values()) {
       if (pods.some(({ metadata }) => metadata.uid === uid)) void this.#report(name, ips);
       else this.#end({ apiVersion: 'v1', kind: 'Pod', metadata: { uid, name } });
@@ -115,6 +116,9 @@ export class Kubelet {
       if (gone !== undefined) await gone;
       note(`${name} ended`);
       removePod(this.#deps.api, pod);
+      // Were it there again, as after a restore, it would be started again.
+      this.#started.delete(uid);
+      this.#ending.delete(uid);
     });
   }
 
