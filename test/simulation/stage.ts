@@ -179,6 +179,18 @@ export class Stage {
     return address !== undefined;
   }
 
+  /** Somebody detaches an ENI in the console. */
+  async detachInCloud({ eniId }: ModelEni): Promise<void> {
+    const { state } = this.world.host.model;
+    const eni = state.eni(eniId);
+    const { instanceId = '' } = eni.attachment ?? {};
+    state.unbind(eni);
+    state.touch(eni);
+    state.events.push({ kind: 'detach', eniId });
+    for (const ip of eni.ips.keys()) this.world.takenByHand.set(ip, instanceId);
+    await this.world.run(this.world.host.catchUp());
+  }
+
   /** The state of all objects now. */
   backup(): Snapshot {
     return this.world.api.api.store.snapshot();
@@ -226,6 +238,14 @@ export class Stage {
   /** Something goes wrong in the cloud until it is healed, or the story ends. */
   cloudFault(rule: CloudFault): () => void {
     return this.#until(this.world.host.faults.add(rule));
+  }
+
+  /** Nobody but people reaches the API server until it is healed, or the story ends. */
+  serverAway(): () => void {
+    const heals = ['ipamd-*', 'agent-*', 'kubelet-*', 'agents'].map((client) => this.partition(client));
+    return () => {
+      for (const heal of heals) heal();
+    };
   }
 
   /** A client does not reach the API server until it is healed, or the story ends. */

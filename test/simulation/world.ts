@@ -104,6 +104,8 @@ export class World {
   readonly ccms: readonly Replica[];
   /** How often each call was sent to the cloud. */
   readonly sentCalls = new Map<string, number>();
+  /** Addresses that somebody took off an instance in the cloud, with its id; Pods cannot have their network until they are back. */
+  readonly takenByHand = new Map<string, string>();
   /** Who makes the change of the store that is just being made. */
   writer = '';
   readonly #options: WorldOptions;

@@ -31,11 +31,14 @@ function holdersOf(world: AuditedWorld, kind: HoldKind): readonly (readonly [ip:
     const node = machine.name;
     if (kind === 'cloud') {
       const enis = world.host.model.state.enisOf(machine.instanceId).filter(({ state }) => state === 'AVAILABLE');
-      return enis.flatMap(({ eniId, ips }) =>
+      const here = enis.flatMap(({ eniId, ips }) =>
         [...ips.values()]
           .filter(({ state }) => state === 'AVAILABLE')
           .map(({ ip }) => [ip, { node, owner: eniId }] as const),
       );
+      // What somebody took away is nobody's fault here: at rest it must be back.
+      const taken = [...world.takenByHand].filter(([, instanceId]) => instanceId === machine.instanceId);
+      return [...here, ...taken.map(([ip]) => [ip, { node, owner: 'somebody' }] as const)];
     }
     if (machine.isOff) return [];
     return heldOn(machine, kind).map(([ip, owner]) => [ip, { node, owner }] as const);

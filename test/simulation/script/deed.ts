@@ -23,6 +23,10 @@ export type Deed =
     }
   | { readonly kind: 'cut'; readonly client: string }
   | { readonly kind: 'partition'; readonly client: string; readonly ms: number }
+  /** The API server is away for so long. */
+  | { readonly kind: 'away'; readonly ms: number }
+  /** Somebody detaches an ENI of a node in the console. */
+  | { readonly kind: 'detach'; readonly node: number }
   /** All objects are kept, and later come back as they were. */
   | { readonly kind: 'backup' | 'restore' }
   | { readonly kind: 'kill'; readonly whom: Whom | 'all' }

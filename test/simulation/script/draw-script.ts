@@ -10,7 +10,7 @@ const MINUTE_MS = 60_000;
 /** Draws a script: first its temper, then what happens, each class of it from a stream of its own. Pure. */
 export function drawScript(seed: number, only: Partial<Pick<Temper, 'isWhole'>> = {}): Script {
   const streams = new Streams(seed);
-  const temper = { ...drawTemper(streams.of('temper')), ...only };
+  const temper = { ...drawTemper(streams), ...only };
   const actions = [
     ...drawPods(temper, streams.of('script pods')),
     ...CLASSES.flatMap((one) => drawFaults(one, temper, streams.of(`script ${one.name}`))),
@@ -93,6 +93,8 @@ const CLASSES: readonly FaultClass[] = [
       { kind: 'partition', client: oneOf(draw, CLIENTS), ms: Math.round(between(draw, [2_000, 60_000])) },
     ],
   },
+  { name: 'absences', rate: 0.1, draw: (draw) => [{ kind: 'away', ms: Math.round(between(draw, [5_000, 150_000])) }] },
+  { name: 'hands', rate: 0.1, draw: (draw, { nodes }) => [{ kind: 'detach', node: below(draw, nodes) }] },
   {
     name: 'restores',
     rate: 0.1,
@@ -166,14 +168,16 @@ const CLASSES: readonly FaultClass[] = [
 /** How much more often, or less, a class strikes in one script than in another. */
 const SPREAD = 4;
 
-function drawTemper(draw: Draw): Temper {
-  const isWhole = draw() < 0.5;
+function drawTemper(streams: Streams): Temper {
   const rates: Record<string, number> = {};
   for (const { name, rate } of CLASSES) {
+    const draw = streams.of(`temper ${name}`);
     const strikes = draw() < 0.5;
     const share = SPREAD ** between(draw, [-1, 1]);
     if (strikes) rates[name] = Number((rate * share).toPrecision(2));
   }
+  const draw = streams.of('temper');
+  const isWhole = draw() < 0.5;
   return {
     ...{ isWhole, nodes: 1 + below(draw, 3), minutes: isWhole ? 5 : 10 },
     cooldownMs: oneOf(draw, [10_000, 20_000, 30_000]),

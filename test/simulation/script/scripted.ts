@@ -79,6 +79,15 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
     case 'partition':
       later(deed.ms, stage.partition(deed.client));
       return;
+    case 'away':
+      later(deed.ms, stage.serverAway());
+      return;
+    case 'detach': {
+      const machine = machines[deed.node];
+      const [eni] = machine === undefined ? [] : stage.enis(machine).filter(({ state }) => state === 'AVAILABLE');
+      if (eni !== undefined) await stage.detachInCloud(eni);
+      return;
+    }
     case 'backup':
       scene.backup = stage.backup();
       return;
