@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 
 /** Where a process dies: before or after its n-th call that changes something, or that reads, of the API server's or the cloud's. */
-export type Crash = {
+type Crash = {
   readonly of: 'change' | 'read';
   readonly at: number;
   readonly moment: 'before' | 'after';

@@ -78,6 +78,13 @@ export class ServiceStage {
     await this.#stage.people(this.#stage.world.admin.patch(PODS, about, { kind: 'merge', body }));
   }
 
+  /** Whether a Pod says that it is ready, its gates among the reasons. */
+  isReady(pod: string): boolean {
+    const object = this.#stage.world.objects('pods').find(({ metadata }) => metadata.name === pod);
+    const all = recordsOf(recordOf(object?.['status'])['conditions']);
+    return all.some(({ type, status }) => type === 'Ready' && status === 'True');
+  }
+
   async changeNode({ name }: Machine, body: object): Promise<void> {
     await this.#stage.people(this.#stage.world.admin.patch(NODES, { name }, { kind: 'merge', body }));
   }
@@ -165,11 +172,16 @@ export class ServiceStage {
     return lines.sort().join('; ');
   }
 
-  /** Targets that serve: `TCP/80 10.0.0.1:30080`, one after the other. */
+  /** Targets that serve, which are well by their checks and have a weight: `TCP/80 10.0.0.1:30080`, one after the other. */
   get serving(): string {
+    const { clb, nowMs } = this.#stage.world.host.model.state;
     const lines = this.balancers.flatMap(({ listeners }) =>
-      [...listeners.values()].flatMap(({ protocol, port, targets }) =>
-        [...targets.values()].flatMap((one) => (one.weight > 0 ? [`${protocol}/${port} ${one.ip}:${one.port}`] : [])),
+      [...listeners.values()].flatMap(({ listenerId, protocol, port, targets, healthCheck }) =>
+        [...targets.values()].flatMap((one) => {
+          const health = healthCheck && clb.health.detailOf(listenerId, healthCheck, one, nowMs);
+          const isWell = health === undefined || health === 'Alive' || health === 'Close';
+          return isWell && one.weight > 0 ? [`${protocol}/${port} ${one.ip}:${one.port}`] : [];
+        }),
       ),
     );
     return lines.sort().join();

@@ -1,8 +1,13 @@
-// Every point of the stories of load balancers at which a death of their leader may spoil them, and every request that may be lost.
+// Points of the stories of cloud-controller-manager at which a death of its leader may spoil them, requests that may be lost, and storms.
 import test from 'ava';
+import { seedList } from '../../sim/support/seed.ts';
+import { tellingSeed } from '../support/with-seed.ts';
 import { crashAtEach, loseEach } from './crash.ts';
+import { cloudNodes, clusterRoutes, globalRoutes, tableRoutes } from './stories/cloud-nodes.ts';
 import { ingressGroup, ingressLife } from './stories/ingresses.ts';
+import { serviceStorm } from './stories/service-storm.ts';
 import { podTargets, serviceLife, settledService, sourceRanges } from './stories/services.ts';
+import { play } from './story.ts';
 
 for (const [name, { story, every }] of Object.entries({
   serviceLife: { story: serviceLife, every: 1 },
@@ -11,7 +16,17 @@ for (const [name, { story, every }] of Object.entries({
   settledService: { story: settledService, every: 1 },
   ingressLife: { story: ingressLife, every: 4 },
   ingressGroup: { story: ingressGroup, every: 1 },
+  cloudNodes: { story: cloudNodes, every: 1 },
+  globalRoutes: { story: globalRoutes, every: 1 },
+  tableRoutes: { story: tableRoutes, every: 1 },
+  clusterRoutes: { story: clusterRoutes, every: 1 },
 })) {
   test.serial(`${name}: also when the leader dies at any point`, crashAtEach(story, { program: 'ccm', every }));
   test.serial(`${name}: also when any request is lost, late or astray`, loseEach(story, { program: 'ccm', every }));
 }
+
+test.serial(`${serviceStorm.title}, forty times`, async (t) => {
+  t.timeout(1_800_000);
+  for (const seed of seedList(40))
+    await tellingSeed(t, async () => t.deepEqual((await play(serviceStorm, { seed })).violations, [], `seed ${seed}`));
+});

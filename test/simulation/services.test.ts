@@ -1,5 +1,6 @@
 import test from 'ava';
 import { crashAtEach, loseEach } from './crash.ts';
+import { cloudNodes, tableRoutes } from './stories/cloud-nodes.ts';
 import { ingressGroup, ingressLife } from './stories/ingresses.ts';
 import { podTargets, serviceLife, settledService, sourceRanges } from './stories/services.ts';
 
@@ -12,3 +13,8 @@ test('a Service stays closed also when the leader dies anywhere', crashAtEach(so
 test('nothing is settled that is not, wherever the leader dies', crashAtEach(settledService, { program, every: 9 }));
 test('an Ingress is served also when the leader dies anywhere', crashAtEach(ingressLife, { program, every: 97 }));
 test('a group has its rules also when the leader dies anywhere', crashAtEach(ingressGroup, { program, every: 29 }));
+test(
+  'Nodes are what their instances are also when the leader dies anywhere',
+  crashAtEach(cloudNodes, { program, every: 9 }),
+);
+test('routes are those of Nodes also when the leader dies anywhere', crashAtEach(tableRoutes, { program, every: 13 }));

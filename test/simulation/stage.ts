@@ -158,6 +158,13 @@ export class Stage {
     if (!holds) this.world.violate('story', what);
   }
 
+  /** Says what must hold at each step, until it is ended, or the story ends. */
+  always(what: string, holds: () => boolean): () => void {
+    const { always } = this.world;
+    always.set(what, holds);
+    return this.#until(() => always.delete(what));
+  }
+
   /** Does something to the API server, by people. */
   async people(work: Promise<unknown>): Promise<void> {
     await this.world.run(work);

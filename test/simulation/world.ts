@@ -106,6 +106,8 @@ export class World {
   readonly sentCalls = new Map<string, number>();
   /** Addresses that somebody took off an instance in the cloud, with its id; Pods cannot have their network until they are back. */
   readonly takenByHand = new Map<string, string>();
+  /** What a story says must hold at each step. */
+  readonly always = new Map<string, () => boolean>();
   /** Who makes the change of the store that is just being made. */
   writer = '';
   readonly #options: WorldOptions;
@@ -256,6 +258,7 @@ export class World {
     while (this.time.nowMs < endMs) {
       await this.time.advance(Math.min(STEP_MS, endMs - this.time.nowMs));
       for (const auditor of this.#auditors) auditor.step?.();
+      for (const [what, holds] of this.always) if (!holds()) this.violate('story', `it does not always hold: ${what}`);
     }
   }
 

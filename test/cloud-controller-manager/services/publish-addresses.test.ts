@@ -1,7 +1,4 @@
 import test from 'ava';
-import { partOf, shortTest } from '../../support/suite-part.ts';
-import type { Crash } from '../process-lives.ts';
-import { DEATHS, dieAtEachCall } from './die-at-each-call.ts';
 import { eniAround, listObjects, patchNec, published, startWithLists, unprotected } from './published-lists.ts';
 import { ServicePods } from './service-pods.ts';
 import { ServiceWorld } from './service-world.ts';
@@ -9,34 +6,7 @@ import { ServiceWorld } from './service-world.ts';
 const DIRECT = { 'service.cloud.tencent.com/direct-access': 'true' };
 const SECOND_MS = 1_000;
 
-shortTest('an address is published before it is registered, and taken out when it is deregistered', async (t) => {
-  const { world, pods } = await startWithLists();
-  await world.create('web', { metadata: { annotations: DIRECT } });
-  const a = await pods.run('web', 'a', { node: 'n1' });
-  const b = await pods.run('web', 'b', { node: 'n2' });
-  for (let at = 0; at < 40; at++) {
-    await world.advance(SECOND_MS);
-    t.deepEqual(unprotected(world), []);
-  }
-  t.is(world.listeners()['TCP/80']?.length, 2);
-  t.deepEqual([published(world, 'n1'), published(world, 'n2')], [[a], [b]]);
-  await pods.delete('a');
-  await pods.end('a');
-  await world.advance(2 * SECOND_MS);
-  t.deepEqual(published(world, 'n1'), [a], 'it is a target still');
-  for (let at = 0; at < 100 && published(world, 'n1')?.length !== 0; at++) {
-    await world.advance(SECOND_MS);
-    t.deepEqual(unprotected(world), []);
-  }
-  t.deepEqual(published(world, 'n1'), []);
-  t.deepEqual(world.listeners()['TCP/80'], [`${b}:8080 10`]);
-  await world.delete('web');
-  await world.advance(120 * SECOND_MS);
-  t.deepEqual([world.balancers(), published(world, 'n2')], [[], []]);
-  await world.stop();
-});
-
-shortTest('an address that is offered back, or that its ENI lacks, is registered when that is over', async (t) => {
+test('an address that is offered back, or that its ENI lacks, is registered when that is over', async (t) => {
   const { world, pods } = await startWithLists();
   await world.create('web', { metadata: { annotations: DIRECT } });
   const b = await pods.run('web', 'b', { node: 'n2' });
@@ -60,7 +30,7 @@ shortTest('an address that is offered back, or that its ENI lacks, is registered
   await world.stop();
 });
 
-shortTest('a list has addresses of its own node alone, whatever kubelets say of their Pods', async (t) => {
+test('a list has addresses of its own node alone, whatever kubelets say of their Pods', async (t) => {
   const { world, pods } = await startWithLists();
   await world.create('web', { metadata: { annotations: DIRECT } });
   const b = await pods.run('web', 'b', { node: 'n2', isReady: false });
@@ -80,39 +50,33 @@ shortTest('a list has addresses of its own node alone, whatever kubelets say of 
   await world.stop();
 });
 
-shortTest(
-  'a new process takes nothing out before it has read all Services, writes nothing at rest, and mends what was edited',
-  async (t) => {
-    const { world, pods } = await startWithLists();
-    await world.create('web', { metadata: { annotations: DIRECT } });
-    const a = await pods.run('web', 'a', { node: 'n1' });
-    await world.advance(1_300 * SECOND_MS);
-    const versionOf = () => listObjects(world).map(({ metadata }) => metadata.resourceVersion);
-    const before = versionOf();
-    await world.replace();
-    await world.advance(120 * SECOND_MS);
-    t.deepEqual(versionOf(), before);
-    await patchNec(world, 'n1', { loadBalancers: { registeredIPs: ['10.9.9.9'] } });
-    await world.advance(120 * SECOND_MS);
-    t.deepEqual(published(world, 'n1'), [a]);
-    await world.stop();
-  },
-);
+test('a new process takes nothing out before it has read all Services, writes nothing at rest, and mends what was edited', async (t) => {
+  const { world, pods } = await startWithLists();
+  await world.create('web', { metadata: { annotations: DIRECT } });
+  const a = await pods.run('web', 'a', { node: 'n1' });
+  await world.advance(1_300 * SECOND_MS);
+  const versionOf = () => listObjects(world).map(({ metadata }) => metadata.resourceVersion);
+  const before = versionOf();
+  await world.replace();
+  await world.advance(120 * SECOND_MS);
+  t.deepEqual(versionOf(), before);
+  await patchNec(world, 'n1', { loadBalancers: { registeredIPs: ['10.9.9.9'] } });
+  await world.advance(120 * SECOND_MS);
+  t.deepEqual(published(world, 'n1'), [a]);
+  await world.stop();
+});
 
-shortTest(
-  'what a process left in the lists is taken out, though no Service has Pods as targets any more',
-  async (t) => {
-    const { world } = await startWithLists();
-    await world.create('web');
-    await patchNec(world, 'n2', { loadBalancers: { registeredIPs: ['10.9.9.9'] } });
-    await world.replace();
-    await world.advance(180 * SECOND_MS);
-    t.deepEqual(published(world, 'n2'), []);
-    await world.stop();
-  },
-);
+test('what a process left in the lists is taken out, though no Service has Pods as targets any more', async (t) => {
+  const { world } = await startWithLists();
+  await world.create('web');
+  await patchNec(world, 'n2', { loadBalancers: { registeredIPs: ['10.9.9.9'] } });
+  await world.replace();
+  await world.advance(180 * SECOND_MS);
+  t.deepEqual(published(world, 'n2'), []);
+  await world.stop();
+});
 
-shortTest('without NodeENIConfigs in the cluster nothing is published, and Pods are bound', async (t) => {
+test('without NodeENIConfigs in the cluster nothing is published, and Pods are bound', async (t) => {
   const world = await ServiceWorld.start();
   await world.join('n1');
   const pods = new ServicePods(world);
@@ -122,39 +86,3 @@ shortTest('without NodeENIConfigs in the cluster nothing is published, and Pods 
   t.deepEqual(world.listeners(), { 'TCP/80': [`${a}:8080 10`] });
   await world.stop();
 });
-
-/** A Pod comes, another one ends, the Service goes; a process follows the one that died. Returns what went wrong. */
-async function live(crash: Crash): Promise<{ readonly faults: readonly string[]; readonly isCrashDone: boolean }> {
-  const { world, pods } = await startWithLists();
-  const { lives } = world.world;
-  const faults: string[] = [];
-  const until = async (what: string, holds: () => boolean): Promise<void> => {
-    for (let at = 0; !holds(); at++) {
-      if (at >= 1_200) return void faults.push(`${what} never`);
-      if (lives.isOver) await world.replace();
-      await world.advance(SECOND_MS);
-      faults.push(...unprotected(world).map((ip) => `${what}: ${ip} is a target and not published`));
-    }
-  };
-  const targets = () => world.balancers().flatMap(() => world.listeners()['TCP/80'] ?? []);
-  const a = await pods.run('web', 'a', { node: 'n1' });
-  lives.crash = { ...crash, at: lives.made[crash.of] + crash.at };
-  await world.create('web', { metadata: { annotations: DIRECT } });
-  await pods.sync();
-  await until('the first', () => targets().join() === `${a}:8080 10`);
-  const b = await pods.run('web', 'b', { node: 'n2' });
-  await pods.delete('a');
-  await pods.end('a');
-  await until('the second', () => targets().join() === `${b}:8080 10`);
-  await until('the list', () => published(world, 'n1')?.length === 0);
-  await world.delete('web');
-  await until('the end', () => world.balancers().length === 0 && published(world, 'n2')?.length === 0);
-  await world.stop();
-  return { faults, isCrashDone: lives.crash === undefined };
-}
-
-for (const death of partOf(DEATHS, (one) => one.of === 'change' && one.moment === 'after')) {
-  test(`what is registered is published when the process dies ${death.moment} each call to ${death.of}`, async (t) => {
-    await dieAtEachCall(t, death, live);
-  });
-}

@@ -33,10 +33,21 @@ export const openBalancersAreOwners: OpenAuditor = (world) => ({
       const [one] = own.filter(({ owner }) => owner?.metadata.uid === uid);
       if (one === undefined) yield `${name} has no load balancer`;
       else yield* differences(world, service, one.balancer);
+      if (annotations[DIRECT] === 'true') yield* gated(world, service);
     }
     for (const { balancer, owner } of own) if (owner?.kind === 'Ingress') yield* strangers(world, owner, balancer);
   },
 });
+
+/** Pods that wait for nothing but a gate that their load balancer opens. */
+function* gated(world: AuditedWorld, service: KubeObject): Iterable<string> {
+  for (const { metadata, status } of podsBehind(world, service)) {
+    const all = recordsOf(recordOf(status)['conditions']);
+    const isTrue = (type: string): boolean => all.some((one) => one['type'] === type && one['status'] === 'True');
+    if (metadata.deletionTimestamp === undefined && isTrue('ContainersReady') && !isTrue('Ready'))
+      yield `${metadata.name} waits for its gate`;
+  }
+}
 
 /** What a load balancer of a Service is, and should not be. */
 function* differences(world: AuditedWorld, service: KubeObject, balancer: ModelLoadBalancer): Iterable<string> {

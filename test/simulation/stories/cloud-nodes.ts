@@ -17,7 +17,13 @@ const FOREIGN = {
 function nodeOf(stage: Stage, name: string) {
   const node = stage.world.objects('nodes').find(({ metadata }) => metadata.name === name);
   const taints = recordsOf(recordOf(node?.['spec'])['taints']).map(({ key }) => key);
-  return { isThere: node !== undefined, taints, isSeen: node?.metadata.annotations?.[SEEN] !== undefined };
+  const network = recordsOf(recordOf(node?.['status'])['conditions']).find(({ type }) => type === 'NetworkUnavailable');
+  return {
+    network: network?.['status'],
+    isThere: node !== undefined,
+    taints,
+    isSeen: node?.metadata.annotations?.[SEEN] !== undefined,
+  };
 }
 
 /** Registers a Node as its kubelet does, which waits for its cloud provider. */
@@ -61,6 +67,7 @@ export const cloudNodes: Story = {
     const [address = ''] = state.enisOf('ins-fresh001').flatMap(({ ips }) => [...ips.keys()]);
     await register(stage, 'fresh', { annotations: { 'alpha.kubernetes.io/provided-node-ip': address } });
     await stage.until('it is initialised', () => !nodeOf(stage, 'fresh').taints.includes(UNINITIALIZED.key), 900_000);
+    stage.expect('it has no network before that', nodeOf(stage, 'fresh').network === 'True');
     await stage.until('all are seen', () => [stays, stopped, gone].every(({ name }) => nodeOf(stage, name).isSeen));
     const instance = state.instances.get(stopped.instanceId);
     if (instance !== undefined) instance.state = 'STOPPED';

@@ -22,6 +22,7 @@ export const ingressLife: Story = {
     stage.begin();
     await services.createIngress('site', { spec: ruleOf('/', HOST) });
     await stage.until('its rule', () => services.ways === `HTTP/80 ${target}`);
+    stage.cloudFault({ fault: { kind: 'reset', after: true }, actions: ['UploadCertificate'], times: 1 });
     await services.change('Ingress', 'site', { annotations: { [REDIRECT]: 'true' }, spec: tls });
     await stage.until('a redirect', () => services.ways === `HTTP/80 ${HOST}/ ->; HTTPS/443 ${target}`);
     await services.change('Ingress', 'site', { annotations: { [REDIRECT]: null } });

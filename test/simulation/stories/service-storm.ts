@@ -1,3 +1,4 @@
+import { BACKEND_READY_GATE } from '../../../crd/names.ts';
 import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import { type Change, ServiceStage } from '../service-stage.ts';
 import type { Story } from '../story.ts';
@@ -46,7 +47,10 @@ export const serviceStorm: Story = {
       const [pod] = pods;
       const deed = draw();
       if (deed < 0.25) {
-        const [made = ''] = await stage.make(oneOf(...nodes), 1, { labels: { app: oneOf('a', 'b') } });
+        const [made = ''] = await stage.make(oneOf(...nodes), 1, {
+          labels: { app: oneOf('a', 'b') },
+          gates: oneOf([], [BACKEND_READY_GATE]),
+        });
         pods.add(made);
       } else if (deed < 0.35 && pod !== undefined) {
         pods.delete(pod);

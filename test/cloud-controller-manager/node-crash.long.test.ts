@@ -1,2 +1,0 @@
-// The lives that `make test` leaves out.
-import './node-crash.test.ts';

@@ -1,2 +1,0 @@
-// The deaths that `make test` leaves out.
-import './service-crash.test.ts';

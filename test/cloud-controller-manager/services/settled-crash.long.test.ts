@@ -1,2 +1,0 @@
-// The deaths that `make test` leaves out.
-import './settled-crash.test.ts';
