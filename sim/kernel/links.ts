@@ -114,7 +114,8 @@ export function setLink(netns: Netns, change: LinkChange): void {
   if (change.netns !== undefined) move(link, change.netns.fd, change.ifname);
   const { address, mtu, group, ifname, ifalias, txqlen } = change;
   let isTold = change.netns === undefined;
-  if (address !== undefined && address !== link.address) {
+  // Also when it is the address of before.
+  if (address !== undefined) {
     link.address = address;
     dropNeighs(link, [4, 6]);
     tell(link, 0);

@@ -159,4 +159,17 @@ export const RULE_CASES: readonly ContractCase[] = [
     },
     sees: [0, 1],
   },
+  {
+    what: 'neighbours go when the address of their link is set, also to what it was',
+    run({ host }) {
+      const { neigh, link } = host.rtnetlink;
+      const ifindex = addUpPair(host);
+      return ['02:00:00:00:00:0a', '02:00:00:00:00:0c'].map((address) => {
+        neigh.replace({ ifindex, dst: '169.254.1.1', lladdr: '02:00:00:00:00:01' });
+        link.set({ ifindex, address });
+        return neigh.list({ ifindex, family: AF_INET }).length;
+      });
+    },
+    sees: [0, 0],
+  },
 ];
