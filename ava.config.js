@@ -1,6 +1,10 @@
 // Test files are TypeScript that Node runs as it is. What needs a kernel makes its own network namespaces, so files may
-// run side by side. A file is a process, not a thread: ffi-rs crashes when a thread that loaded it ends, and setns(2) and
+// run side by side. They are processes, not threads: ffi-rs crashes when a thread that loaded it ends, and setns(2) and
 // chdir(2) are no business of a thread.
+
+import childProcess from 'node:child_process';
+import { SHARED_VARIABLE } from './tools/bundled-ava.ts';
+import { sharingFork } from './tools/share-processes.ts';
 
 // Files that take longest, the longest first: begun last, one of them would run alone while a core idles. `make test` prints
 // at the end of each suite what its files took.
@@ -18,10 +22,16 @@ const LONGEST = [
   'e2e/cli-doctor',
   'cli/commands/diff/remote/answers',
   'runtime/http-endpoints',
-  'simulation/crash',
+  'simulation/agents',
+  'simulation/scripts',
+  'simulation/services',
   'simulation/stories',
+  'simulation/crash',
   'protocol/kept-addresses',
 ];
+
+// Where it may, a process that has run a file runs another.
+if (process.env[SHARED_VARIABLE] !== undefined) childProcess.fork = sharingFork(childProcess.fork);
 
 /** Tells how early a file is begun; what is not among the longest keeps its place in the alphabet. */
 const rank = (file) => {
@@ -35,7 +45,7 @@ export default {
   workerThreads: false,
   // tools/run-tests.ts has AVA itself read from few files.
   nodeArguments: process.env['TKE_ENI_BUNDLED_AVA'] === undefined ? [] : ['--import=./tools/load-bundled-ava.ts'],
-  require: ['./tools/record-cost.ts'],
+  require: ['./tools/begin-file.ts'],
   timeout: '2m',
   sortTestFiles: (a, b) => rank(a) - rank(b) || a.localeCompare(b, 'en'),
 };

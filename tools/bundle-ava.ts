@@ -10,11 +10,19 @@ const MAIN = fileURLToPath(import.meta.resolve('ava'));
 /** What AVA runs in the process of a test file. */
 const WORKER = join(MAIN, '..', '..', 'lib', 'worker', 'base.js');
 
+/** The part of it that has nothing of one test file: a process that runs several loads it once. */
+const RUNNER = join(MAIN, '..', '..', 'lib', 'runner.js');
+
 /** What AVA loads for snapshots, for lines named on its command line and to find test files: half of it, and of no test. */
 const UNUSED: Plugin = {
   name: 'unused',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^(?:globby|cbor|acorn|acorn-walk)$/ }, ({ path }) => ({ path, namespace: 'unused' }));
+    // A second file would configure it once more, which AVA forbids.
+    onLoad({ filter: /\/ava\/lib\/chalk\.js$/ }, () => ({
+      contents: "import { Chalk } from 'chalk'; export const chalk = new Chalk({ level: 0 }); export function set() {}",
+      resolveDir: import.meta.dirname,
+    }));
     onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: 'module.exports = {}' }));
   },
 };
@@ -26,7 +34,7 @@ const UNUSED: Plugin = {
  */
 export async function bundleAva(folder: string): Promise<void> {
   await build({
-    entryPoints: { main: MAIN, base: WORKER },
+    entryPoints: { main: MAIN, base: WORKER, runner: RUNNER },
     outdir: bundledAvaFolder(folder),
     bundle: true,
     // Both have one state: `test` of the first registers tests with the second.

@@ -5,23 +5,35 @@
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { BUNDLED_AVA_VARIABLE, BUNDLED_PACKAGES, bundledAvaFolder, bundledPackageFile } from './bundled-ava.ts';
+import {
+  BUNDLED_AVA_VARIABLE,
+  BUNDLED_PACKAGES,
+  bundledAvaFolder,
+  bundledPackageFile,
+  SHARED_VARIABLE,
+} from './bundled-ava.ts';
 
 const folder = process.env[BUNDLED_AVA_VARIABLE];
+
+/** URLs of AVA, loaded anew for each file of a process; undefined where a process runs one file. */
+export const sharedAva =
+  folder === undefined || process.env[SHARED_VARIABLE] === undefined
+    ? undefined
+    : { main: urlOf(folder, 'main.js'), worker: urlOf(folder, 'base.js') };
 
 /** Start of the URLs of our sources, and of packages: those may import a bundled one, but no TypeScript. */
 const ROOT = new URL('../', import.meta.url).href;
 
 if (folder !== undefined) {
-  const urlOf = (file: string): string => pathToFileURL(join(bundledAvaFolder(folder), file)).href;
-  const main = urlOf('main.js');
-  const worker = urlOf('base.js');
+  const main = sharedAva === undefined ? urlOf(folder, 'main.js') : new URL('current-test.ts', import.meta.url).href;
+  const worker = urlOf(folder, 'base.js');
   const packages = new Map(
     BUNDLED_PACKAGES.map((name) => [name, pathToFileURL(bundledPackageFile(folder, name)).href] as const),
   );
   registerHooks({
     resolve(specifier, context, next) {
-      if (specifier === 'ava') return { url: main, format: 'module', shortCircuit: true };
+      if (specifier === 'ava')
+        return { url: main, format: sharedAva ? 'module-typescript' : 'module', shortCircuit: true };
       if (specifier.endsWith('/ava/lib/worker/base.js')) return { url: worker, format: 'module', shortCircuit: true };
       const isImport = context.parentURL?.startsWith(ROOT) === true && context.conditions.includes('import');
       const bundled = isImport ? packages.get(specifier) : undefined;
@@ -37,4 +49,9 @@ if (folder !== undefined) {
   process.setSourceMapsEnabled(false);
   // What a test starts is no test.
   delete process.env[BUNDLED_AVA_VARIABLE];
+  delete process.env[SHARED_VARIABLE];
+}
+
+function urlOf(folder: string, file: string): string {
+  return pathToFileURL(join(bundledAvaFolder(folder), file)).href;
 }

@@ -16,7 +16,7 @@ import { seededRandom } from '../sim/support/seeded-random.ts';
 import { describeMissing, findKubeAssets } from '../test/cluster/kube-assets.ts';
 import { BUILT_VARIABLE, buildAll, CNI_DIR } from './build.ts';
 import { bundleAva } from './bundle-ava.ts';
-import { BUNDLED_AVA_VARIABLE } from './bundled-ava.ts';
+import { BUNDLED_AVA_VARIABLE, SHARED_VARIABLE } from './bundled-ava.ts';
 import { findLawFiles } from './check-seeds.ts';
 import { failedFiles } from './failed-files.ts';
 import { filesOf, splitCommand } from './split-command.ts';
@@ -103,6 +103,7 @@ const SUITES: readonly Suite[] = [
   {
     name: 'unit',
     tap: true,
+    env: () => ({ [SHARED_VARIABLE]: '1' }),
     commands: [
       [
         'ava',
