@@ -42,8 +42,8 @@ export type InProcessApi = {
   client(options?: InProcessClientOptions): KubeClient;
   /** Breaks every watch, or those of one client. */
   cutWatches(userAgent?: string): void;
-  /** Goes back to an older state, as when etcd is restored from a backup: all watches break. */
-  restore(snapshot: Snapshot): void;
+  /** Goes back to an older state, as when etcd is restored from a backup: all watches break, unless they are to survive it. */
+  restore(snapshot: Snapshot, options?: { readonly keepsWatches?: boolean }): void;
   /** Refuses every request, or those of one client, and breaks its watches, until `heal` is called. */
   partition(userAgent?: string): { readonly heal: () => void };
   /** Reads all objects of a resource from the store, past all faults. */
@@ -63,9 +63,9 @@ export function connectInProcess(api: Api, options: Omit<InProcessOptions, keyof
     api,
     client: (who = {}) => createClient(api, caller, hub, who),
     cutWatches: (userAgent) => hub.cutAll(userAgent),
-    restore: (snapshot) => {
+    restore: (snapshot, { keepsWatches = false } = {}) => {
       api.store.restore(snapshot);
-      hub.cutAll();
+      if (!keepsWatches) hub.cutAll();
     },
     partition: (userAgent) => {
       const about = userAgent === undefined ? {} : { userAgent };

@@ -19,6 +19,8 @@ export type JudgedNode = {
   readonly instanceId: string;
   /** The host's namespace; undefined while it is off. */
   readonly host: Netns | undefined;
+  /** Namespaces of its Pods: an ENI may be in one of them. */
+  readonly pods: readonly Netns[];
 };
 
 /** Source and destination. */
@@ -47,8 +49,9 @@ export class Judge {
     const route = routeOf(netns, packet, {});
     const link = linkOf(netns, route);
     if (link === undefined) return lost(netns.name, 'the Pod has no route');
-    if (!isUp(link) || link.peer === undefined) return lost(netns.name, 'the link of the Pod is down');
+    if (!isUp(link)) return lost(netns.name, 'the link of the Pod is down');
     const { peer } = link;
+    if (peer === undefined) return this.#leave(node, link, { packet, hops: MOST_HOPS, by: '' });
     const { gateway } = route ?? {};
     const isKnown = (): boolean => link.neighs.some(({ dst, lladdr }) => dst === gateway && lladdr === peer.address);
     if (gateway !== undefined && !isKnown()) return lost(netns.name, `the gateway ${gateway} has no neighbour entry`);
@@ -80,26 +83,29 @@ export class Judge {
   #leave(node: JudgedNode, link: Link, { packet, hops }: Way): Where {
     if (!isUp(link)) return lost(node.name, `${link.ifname} is down`);
     const { peer } = link;
-    if (peer !== undefined) {
-      const { netns } = peer;
-      if (!isUp(peer)) return lost(netns.name, 'the link of the Pod is down');
-      const has = [...netns.links.values()].some((one) =>
-        one.addresses[4].some(({ address }) => bare(address) === packet.dst),
-      );
-      return has ? { kind: 'pod', node: node.name, netns: netns.name } : lost(netns.name, `it has no ${packet.dst}`);
-    }
+    if (peer !== undefined) return this.#enter(node, peer, packet);
     const eni = [...this.#cloud.model.state.enisOf(node.instanceId)].find(({ mac }) => mac === link.address);
     if (eni === undefined) return lost(node.name, `${link.ifname} is no ENI of this node`);
     if (eni.ips.get(packet.src)?.state !== 'AVAILABLE') return lost(node.name, `${packet.src} is not of ${eni.eniId}`);
     return this.#throughVpc({ packet, hops: hops - 1, by: eni.eniId });
   }
 
+  /** Comes into a Pod by a link of it. */
+  #enter(node: JudgedNode, link: Link, { dst }: Packet): Where {
+    const { netns } = link;
+    if (!isUp(link)) return lost(netns.name, 'the link of the Pod is down');
+    const has = [...netns.links.values()].some((one) => one.addresses[4].some(({ address }) => bare(address) === dst));
+    return has ? { kind: 'pod', node: node.name, netns: netns.name } : lost(netns.name, `it has no ${dst}`);
+  }
+
   #throughVpc(way: Way): Where {
     for (const node of this.#nodes()) {
       for (const eni of this.#cloud.model.state.enisOf(node.instanceId)) {
         if (eni.ips.get(way.packet.dst)?.state !== 'AVAILABLE') continue;
-        const link = [...(node.host?.links.values() ?? [])].find(({ address }) => address === eni.mac);
-        return link === undefined ? lost(node.name, `${eni.eniId} is not plugged in`) : this.#arrive(node, link, way);
+        const all = node.host === undefined ? [] : [node.host, ...node.pods];
+        const link = all.flatMap(({ links }) => [...links.values()]).find(({ address }) => address === eni.mac);
+        if (link === undefined) return lost(node.name, `${eni.eniId} is not plugged in`);
+        return link.netns === node.host ? this.#arrive(node, link, way) : this.#enter(node, link, way.packet);
       }
     }
     return { kind: 'outside', eniId: way.by };

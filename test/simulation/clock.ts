@@ -90,7 +90,7 @@ const BEGIN_MS = Date.UTC(2026, 0, 1);
 export class MachineClock implements Clock {
   readonly #time: Timeline;
   readonly #onFault: (text: string) => void;
-  readonly #upMs: number;
+  #upMs: number;
   #wallMs: number;
 
   /** @param onFault is told of delays that no timer of Node has */
@@ -104,6 +104,11 @@ export class MachineClock implements Clock {
   /** Sets the wall clock forward, or back with a negative number of milliseconds. Nobody is woken. */
   stepWall(ms: number): void {
     this.#wallMs += ms;
+  }
+
+  /** The machine boots: what counts from there begins again. */
+  reboot(): void {
+    this.#upMs = -this.#time.nowMs;
   }
 
   nowMs(): number {

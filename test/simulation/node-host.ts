@@ -29,17 +29,37 @@ const NETNS_FOLDER = '/run/netns/';
 
 /** A machine in memory: its kernel, its tmpfs, the sandboxes of its runtime. It outlives agents; each gets it by `ports`. */
 export class NodeHost {
-  readonly kernel: ModelMachine;
   readonly journal = new JournalPlace();
   /** Sandboxes that the runtime lists, by id, with the names of their namespaces. */
   readonly sandboxes = new Map<string, CriSandbox & { readonly netns: string }>();
-  readonly #bootId: string;
+  /** Those of them that the runtime does not list: their ADD is not over. */
+  readonly unlisted = new Set<string>();
+  /** Whether the runtime lists nothing, as another one does, or one that has lost its state. */
+  listsNothing = false;
+  readonly #clock: Clock;
   readonly #names = new Set<string>();
+  #bootId: string;
+  #kernel: ModelMachine;
   #record: NodeRecord | undefined;
 
   constructor(clock: Clock, bootId: string) {
+    this.#clock = clock;
     this.#bootId = bootId;
-    this.kernel = new ModelMachine({ clock, nftRefused: (text) => new NftError('NFT_REFUSED', 'load nftables', text) });
+    this.#kernel = makeKernel(clock);
+  }
+
+  get kernel(): ModelMachine {
+    return this.#kernel;
+  }
+
+  /** It boots: another kernel, an empty tmpfs, no sandbox. Who ran on it is dead. */
+  reboot(bootId: string): void {
+    this.#bootId = bootId;
+    this.#kernel = makeKernel(this.#clock);
+    this.#record = undefined;
+    this.journal.lose();
+    this.journal.isFull = false;
+    for (const all of [this.#names, this.sandboxes, this.unlisted]) all.clear();
   }
 
   /** Makes a sandbox with a namespace of its own, and returns the path of that. */
@@ -130,7 +150,10 @@ export class NodeHost {
 
   #view(): SandboxView {
     return {
-      list: async () => [...this.sandboxes.values()].map(({ netns: _netns, ...sandbox }) => sandbox),
+      list: async () =>
+        [...this.sandboxes.values()]
+          .filter(({ id }) => !this.listsNothing && !this.unlisted.has(id))
+          .map(({ netns: _netns, ...sandbox }) => sandbox),
       network: async (id) => {
         const sandbox = this.sandboxes.get(id);
         return sandbox && { ips: [], netns: sandbox.netns };
@@ -138,6 +161,10 @@ export class NodeHost {
       close: () => {},
     };
   }
+}
+
+function makeKernel(clock: Clock): ModelMachine {
+  return new ModelMachine({ clock, nftRefused: (text) => new NftError('NFT_REFUSED', 'load nftables', text) });
 }
 
 /** No flow is followed. */

@@ -8,6 +8,7 @@ import type { ModelEip, ModelEni } from '../../sim/vpc/api/model/types.ts';
 import { necFacts } from './auditors/nec-facts.ts';
 import type { Life } from './life.ts';
 import type { Machine, NodeOptions } from './machine.ts';
+import { removePod } from './remove-pod.ts';
 import type { Violation, World } from './world.ts';
 
 /** What a Pod of a story is made with. */
@@ -80,6 +81,11 @@ export class Stage {
     return await this.world.run(patch.then(() => true).catch(() => false));
   }
 
+  /** A machine boots. */
+  reboot(machine: Machine): void {
+    this.world.reboot(machine);
+  }
+
   /** Makes so many Pods on a node, and waits until all have addresses. Returns their names. */
   async pods(machine: Machine, count: number, options: PodOptions = {}): Promise<readonly string[]> {
     const names = await this.make(machine, count, options);
@@ -138,6 +144,15 @@ export class Stage {
     await this.until(`${names.join(' ')} are gone`, () => names.every((name) => this.#podObject(name) === undefined));
   }
 
+  /** Deletes the last Pods of a node by force: their objects are gone at once, and their sandboxes later. */
+  removePods(machine: Machine, count: number): void {
+    const pods = this.#pods.get(machine.name) ?? [];
+    for (const name of pods.splice(Math.max(0, pods.length - count))) {
+      const object = this.#podObject(name);
+      if (object !== undefined) removePod(this.world.api, object);
+    }
+  }
+
   /** Lets time pass. */
   async minutes(count: number): Promise<void> {
     await this.world.pass(count * MINUTE_MS);
@@ -171,8 +186,9 @@ export class Stage {
   }
 
   /** People change a part of a node's object. */
-  async patchNec({ name }: Machine, body: object): Promise<void> {
-    await this.people(this.world.admin.patch(NODE_ENI_CONFIGS, { name }, { kind: 'merge', body }));
+  async patchNec({ name }: Machine, body: object, subresource?: 'status'): Promise<void> {
+    const change = { kind: 'merge', body, ...(subresource && { subresource }) } as const;
+    await this.people(this.world.admin.patch(NODE_ENI_CONFIGS, { name }, change));
   }
 
   /** Somebody takes an address off its ENI in the cloud. Returns whether it was there. */
@@ -204,8 +220,8 @@ export class Stage {
   }
 
   /** All objects go back to an older state. */
-  restore(backup: Snapshot): void {
-    this.world.restore(backup);
+  restore(...how: Parameters<World['restore']>): void {
+    this.world.restore(...how);
   }
 
   /** The life of the replica that does not lead. */

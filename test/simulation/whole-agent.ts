@@ -51,6 +51,7 @@ export class WholeAgent {
   #serving: Serving | undefined;
   #life: Life | undefined;
   #lives = 0;
+  #boots = 0;
   #isOff = false;
 
   constructor(deps: WholeAgentDeps) {
@@ -188,6 +189,16 @@ export class WholeAgent {
     this.touchedMs = time.nowMs;
     await vandalise(this.host, what, this.#vandal);
     this.touchedMs = time.nowMs;
+  }
+
+  /** The machine boots, and the agent with it; then it has to be booted and plugged in anew. Its kernel knows no connection any more. */
+  reboot(): void {
+    const { nodeName, clock, time } = this.#deps;
+    this.kill();
+    clock.reboot();
+    for (const ip of this.addresses) this.flushedMs.set(ip, time.nowMs);
+    this.runtime.reboot();
+    this.host.reboot(`boot-${nodeName}-${++this.#boots}`);
   }
 
   /** The machine is off. */

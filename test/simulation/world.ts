@@ -228,6 +228,7 @@ export class World {
     this.host.model.state.addInstance({ instanceId: machine.instanceId, subnetId, ...size });
     await this.register(machine, options);
     this.#boot(machine);
+    void machine.whole?.start();
     return machine;
   }
 
@@ -240,6 +241,19 @@ export class World {
     const status = { addresses, conditions: [{ type: 'Ready', status: 'True' }] };
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels, annotations }, spec, status };
     await this.run(this.admin.create(NODES, node));
+  }
+
+  /** A machine boots: its kernel, its tmpfs and its sandboxes are gone, its ENIs are plugged in, its Pods start again. */
+  reboot(machine: Machine): void {
+    const { whole, name, instanceId, kubelet } = machine;
+    if (whole === undefined) throw new Error(`${name} has no kernel`);
+    this.note(name, 'reboots');
+    whole.reboot();
+    this.#boot(machine);
+    for (const { isPrimary, state, mac } of this.host.model.state.enisOf(instanceId))
+      if (!isPrimary && state === 'AVAILABLE') whole.plugIn(mac);
+    kubelet.reboot();
+    for (const auditor of this.#auditors) auditor.step?.();
   }
 
   /** The objects of a kind, by name of resource; past all faults. */
@@ -292,9 +306,9 @@ export class World {
   }
 
   /** Goes back to an older state of all objects. */
-  restore(snapshot: Parameters<InProcessApi['restore']>[0]): void {
-    this.note('api', `restored to ${snapshot.revision}`);
-    this.api.restore(snapshot);
+  restore(...how: Parameters<InProcessApi['restore']>): void {
+    this.note('api', `restored to ${how[0].revision}`);
+    this.api.restore(...how);
     for (const auditor of this.#auditors) auditor.restored?.();
     for (const { kubelet } of this.machines) kubelet.relist();
   }
@@ -305,13 +319,12 @@ export class World {
     for (const { whole } of this.machines) whole?.turnOff();
   }
 
-  /** The machine has its primary interface, and its agent starts. */
+  /** The machine has its primary interface. */
   #boot({ whole, instanceId }: Machine): void {
     if (whole === undefined) return;
     const primary = [...this.host.model.state.enisOf(instanceId)].find(({ isPrimary }) => isPrimary);
     const [address = ''] = primary?.ips.keys() ?? [];
     whole.boot({ mac: primary?.mac ?? '', address, gateway: address.replace(/[0-9]+$/, '1') });
-    void whole.start();
   }
 
   #openAgent(): OpenAgent | undefined {

@@ -102,9 +102,10 @@ export class AddressHistory {
       if (this.#lacks('journal', sandbox))
         this.#tell('A11', ip, `${sandbox.owner} has ${ip}, which its agent has not leased`);
     }
-    const [lease] = this.#openOf(ip, 'journal');
-    if (lease !== undefined && this.#openOf(ip, 'offered').length > 0)
-      this.#tell('A11', ip, `${ip} is on offer, and ${nameOf(lease)} has it`);
+    // An offer of a node from which the cloud has taken it is void.
+    const offers = this.#openOf(ip, 'offered');
+    const lease = this.#openOf(ip, 'journal').find(({ node }) => offers.some((offer) => offer.node === node));
+    if (lease !== undefined) this.#tell('A11', ip, `${ip} is on offer, and ${nameOf(lease)} has it`);
   }
 
   #lacks(kind: HoldKind, { ip, node }: Hold): boolean {

@@ -20,9 +20,13 @@ export const openAgentDisk: OpenAuditor = (world) => ({
     if (plural !== 'nodeeniconfigs' || !world.writer.startsWith('agent-')) return;
     const whole = world.machines.find(({ name }) => name === object.metadata.name)?.whole;
     if (whole === undefined) return;
-    for (const { ip } of necFacts(object).spec.releasableIPs ?? [])
-      if (whole.host.journal.content?.offers.has(ip) !== true)
+    const used = new Set(whole.addresses);
+    for (const { ip } of necFacts(object).spec.releasableIPs ?? []) {
+      if (used.has(ip)) world.violate('A11', `${ip} is offered while a lease has it`);
+      // A boot may have emptied the disk of a life that is over.
+      if (whole.life?.name === world.writer && whole.host.journal.content?.offers.has(ip) !== true)
         world.violate('A11', `${ip} is offered, and not on disk`);
+    }
   },
   step: () => {
     for (const { name, whole } of world.machines) {

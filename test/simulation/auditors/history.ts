@@ -58,6 +58,9 @@ function heldOn(
     case 'offered':
       return [...(whole?.host.journal.content?.offers.keys() ?? [])].map((ip) => [ip, 'ipamd']);
     case 'sandbox':
-      return [...kubelet.sandboxes.values()].flatMap(({ ips, pod }) => ips.map((ip) => [ip, pod] as const));
+      return [...kubelet.sandboxes.values()].flatMap(({ ips, pod, uid }) =>
+        // The next Pod of a name is another one.
+        ips.map((ip) => [ip, `${pod}#${Number.parseInt(uid.slice(-12), 16)}`] as const),
+      );
   }
 }

@@ -33,8 +33,10 @@ export const openPackets: OpenAuditor = (world) => {
 
 type Machine = AuditedWorld['machines'][number];
 
-function judgedNode({ name, instanceId, whole, isOff }: Machine): JudgedNode {
-  return { name, instanceId, host: isOff ? undefined : whole?.host.kernel.namespace('host') };
+function judgedNode({ name, instanceId, whole, isOff, kubelet }: Machine): JudgedNode {
+  const namespace = (netns: string) => whole?.host.kernel.namespace(netns) ?? [];
+  const pods = [...kubelet.sandboxes.values()].flatMap(({ netns = '' }) => namespace(netns));
+  return { name, instanceId, host: isOff ? undefined : whole?.host.kernel.namespace('host'), pods };
 }
 
 /** Whether others have changed the node, and its agent had no time to mend it. */

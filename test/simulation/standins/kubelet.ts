@@ -68,6 +68,13 @@ export class Kubelet {
     this.sandboxes.clear();
   }
 
+  /** The machine boots: every Pod that is not ending gets another sandbox. */
+  reboot(): void {
+    this.sandboxes.clear();
+    this.#started.clear();
+    this.relist();
+  }
+
   /** The API server went back to an older state and told nobody: looks at all Pods again. */
   relist(): void {
     const pods = this.#pods().filter((pod) => recordOf(pod['spec'])['nodeName'] === this.#deps.node);

@@ -39,6 +39,8 @@ type Wanted = {
 const EXEC_MS = [2, 8] as const;
 /** How long a call may take. */
 const CALL_MS = 30_000;
+/** So much later a DEL may come again. */
+const LATE_MS = [0, 40_000] as const;
 const AGAIN_MS = 1_000;
 const MOST_AGAIN_MS = 10_000;
 /** How long a DEL may take that an agent answers. */
@@ -54,9 +56,12 @@ const IF_NAME = 'eth0';
 export class NodeRuntime implements AddressGiver {
   /** Containers whose ADD some agent has not ended. */
   readonly adding = new Set<string>();
+  /** How often the DEL of a sandbox is sent: with `never` the sandbox goes without one, with `twice` one comes again later. */
+  dels: 'once' | 'twice' | 'never' = 'once';
   readonly #deps: RuntimeDeps;
   readonly #pods = new Map<string, Wanted>();
   #sandboxes = 0;
+  #boots = 0;
   #isOff = false;
 
   constructor(deps: RuntimeDeps) {
@@ -86,6 +91,14 @@ export class NodeRuntime implements AddressGiver {
     this.#isOff = true;
   }
 
+  /** The machine boots: no sandbox is left, and nothing is known of any. */
+  reboot(): void {
+    this.#boots += 1;
+    this.adding.clear();
+    for (const { ended } of this.#pods.values()) ended.resolve();
+    this.#pods.clear();
+  }
+
   /** Lists what CHECK finds of the Pods that run, a line each. */
   async check(): Promise<readonly string[]> {
     const found: string[] = [];
@@ -109,15 +122,20 @@ export class NodeRuntime implements AddressGiver {
   }
 
   async #serve(wanted: Wanted): Promise<void> {
-    const { host, time, note, onAddress } = this.#deps;
+    const { host, time, draw, note, onAddress } = this.#deps;
     const { pod } = wanted;
-    for (let attempt = 1; wanted.isWanted && !this.#isOff; attempt++) {
+    const boot = this.#boots;
+    const isOver = (): boolean => this.#isOff || this.#boots !== boot;
+    for (let attempt = 1; wanted.isWanted && !isOver(); attempt++) {
       const id = `c${String(++this.#sandboxes).padStart(4, '0')}`;
       const of = { podNamespace: pod.namespace, podName: pod.name, podUid: pod.uid };
       const netns = host.startSandbox({ id, state: 'ready', ...of });
       wanted.adding = id;
+      host.unlisted.add(id);
       const outcome = await this.#attach({ ...command(id, netns), ...of });
+      host.unlisted.delete(id);
       wanted.adding = undefined;
+      if (isOver()) return;
       if (outcome !== 'gone' && outcome.kind === 'attached' && wanted.isWanted) {
         onAddress(
           pod.uid,
@@ -126,10 +144,13 @@ export class NodeRuntime implements AddressGiver {
         );
         await wanted.ended.promise;
       } else note(`${pod.name} ADD: ${outcome === 'gone' ? 'no agent' : textOf(outcome)}`);
+      if (isOver()) return;
       const sandbox = host.sandboxes.get(id);
       if (sandbox !== undefined) host.sandboxes.set(id, { ...sandbox, state: 'not-ready' });
-      while (!(await this.#detach(id)) && !this.#isOff) await time.sleep(AGAIN_MS);
+      while (this.dels !== 'never' && !(await this.#detach(id)) && !isOver()) await time.sleep(AGAIN_MS);
+      if (isOver()) return;
       host.endSandbox(id);
+      if (this.dels === 'twice') void time.sleep(between(draw, LATE_MS)).then(() => this.#detach(id));
       if (wanted.isWanted) await time.sleep(Math.min(attempt * AGAIN_MS, MOST_AGAIN_MS));
     }
   }

@@ -1,18 +1,9 @@
-import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import type { Machine } from '../machine.ts';
 import type { Stage } from '../stage.ts';
 import { VANDALISM } from '../standins/vandals.ts';
 import type { Story } from '../story.ts';
 import { between } from '../streams.ts';
-import type { WholeAgent } from '../whole-agent.ts';
-
-/** Its nodes have real agents. */
-const WHOLE = { agentFlags: [] } as const;
-
-function agentOf({ whole, name }: Machine): WholeAgent {
-  if (whole === undefined) throw new Error(`${name} has no real agent`);
-  return whole;
-}
+import { agentOf, WHOLE } from './whole-nodes.ts';
 
 async function untilServing(stage: Stage, machine: Machine): Promise<void> {
   await stage.until(`the agent of ${machine.name} serves`, () => agentOf(machine).isServing);
@@ -219,7 +210,7 @@ export const restoredNode: Story = {
   },
 };
 
-/** Somebody edits the status of a node: the ENI of its Pods is not in it any more. */
+/** Somebody edits the status of a node while nobody leads: the ENI of its Pods is not in it for a while. */
 export const editedStatus: Story = {
   title: 'Pods keep their network while somebody takes their ENI out of the object',
   world: WHOLE,
@@ -227,13 +218,11 @@ export const editedStatus: Story = {
     const node = await stage.node();
     await stage.pods(node, 3);
     stage.begin();
-    const status = {
-      ...stage.nec(node).status,
-      eniInfos: [],
-      supplyEpoch: (stage.nec(node).status.supplyEpoch ?? 0) + 1,
-    };
-    const change = { kind: 'merge', body: { status }, subresource: 'status' } as const;
-    await stage.people(stage.world.admin.patch(NODE_ENI_CONFIGS, { name: node.name }, change));
+    const cut = stage.partition('ipamd-*');
+    const supplyEpoch = (stage.nec(node).status.supplyEpoch ?? 0) + 1;
+    await stage.patchNec(node, { status: { eniInfos: [], supplyEpoch } }, 'status');
+    await stage.seconds(45);
+    cut();
     await stage.minutes(2);
   },
 };

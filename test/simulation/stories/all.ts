@@ -33,16 +33,22 @@ import {
   frozenLeader,
   lateWatch,
   lostDefinitions,
+  passedRevisions,
   restoredOffers,
   restoredServer,
+  survivingWatches,
 } from './leaders.ts';
+import { fullDisk, offerBeforeBoot, reboots } from './machines.ts';
+import { keptOnNodes, wholeEnis } from './owned.ts';
 import { keptAddress, podCidrs } from './pods.ts';
 import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts';
+import { busyCollection, carelessRuntime, emptyRuntime, forcedDeletion } from './runtimes.ts';
 import { serviceStorm } from './service-storm.ts';
 import { makingGoesWrong, podTargets, serviceLife, settledService, sourceRanges } from './services.ts';
 import {
   drift,
   eniGrowth,
+  forgottenToken,
   fullSubnet,
   inheritedRequest,
   lateRequest,
@@ -50,12 +56,14 @@ import {
   nodeLeaves,
   otherGroups,
   slowTask,
+  staleLook,
   warmAndBack,
 } from './supply.ts';
 
 /** Every story, by the name that `main.ts --story` takes. */
 export const STORIES: Readonly<Record<string, Story>> = {
   ...{ warmAndBack, eniGrowth, fullSubnet, lateRequest, inheritedRequest, slowTask, drift, otherGroups, nodeLeaves },
+  ...{ forgottenToken, staleLook, survivingWatches, passedRevisions },
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
   ...{ keptAddress, eips, podCidrs },
   ...{ heldBlock, formerBlock, otherAllocator, brokenRecord, lateBlock, blocksInStorm },
@@ -64,6 +72,8 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
   ...{ serviceLife, podTargets, sourceRanges, settledService, makingGoesWrong, ingressLife, ingressGroup },
   ...{ leavesWhileAttaching, serviceStorm, cloudNodes, globalRoutes, tableRoutes, clusterRoutes },
+  ...{ busyCollection, emptyRuntime, carelessRuntime, forcedDeletion },
+  ...{ keptOnNodes, wholeEnis, fullDisk, offerBeforeBoot, reboots },
   ...{ offersTakenBack, fullNode, restoredNode, editedStatus },
 };
 

@@ -65,6 +65,51 @@ export const restoredServer: Story = {
   },
 };
 
+/** etcd is restored under API servers that go on: no watch ends, and revisions are lower. Nothing changes the objects afterwards. */
+export const survivingWatches: Story = {
+  title: 'a watch that survives a restore of the API server hides nothing',
+  tell: async (stage) => {
+    const node = await stage.node();
+    await stage.pods(node, 2);
+    await stage.minutes(2);
+    const backup = stage.backup();
+    stage.begin();
+    await stage.pods(node, 7);
+    await stage.minutes(2);
+    stage.restore(backup, { keepsWatches: true });
+    await stage.minutes(2);
+    stage.expect(
+      'the object has the addresses of the Pods',
+      node.agent.addresses.every((ip) => stage.supply(node).includes(ip)),
+    );
+  },
+};
+
+/** The same while ipamd does not reach the API server: once it does, revisions are those that it knows. */
+export const passedRevisions: Story = {
+  ...survivingWatches,
+  title: 'a watch that broke over a restore of the API server is not continued',
+  tell: async (stage) => {
+    const node = await stage.node();
+    await stage.pods(node, 2);
+    await stage.minutes(2);
+    const backup = stage.backup();
+    stage.begin();
+    await stage.pods(node, 7);
+    const { revision } = stage.world.api.api.store;
+    const heal = stage.partition('ipamd-*');
+    stage.restore(backup);
+    for (let turn = 0; stage.world.api.api.store.revision <= revision; turn++)
+      await stage.patchNec(node, { metadata: { annotations: { turn: `${turn}` } } });
+    heal();
+    await stage.minutes(2);
+    stage.expect(
+      'the object has the addresses of the Pods',
+      node.agent.addresses.every((ip) => stage.supply(node).includes(ip)),
+    );
+  },
+};
+
 /** The offers of an etcd of before: their addresses were taken back and given to Pods since. */
 export const restoredOffers: Story = {
   title: 'no address is taken by an offer that a restored API server brought back',

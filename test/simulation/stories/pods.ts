@@ -1,7 +1,8 @@
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import type { Story } from '../story.ts';
 
-const KEPT = {
+/** A Pod whose address is kept. */
+export const KEPT = {
   annotations: { [POD_ANNOTATION.networks]: 'tke-route-eni', [POD_ANNOTATION.deletePolicy]: 'Never' },
 } as const;
 

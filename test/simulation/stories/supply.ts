@@ -135,6 +135,44 @@ export const drift: Story = {
   },
 };
 
+/**
+ * A request for an ENI is done, and its answer never comes; its leader dies, and before the next one looks the cloud has forgotten
+ * the token of the request.
+ */
+export const forgottenToken: Story = {
+  title: 'a record makes one ENI, also when the cloud forgets its requests',
+  tell: async (stage) => {
+    stage.cloudFault({ fault: { kind: 'hang', after: true }, actions: ['CreateNetworkInterface'], times: 1 });
+    const node = await stage.join();
+    await stage.until('the ENI is made', () => [...stage.world.host.model.state.enis.values()].length > 1);
+    stage.begin();
+    stage.killAll();
+    stage.world.host.model.forgetTokens();
+    await stage.until('the node is ready', () => stage.isReady(node));
+    await stage.pods(node, 2);
+  },
+};
+
+/** While nothing is under way a description is of two minutes ago: what Pods got meanwhile is not in it. */
+export const staleLook: Story = {
+  title: 'one description of the past takes no address from a Pod',
+  tell: async (stage) => {
+    const node = await stage.node();
+    await stage.minutes(5);
+    await stage.pods(node, 7);
+    await stage.until('all is supplied', () => stage.isReady(node));
+    stage.begin();
+    const fault = { kind: 'stale', ms: 120_000 } as const;
+    const heal = stage.cloudFault({ fault, actions: ['DescribeNetworkInterfaces'] });
+    // What people write there makes ipamd look at once.
+    await stage.patchNec(node, { status: { eniInfos: [] } }, 'status');
+    await stage.seconds(40);
+    heal();
+    await stage.minutes(3);
+    stage.expect('the node has what it had', stage.isReady(node));
+  },
+};
+
 /** A node gets other security groups while it has two ENIs. */
 export const otherGroups: Story = {
   title: 'security groups of a node are those of all its ENIs',

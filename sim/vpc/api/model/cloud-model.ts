@@ -99,6 +99,11 @@ export class CloudModel {
     return answer;
   }
 
+  /** Forgets the ClientTokens of all requests so far, as the cloud does after a time that it does not say. */
+  forgetTokens(): void {
+    this.#tokens.clear();
+  }
+
   /** The first answer once more; a load balancer that could not be made uses its token up. */
   #again({ product }: ModelRequest, { answer, requestId }: Remembered): object {
     if (product !== 'clb' || this.state.tasks.get(requestId)?.status !== 'FAILED') return answer;
