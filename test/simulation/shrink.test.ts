@@ -2,7 +2,7 @@ import test from 'ava';
 import type { Action, Script } from './script/deed.ts';
 import { shrink, type TryScript } from './script/shrink.ts';
 
-const TEMPER = { isWhole: true, nodes: 3, minutes: 5, cooldownMs: 10_000, agentFlags: [] } as const;
+const TEMPER = { isWhole: true, nodes: 3, minutes: 5, cooldownMs: 10_000, flags: [], agentFlags: [] } as const;
 const pod = (serial: number): Action => ({
   atMs: serial * 1_000,
   kind: 'pod',

@@ -206,11 +206,10 @@ export class Stage {
   async detachInCloud({ eniId }: ModelEni): Promise<void> {
     const { state } = this.world.host.model;
     const eni = state.eni(eniId);
-    const { instanceId = '' } = eni.attachment ?? {};
+    this.world.detachedByHand.set(eniId, eni.attachment?.instanceId ?? '');
     state.unbind(eni);
     state.touch(eni);
     state.events.push({ kind: 'detach', eniId });
-    for (const ip of eni.ips.keys()) this.world.takenByHand.set(ip, instanceId);
     await this.world.run(this.world.host.catchUp());
   }
 

@@ -104,8 +104,8 @@ export class World {
   readonly ccms: readonly Replica[];
   /** How often each call was sent to the cloud. */
   readonly sentCalls = new Map<string, number>();
-  /** Addresses that somebody took off an instance in the cloud, with its id; Pods cannot have their network until they are back. */
-  readonly takenByHand = new Map<string, string>();
+  /** ENIs that somebody detached in the cloud, with the ids of their instances; until they are back, Pods cannot have their network. */
+  readonly detachedByHand = new Map<string, string>();
   /** What a story says must hold at each step. */
   readonly always = new Map<string, () => boolean>();
   /** Who makes the change of the store that is just being made. */

@@ -33,6 +33,16 @@ test('AddressHistory.judge: an address rests between two sandboxes, unless its c
   }
 });
 
+test('AddressHistory.judge: an address that is kept does not rest', (t) => {
+  const history = new AddressHistory({ kinds: ['sandbox'], cooldownMs: 30_000, isKept: (ip) => ip === IP });
+  for (const ip of [IP, '10.0.1.5']) {
+    history.begin(0, ip, 'sandbox', on('n1', 'a'));
+    history.end(10_000, ip, 'sandbox', on('n1', 'a'));
+    history.begin(15_000, ip, 'sandbox', on('n1', 'b'));
+  }
+  t.deepEqual(texts(history), ['A8 b has 10.0.1.5 5000 ms after a']);
+});
+
 test('AddressHistory.judge: a sandbox lies within a lease and within an assignment of its node', (t) => {
   const history = open('cloud', 'journal', 'sandbox');
   history.begin(0, IP, 'cloud', on('n1', 'eni-1'));
@@ -58,6 +68,9 @@ test('AddressHistory.judge: what is on offer nobody has', (t) => {
   history.begin(0, IP, 'offered', on('n1', 'ipamd'));
   history.begin(1, IP, 'journal', on('n1', 'c1'));
   t.deepEqual(texts(history), [`A11 ${IP} is on offer, and c1 on n1 has it`]);
+  history.end(1, IP, 'journal', on('n1', 'c1'));
+  history.begin(1, IP, 'journal', on('n2', 'c2'));
+  t.deepEqual(texts(history), []);
   history.end(2, IP, 'offered', on('n1', 'ipamd'));
   t.deepEqual(texts(history), []);
 });

@@ -15,13 +15,15 @@ type HistoryOptions = {
   readonly cooldownMs?: number;
   /** When connections of an address were forgotten last, if they were; on the clock of the history. */
   readonly flushedMs?: (ip: string) => number | undefined;
+  /** Whether an address is kept for Pods of one name: then it rests not. */
+  readonly isKept?: (ip: string) => boolean;
 };
 
 const FOREVER = Number.POSITIVE_INFINITY;
 
 /**
  * The life of each address: who held it, how, and from when until when. What must hold: a sandbox lies within a lease and within
- * an assignment of the cloud, all on one node; no two sandboxes overlap; what is on offer nobody has; from one sandbox to the
+ * an assignment of the cloud, all on one node; no two sandboxes overlap; what a node offers nobody has there; from one sandbox to the
  * next there is a cooldown. Kinds that it is not told of are not judged.
  */
 export class AddressHistory {
@@ -113,12 +115,13 @@ export class AddressHistory {
   }
 
   #judgeRest({ ip, owner, fromMs }: Hold): void {
-    const { cooldownMs = 0, flushedMs } = this.#options;
+    const { cooldownMs = 0, flushedMs, isKept } = this.#options;
     const others = (this.#past.get(ip) ?? []).filter((one) => one.kind === 'sandbox' && one.owner !== owner);
     const last = others.at(-1);
     if (last === undefined || (flushedMs?.(ip) ?? Number.NEGATIVE_INFINITY) >= last.toMs) return;
     const restMs = fromMs - last.toMs;
-    if (restMs < cooldownMs) this.#tell('A8', ip, `${owner} has ${ip} ${restMs.toFixed(0)} ms after ${last.owner}`);
+    if (restMs < cooldownMs && isKept?.(ip) !== true)
+      this.#tell('A8', ip, `${owner} has ${ip} ${restMs.toFixed(0)} ms after ${last.owner}`);
   }
 
   #tell(auditor: Finding['auditor'], ip: string, text: string): void {

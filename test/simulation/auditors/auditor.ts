@@ -23,8 +23,8 @@ export type AuditedWorld = {
   readonly machines: readonly AuditedMachine[];
   /** Of the agents. */
   readonly cooldownMs: number;
-  /** Addresses that somebody took off an instance in the cloud, with its id; they leave it once they are back. */
-  readonly takenByHand: Map<string, string>;
+  /** ENIs that somebody detached in the cloud, with the ids of their instances; they leave it once they are back. */
+  readonly detachedByHand: Map<string, string>;
   /** Who makes the change of the store that is just being made. */
   readonly writer: string;
   objects(plural: string): readonly KubeObject[];

@@ -1,5 +1,6 @@
 import { AddressHistory, type Holder, type HoldKind } from '../../support/address-history.ts';
 import type { AuditedWorld, OpenAuditor } from './auditor.ts';
+import { necFacts } from './nec-facts.ts';
 
 const KINDS = ['cloud', 'journal', 'offered', 'sandbox'] as const;
 /** Ends and begins are known to half a second, the time between two looks. */
@@ -10,9 +11,11 @@ export const openHistory: OpenAuditor = (world) => {
   const history = new AddressHistory({
     kinds: KINDS,
     cooldownMs: world.cooldownMs - TOLERANCE_MS,
+    isKept: (ip) => isKept(world, ip),
     flushedMs: (ip) => Math.max(...world.machines.map(({ whole }) => whole?.flushedMs.get(ip) ?? -1)),
   });
   const look = (): void => {
+    forgiveNoMore(world);
     for (const kind of KINDS) history.look(world.time.nowMs, kind, holdersOf(world, kind));
     for (const { auditor, ip, text } of history.judge()) world.violate(auditor, text, history.table(ip));
   };
@@ -26,6 +29,22 @@ export const openHistory: OpenAuditor = (world) => {
   };
 };
 
+function isKept(world: AuditedWorld, ip: string): boolean {
+  const enis = world.objects('nodeeniconfigs').flatMap((object) => necFacts(object).status.eniInfos ?? []);
+  return enis.some(({ addresses = [] }) => addresses.some((one) => one.ip === ip && one.claim !== undefined));
+}
+
+/** What somebody detached and is back is judged again; an agent has as long as after any change by others. */
+function forgiveNoMore({ detachedByHand, host, machines, time }: AuditedWorld): void {
+  for (const [eniId, instanceId] of detachedByHand) {
+    const eni = host.model.state.enis.get(eniId);
+    if (eni !== undefined && (eni.attachment === undefined || eni.state !== 'AVAILABLE')) continue;
+    detachedByHand.delete(eniId);
+    const whole = machines.find((one) => one.instanceId === instanceId)?.whole;
+    if (whole !== undefined) whole.touchedMs = time.nowMs;
+  }
+}
+
 function holdersOf(world: AuditedWorld, kind: HoldKind): readonly (readonly [ip: string, holder: Holder])[] {
   return world.machines.flatMap((machine) => {
     const node = machine.name;
@@ -37,8 +56,9 @@ function holdersOf(world: AuditedWorld, kind: HoldKind): readonly (readonly [ip:
           .map(({ ip }) => [ip, { node, owner: eniId }] as const),
       );
       // What somebody took away is nobody's fault here: at rest it must be back.
-      const taken = [...world.takenByHand].filter(([, instanceId]) => instanceId === machine.instanceId);
-      return [...here, ...taken.map(([ip]) => [ip, { node, owner: 'somebody' }] as const)];
+      const taken = [...world.detachedByHand].filter(([, instanceId]) => instanceId === machine.instanceId);
+      const gone = taken.flatMap(([eniId]) => [...(world.host.model.state.enis.get(eniId)?.ips.keys() ?? [])]);
+      return [...here, ...gone.map((ip) => [ip, { node, owner: 'somebody' }] as const)];
     }
     if (machine.isOff) return [];
     return heldOn(machine, kind).map(([ip, owner]) => [ip, { node, owner }] as const);
@@ -55,8 +75,14 @@ function heldOn(
       return whole.leases.flatMap(({ addresses, containerId }) =>
         addresses.map(({ ip }) => [ip, containerId] as const),
       );
-    case 'offered':
-      return [...(whole?.host.journal.content?.offers.keys() ?? [])].map((ip) => [ip, 'ipamd']);
+    case 'offered': {
+      // An offer is of one assignment: of a later one of the same address it says nothing.
+      const later = (whole?.leases ?? []).flatMap(({ addresses }) => addresses);
+      const offers = [...(whole?.host.journal.content?.offers.values() ?? [])].filter(
+        ({ ip, assignmentId }) => !later.some((one) => one.ip === ip && one.assignmentId !== assignmentId),
+      );
+      return offers.map(({ ip }) => [ip, 'ipamd']);
+    }
     case 'sandbox':
       return [...kubelet.sandboxes.values()].flatMap(({ ips, pod, uid }) =>
         // The next Pod of a name is another one.

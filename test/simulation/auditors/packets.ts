@@ -1,7 +1,6 @@
 import { Judge, type JudgedNode, type Where } from '../../../sim/network/judge.ts';
 import type { Sandbox } from '../standins/kubelet.ts';
 import type { WholeAgent } from '../whole-agent.ts';
-import { isServed } from './addresses-in-use.ts';
 import type { AuditedWorld, OpenAuditor } from './auditor.ts';
 
 /** Addresses that no ENI of a world has: one of the VPC, and one outside. */
@@ -25,7 +24,7 @@ export const openPackets: OpenAuditor = (world) => {
         const { whole } = machine;
         if (whole === undefined || machine.isOff || isBeingMended(world, whole)) continue;
         for (const sandbox of machine.kubelet.sandboxes.values())
-          if (!isTaken(world, machine, sandbox)) judgePod(world, judge, machine, sandbox);
+          if (!isDetached(world, sandbox)) judgePod(world, judge, machine, sandbox);
       }
     },
   };
@@ -49,16 +48,10 @@ function isBeingMended({ time }: AuditedWorld, whole: WholeAgent): boolean {
   return false;
 }
 
-/** Whether somebody took its address away in the cloud. Once that is back its agent has as long as for any change by others. */
-function isTaken({ takenByHand, time, host }: AuditedWorld, { instanceId, whole }: Machine, { ips }: Sandbox): boolean {
-  return ips.some((ip) => {
-    if (!takenByHand.has(ip)) return false;
-    if (isServed({ host }, instanceId, ip)) {
-      takenByHand.delete(ip);
-      if (whole !== undefined) whole.touchedMs = time.nowMs;
-    }
-    return true;
-  });
+/** Whether somebody detached its ENI in the cloud. */
+function isDetached({ detachedByHand, host }: AuditedWorld, { ips }: Sandbox): boolean {
+  const enis = [...detachedByHand.keys()].map((eniId) => host.model.state.enis.get(eniId));
+  return enis.some((eni) => ips.some((ip) => eni?.ips.has(ip) === true));
 }
 
 function judgePod(world: AuditedWorld, judge: Judge, machine: Machine, { pod, ips, netns: name }: Sandbox): void {

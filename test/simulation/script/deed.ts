@@ -8,7 +8,8 @@ export type Whom = 'leader' | number;
 
 /** Something that happens in a script. It carries all its choices: leaving out others changes nothing of it. */
 export type Deed =
-  | { readonly kind: 'pod' | 'end'; readonly name: string; readonly node: number }
+  | { readonly kind: 'pod'; readonly name: string; readonly node: number; readonly isKept?: true }
+  | { readonly kind: 'end'; readonly name: string; readonly node: number }
   | { readonly kind: 'join' }
   | { readonly kind: 'leave'; readonly node: number }
   /** The next calls of these names go wrong in the cloud. */
@@ -51,6 +52,8 @@ export type Temper = {
   readonly nodes: number;
   readonly minutes: number;
   readonly cooldownMs: number;
+  /** Flags of ipamd. */
+  readonly flags: readonly string[];
   /** Flags of real agents. */
   readonly agentFlags: readonly string[];
   /** Times a minute that each class of faults strikes; those that are absent never do. What is drawn already needs it no more. */

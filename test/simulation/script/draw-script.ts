@@ -59,6 +59,9 @@ const API_ACTIONS: readonly FaultAction[] = [
 ];
 const CLIENTS: readonly string[] = ['ipamd-*', 'agent-*'];
 
+/** Pods whose addresses are kept, one after the other under few names. */
+const KEPT_PODS = 'kept Pods';
+
 const CLASSES: readonly FaultClass[] = [
   {
     name: 'cloud',
@@ -95,6 +98,17 @@ const CLASSES: readonly FaultClass[] = [
   },
   { name: 'absences', rate: 0.1, draw: (draw) => [{ kind: 'away', ms: Math.round(between(draw, [5_000, 150_000])) }] },
   { name: 'hands', rate: 0.1, draw: (draw, { nodes }) => [{ kind: 'detach', node: below(draw, nodes) }] },
+  {
+    name: KEPT_PODS,
+    rate: 2,
+    draw: (draw, { nodes }) => {
+      const [name, node] = [`web-${below(draw, 3)}`, below(draw, nodes)];
+      return [
+        { kind: 'pod', name, node, isKept: true },
+        { kind: 'end', name, node, afterMs: Math.round(between(draw, [3_000, 90_000])) },
+      ];
+    },
+  },
   {
     name: 'restores',
     rate: 0.1,
@@ -181,6 +195,7 @@ function drawTemper(streams: Streams): Temper {
   return {
     ...{ isWhole, nodes: 1 + below(draw, 3), minutes: isWhole ? 5 : 10 },
     cooldownMs: oneOf(draw, [10_000, 20_000, 30_000]),
+    flags: KEPT_PODS in rates ? ['--enable-static-ip=true', '--claim-expired-duration=10m'] : [],
     agentFlags: draw() < 0.3 ? ['--rule-mode=per-pod'] : [],
     rates,
   };

@@ -1,3 +1,4 @@
+import { POD_ANNOTATION } from '../../../crd/names.ts';
 import { KubeError } from '../../../kube/kube-error.ts';
 import type { Snapshot } from '../../../sim/kube-api/store.ts';
 import type { Life } from '../life.ts';
@@ -9,10 +10,10 @@ import type { Action, Deed, Script, Whom } from './deed.ts';
 
 /** The story that a script tells. What is not there any more, as a Pod that never came, is left alone. */
 export function scripted(title: string, { seed, temper, actions }: Script): Story {
-  const { isWhole, agentFlags, cooldownMs, nodes } = temper;
+  const { isWhole, flags, agentFlags, cooldownMs, nodes } = temper;
   return {
     ...{ title, seed },
-    world: { cooldownMs, ...(isWhole && { agentFlags }) },
+    world: { cooldownMs, flags, ...(isWhole && { agentFlags }) },
     tell: async (stage) => {
       const scene: Scene = { stage, machines: [], backup: undefined };
       for (let at = 0; at < nodes; at++) scene.machines.push(await stage.node());
@@ -27,6 +28,11 @@ export function scripted(title: string, { seed, temper, actions }: Script): Stor
 
 /** What a script has to do with. */
 type Scene = { readonly stage: Stage; readonly machines: Machine[]; backup: Snapshot | undefined };
+
+/** A Pod whose address is kept for the next one of its name. */
+const KEPT = {
+  annotations: { [POD_ANNOTATION.networks]: 'tke-route-eni', [POD_ANNOTATION.deletePolicy]: 'Never' },
+} as const;
 
 /** So long faults last on after the last action. */
 const LINGER_MS = 5_000;
@@ -51,7 +57,7 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
   switch (deed.kind) {
     case 'pod': {
       const machine = machines[deed.node];
-      if (machine?.isOff === false) await stage.create(deed.name, machine);
+      if (machine?.isOff === false) await stage.create(deed.name, machine, deed.isKept === true ? KEPT : {});
       return;
     }
     case 'end':
