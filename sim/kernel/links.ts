@@ -42,6 +42,7 @@ const NEW_PORT = {
 };
 
 const MIN_MTU = 68;
+const DEFAULT_MTU = 1500;
 const MAX_MTU = 65_535;
 
 /** A link that is made: `hardware` is a device of the machine, as an ENI's is. */
@@ -125,7 +126,9 @@ export function setLink(netns: Netns, change: LinkChange): void {
     if (mtu > MAX_MTU && link.type === ETHER) throw new Refusal('EINVAL', 'mtu greater than device maximum');
     if (mtu !== link.mtu) {
       link.mtu = mtu;
+      link.hasOwnMtu = true;
       tell(link, 0);
+      followMtu(link);
     }
   }
   if (group !== undefined) link.group = group;
@@ -207,7 +210,13 @@ function makeLink(netns: Netns, spec: NewLink, isLoopback = false): Link {
     type: isLoopback ? LOOPBACK : ETHER,
     address: spec.address ?? netns.machine.nextMac(),
     broadcast: isLoopback ? '00:00:00:00:00:00' : 'ff:ff:ff:ff:ff:ff',
-    ...{ mtu: spec.mtu ?? 1500, group: spec.group ?? 0, txqlen: spec.txqlen ?? 1000, master: 0 },
+    ...{
+      mtu: spec.mtu ?? DEFAULT_MTU,
+      hasOwnMtu: false,
+      group: spec.group ?? 0,
+      txqlen: spec.txqlen ?? 1000,
+      master: 0,
+    },
     flags: isLoopback ? IFF_LOOPBACK : IFF_BROADCAST | (isQuiet ? IFF_NOARP : IFF_MULTICAST),
     ...{ isHardware: spec.isHardware ?? false, isReady6: false },
     ...{ addresses: { 4: [], 6: [] }, neighs: [], qdiscs: [], conf: copyOf(netns.default) },
@@ -283,19 +292,35 @@ function followBridge(port: Link): void {
 
 function enslave(link: Link, master: number): void {
   if (link.master === master) return;
-  if (master !== 0) {
-    const bridge = link.netns.links.get(master);
-    if (bridge === undefined) throw new Refusal('EINVAL');
-    if (bridge.kind !== 'bridge') throw new Refusal('EOPNOTSUPP', 'Device does not allow enslaving');
-    if (link.kind === 'bridge' || (link.flags & IFF_LOOPBACK) !== 0)
-      throw new Refusal(link.kind === 'bridge' ? 'ELOOP' : 'EINVAL');
-  }
+  leaveBridge(link);
+  if (master === 0) return;
+  const bridge = link.netns.links.get(master);
+  if (bridge === undefined) throw new Refusal('EINVAL');
+  if (bridge.kind !== 'bridge') throw new Refusal('EOPNOTSUPP', 'Device does not allow enslaving');
+  if (link.kind === 'bridge' || (link.flags & IFF_LOOPBACK) !== 0)
+    throw new Refusal(link.kind === 'bridge' ? 'ELOOP' : 'EINVAL');
   link.master = master;
-  if (master === 0) delete link.port;
-  else {
-    link.port = { ...NEW_PORT };
-    followBridge(link);
-  }
+  link.port = { ...NEW_PORT };
+  followBridge(link);
+  followMtu(link);
+}
+
+function leaveBridge(port: Link): void {
+  const { master, netns } = port;
+  port.master = 0;
+  delete port.port;
+  followMtu({ master, netns });
+}
+
+/** A bridge has the smallest MTU of its ports, unless somebody set one. */
+function followMtu({ master, netns }: Pick<Link, 'master' | 'netns'>): void {
+  const bridge = master === 0 ? undefined : netns.links.get(master);
+  if (bridge === undefined || bridge.hasOwnMtu) return;
+  const ports = [...netns.links.values()].filter((one) => one.master === master);
+  const mtu = ports.length === 0 ? DEFAULT_MTU : Math.min(...ports.map((one) => one.mtu));
+  if (mtu === bridge.mtu) return;
+  bridge.mtu = mtu;
+  tell(bridge, 0);
 }
 
 function close(link: Link): void {
@@ -313,8 +338,7 @@ function leave(link: Link): void {
   dropNeighs(link, [4, 6]);
   link.qdiscs.length = 0;
   if (link.kind === 'bridge') for (const port of linksOf(link.netns)) if (port.master === link.ifindex) release(port);
-  link.master = 0;
-  delete link.port;
+  leaveBridge(link);
 }
 
 function release(port: Link): void {

@@ -36,6 +36,8 @@ export type Link = {
   address: string;
   readonly broadcast: string;
   mtu: number;
+  /** Whether somebody set its MTU after it was made. */
+  hasOwnMtu: boolean;
   group: number;
   txqlen: number;
   /** IFF_*, without what follows from the carrier. */

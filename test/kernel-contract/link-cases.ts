@@ -281,6 +281,26 @@ export const LINK_CASES: readonly ContractCase[] = [
     },
   },
   {
+    what: 'a bridge has the smallest MTU of its ports, unless somebody set one',
+    run({ host }) {
+      const { link } = host.rtnetlink;
+      const bridge = link.add({ kind: 'bridge', ifname: 'br0', mtu: 1300 });
+      const port = link.add({ kind: 'veth', ifname: 'v0', mtu: 1400, peer: { ifname: 'v1' } });
+      const seen: unknown[] = [];
+      const after = (change: Parameters<typeof link.set>[0]) => {
+        link.set(change);
+        seen.push(link.get({ ifindex: bridge })?.mtu);
+      };
+      after({ ifindex: port, master: bridge });
+      after({ ifindex: port, mtu: 1200 });
+      after({ ifindex: port, master: 0 });
+      after({ ifindex: bridge, mtu: 1350 });
+      after({ ifindex: port, master: bridge });
+      return seen;
+    },
+    sees: [1400, 1200, 1500, 1350, 1350],
+  },
+  {
     what: 'a namespace is entered by a descriptor that is one',
     run({ createNetns, enter }) {
       const pod = createNetns();
