@@ -1,6 +1,7 @@
 import test from 'ava';
 import { crashAtEach, loseEach } from './crash.ts';
-import { cloudNodes, tableRoutes } from './stories/cloud-nodes.ts';
+import { tableRoutes } from './stories/ccm-routes.ts';
+import { cloudNodes } from './stories/cloud-nodes.ts';
 import { ingressGroup, ingressLife } from './stories/ingresses.ts';
 import { podTargets, serviceLife, settledService, sourceRanges } from './stories/services.ts';
 

@@ -243,8 +243,8 @@ export class Stage {
   }
 
   /** The connection of the leader's next such call breaks, and the request arrives so many seconds later. */
-  stray(call: string, seconds: number): void {
-    this.world.leader?.life?.disturbNext(call, { kind: 'stray', ms: seconds * 1_000 });
+  stray(call: string, seconds: number, program: 'ipamd' | 'ccm' = 'ipamd'): void {
+    this.#leader(program)?.disturbNext(call, { kind: 'stray', ms: seconds * 1_000 });
   }
 
   /** All replicas are killed at once. */

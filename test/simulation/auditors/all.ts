@@ -17,6 +17,7 @@ import { openEipsAreClaims } from './eips.ts';
 import { openGrowingEpochs } from './growing-epochs.ts';
 import { openHistory } from './history.ts';
 import { openLeasesOfLock } from './leases-of-lock.ts';
+import { openNodesAreInstances } from './nodes.ts';
 import { openOneCallEach } from './one-call-each.ts';
 import { openOwnFields } from './own-fields.ts';
 import { openPackets } from './packets.ts';
@@ -26,5 +27,5 @@ export const AUDITORS: readonly OpenAuditor[] = [
   ...[openAddressesInUse, openCallsOnRecord, openLeasesOfLock, openGrowingEpochs, openOwnFields, openOneCallEach],
   ...[openNobodyWaits, openCloudIsObjects, openNothingUnderWay, openSupplyMeetsDemand, openLeasesAreSandboxes],
   ...[openFewEvents, openEipsAreClaims, openBlocks, openPackets, openAgentDisk, openHistory],
-  ...[openBalancerTargets, openBalancersAreOwners],
+  ...[openBalancerTargets, openBalancersAreOwners, openNodesAreInstances],
 ];

@@ -14,7 +14,8 @@ import {
   vandals,
 } from './agents.ts';
 import { blocksInStorm, brokenRecord, formerBlock, heldBlock, lateBlock, otherAllocator } from './blocks.ts';
-import { cloudNodes, clusterRoutes, globalRoutes, tableRoutes } from './cloud-nodes.ts';
+import { clusterRoutes, globalRoutes, ROUTE_STORMS, tableRoutes } from './ccm-routes.ts';
+import { cloudNodes, nodesAndInstances } from './cloud-nodes.ts';
 import {
   editedEips,
   eipExpiry,
@@ -71,11 +72,19 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ lentEips, wrongEips, eipLimits, eipsByHand, eipLists, eipExpiry, editedEips, eipsInStorm },
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
   ...{ serviceLife, podTargets, sourceRanges, settledService, makingGoesWrong, ingressLife, ingressGroup },
-  ...{ leavesWhileAttaching, serviceStorm, cloudNodes, globalRoutes, tableRoutes, clusterRoutes },
   ...{ busyCollection, emptyRuntime, carelessRuntime, forcedDeletion },
   ...{ keptOnNodes, wholeEnis, fullDisk, offerBeforeBoot, reboots },
+  ...{ stormOfRoutes: ROUTE_STORMS[0], stormOfTables: ROUTE_STORMS[1], stormOfClusterRoutes: ROUTE_STORMS[2] },
+  ...{ leavesWhileAttaching, serviceStorm, cloudNodes, nodesAndInstances, globalRoutes, tableRoutes, clusterRoutes },
   ...{ offersTakenBack, fullNode, restoredNode, editedStatus },
 };
 
 /** Stories in which much happens by chance: each seed is another one. */
-export const STORMS: readonly Story[] = [blocksInStorm, routesInStorm, serviceStorm, eipsInStorm];
+export const STORMS: readonly Story[] = [
+  blocksInStorm,
+  routesInStorm,
+  serviceStorm,
+  eipsInStorm,
+  nodesAndInstances,
+  ...ROUTE_STORMS,
+];

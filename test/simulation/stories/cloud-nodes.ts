@@ -1,5 +1,7 @@
 import { NODES } from '../../../kube/resource-types.ts';
 import { recordOf, recordsOf } from '../../../runtime/json.ts';
+import type { FaultRule as ApiFault } from '../../../sim/kube-api/faults.ts';
+import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import type { Stage } from '../stage.ts';
 import type { Story } from '../story.ts';
 
@@ -30,9 +32,14 @@ function nodeOf(stage: Stage, name: string) {
 async function register(
   stage: Stage,
   name: string,
-  { spec = {}, ...metadata }: { spec?: object; labels?: object; annotations?: object },
+  {
+    spec = {},
+    isReady = false,
+    ...metadata
+  }: { spec?: object; isReady?: boolean; labels?: object; annotations?: object },
 ) {
-  const status = { addresses: [{ type: 'Hostname', address: name }], conditions: [{ type: 'Ready', status: 'False' }] };
+  const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False' }];
+  const status = { addresses: [{ type: 'Hostname', address: name }], conditions };
   const object = {
     apiVersion: 'v1',
     kind: 'Node',
@@ -44,8 +51,16 @@ async function register(
 
 /** Writes the condition Ready, as kubelet and kube-controller-manager do. */
 async function setReady(stage: Stage, name: string, status: 'True' | 'Unknown'): Promise<void> {
+  if (!nodeOf(stage, name).isThere) return;
   const body = { status: { conditions: [{ type: 'Ready', status, reason: 'Kubelet' }] } };
-  await stage.people(stage.world.admin.patch(NODES, { name }, { kind: 'strategic', body, subresource: 'status' }));
+  const written = stage.world.admin.patch(NODES, { name }, { kind: 'strategic', body, subresource: 'status' });
+  // It may be deleted meanwhile.
+  await stage.people(
+    written.then(
+      () => undefined,
+      () => undefined,
+    ),
+  );
 }
 
 /** A Node is initialised, one is shut down and comes back, one is gone; those of others stay. */
@@ -86,40 +101,88 @@ export const cloudNodes: Story = {
   },
 };
 
-/** Routes to the podCIDRs of Nodes, kept by the cloud controller manager in one kind of table. */
-function routesIn(kind: string, flags: readonly string[], addTables: (stage: Stage) => void): Story {
-  return {
-    title: `routes in ${kind} are those of the Nodes`,
-    world: { ccmFlags: [VPC, `--routes=${kind}`, '--cluster-cidr=172.16.0.0/16', ...flags] },
-    tell: async (stage) => {
-      addTables(stage);
-      const [, moves, goes] = [
-        await stage.join({ podCIDR: '172.16.1.0/24' }),
-        await stage.join({ podCIDR: '172.16.2.0/24' }),
-        await stage.join({ podCIDR: '172.16.3.0/24' }),
-      ];
-      const isRouted = (name: string): boolean => {
-        const node = stage.world.objects('nodes').find(({ metadata }) => metadata.name === name);
-        const all = recordsOf(recordOf(node?.['status'])['conditions']);
-        return all.some(({ type, status }) => type === 'NetworkUnavailable' && status === 'False');
-      };
-      await stage.until('all have routes', () => stage.world.machines.every(({ name }) => isRouted(name)));
-      stage.begin();
-      await stage.leave(moves);
-      const moved = await stage.join({ podCIDR: '172.16.2.0/24' });
-      await stage.leave(goes);
-      const comes = await stage.join({ podCIDR: '172.16.4.0/24' });
-      await stage.until('they have routes', () => [moved, comes].every(({ name }) => isRouted(name)));
+const CLOUD_FAULTS: readonly Fault[] = [
+  { kind: 'empty' },
+  { kind: 'stale', ms: 30_000 },
+  { kind: 'reset' },
+  { kind: 'http', status: 502 },
+  { kind: 'error', code: 'InternalError' },
+  { kind: 'error', code: 'RequestLimitExceeded' },
+  { kind: 'error', code: 'UnauthorizedOperation' },
+  { kind: 'error', code: 'UnsupportedRegion' },
+  { kind: 'partial' },
+  { kind: 'latency', ms: 9_000 },
+];
+
+const API_FAULTS: readonly ApiFault[] = [
+  { verbs: ['list'], action: { kind: 'empty-list' } },
+  { verbs: ['list', 'watch'], action: { kind: 'status', code: 410, reason: 'Expired' } },
+  { verbs: ['get', 'list'], action: { kind: 'stale', changes: 6 } },
+  { verbs: ['watch'], action: { kind: 'watch-end', ms: 700 } },
+  { verbs: ['watch'], action: { kind: 'watch-delay', ms: 20_000 } },
+  { verbs: ['patch', 'delete'], action: { kind: 'status', code: 409, reason: 'Conflict' } },
+  { verbs: ['get', 'list', 'patch', 'delete'], action: { kind: 'status', code: 500, reason: 'InternalError' } },
+  { verbs: ['patch', 'delete', 'create'], action: { kind: 'drop-after' } },
+  { verbs: ['get', 'list', 'watch'], action: { kind: 'drop-before' } },
+];
+const TURNS = 20;
+const PLACES = 5;
+
+/** Nodes and instances come, go and stop, cloud and API server fail and answer wrongly, leaders die, by chance. */
+export const nodesAndInstances: Story = {
+  title: 'no Node is deleted that the cloud has, whatever it answers; in the end those it lacks are deleted',
+  world: {
+    cloud: {
+      vpcId: 'vpc-0000test',
+      subnets: [{ subnetId: 'subnet-nodes000', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' }],
     },
-  };
-}
-
-const TABLES = ['rtb-test0001', 'rtb-test0002'];
-
-export const globalRoutes = routesIn('global', [], () => {});
-export const tableRoutes = routesIn('table', [`--route-tables=${TABLES.join()}`], ({ world }) => {
-  for (const table of TABLES) world.host.model.state.routeTables.addTable(table, 'vpc-0000test');
-});
-export const clusterRoutes = routesIn('cluster', [], ({ world }) => {
-  world.host.model.state.clusterRouteTables.addTable('cls-sim00001', 'vpc-0000test');
-});
+    flags: ['--default-network=tke-bridge'],
+    ccmFlags: [VPC, '--node-release-percent=100'],
+  },
+  tell: async (stage) => {
+    const { streams, host, api } = stage.world;
+    const { state } = host.model;
+    const draw = streams.of('nodes and instances');
+    const below = (count: number): number => Math.floor(draw() * count);
+    const instances = new Map<string, string>();
+    const machines = [await stage.join(), await stage.join()];
+    for (const [name, node] of Object.entries(FOREIGN)) await register(stage, name, node);
+    await stage.minutes(6);
+    stage.begin();
+    // Kubelets are silent while the cloud describes nothing, as with a key of another account.
+    const whole = stage.cloudFault({ fault: { kind: 'empty' }, actions: ['DescribeInstances'] });
+    for (const { name } of machines) await setReady(stage, name, 'Unknown');
+    await stage.seconds(30);
+    whole();
+    await stage.seconds(20);
+    for (const { name } of machines) await setReady(stage, name, 'True');
+    for (const fault of CLOUD_FAULTS) stage.cloudFault({ fault, actions: ['DescribeInstances'], probability: 0.02 });
+    for (const rule of API_FAULTS) stage.apiFault({ ...rule, userAgent: 'ccm-*', chance: 0.02 });
+    for (let turn = 0; turn < TURNS; turn++) {
+      const name = `place-${below(PLACES)}`;
+      const id = instances.get(name) ?? '';
+      const instance = state.instances.get(id);
+      const deed = draw();
+      if (!nodeOf(stage, name).isThere) {
+        const made = `ins-life${String(turn).padStart(4, '0')}`;
+        instances.set(name, made);
+        state.addInstance({ instanceId: made, cores: 2, subnetId: 'subnet-nodes000' });
+        await register(stage, name, { spec: { providerID: `qcloud:///100003/${made}` }, isReady: true });
+      } else if (deed < 0.35 && instance !== undefined) {
+        state.removeInstance(id);
+        await setReady(stage, name, 'Unknown');
+      } else if (deed < 0.5) await setReady(stage, name, 'Unknown');
+      else if (instance !== undefined) {
+        instance.state = deed < 0.7 ? 'STOPPED' : 'RUNNING';
+        await setReady(stage, name, deed < 0.7 ? 'Unknown' : 'True');
+      }
+      if (deed > 0.85) stage.killLeader('ccm');
+      if (draw() < 0.1) api.cutWatches('ccm-*');
+      await stage.seconds([1, 6, 25, 120][below(4)] ?? 0);
+    }
+    // A server that listed what is not there ends its watches in the end: whoever follows such a list learns of it by another one.
+    stage.heal();
+    await stage.minutes(1);
+    api.cutWatches('ccm-*');
+  },
+};
