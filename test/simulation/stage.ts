@@ -132,6 +132,12 @@ export class Stage {
     await this.world.run(this.world.admin.delete(PODS, { namespace: 'default', name }));
   }
 
+  /** Removes a Pod's object by force, at once; its kubelet may not have heard of it. */
+  force(name: string): void {
+    const pod = this.#podObject(name);
+    if (pod !== undefined) removePod(this.world.api, pod);
+  }
+
   /** Ends the last Pods of a node, and waits until nothing is left of them. */
   async end(machine: Machine, count: number): Promise<void> {
     const pods = this.#pods.get(machine.name) ?? [];

@@ -13,6 +13,7 @@ import { openBalancerTargets } from './balancer-targets.ts';
 import { openBalancersAreOwners } from './balancers-at-rest.ts';
 import { openBlocks } from './blocks.ts';
 import { openCallsOnRecord } from './calls-on-record.ts';
+import { openClaimsAreMarks } from './claims.ts';
 import { openEipsAreClaims } from './eips.ts';
 import { openGrowingEpochs } from './growing-epochs.ts';
 import { openHistory } from './history.ts';
@@ -26,6 +27,6 @@ import { openPackets } from './packets.ts';
 export const AUDITORS: readonly OpenAuditor[] = [
   ...[openAddressesInUse, openCallsOnRecord, openLeasesOfLock, openGrowingEpochs, openOwnFields, openOneCallEach],
   ...[openNobodyWaits, openCloudIsObjects, openNothingUnderWay, openSupplyMeetsDemand, openLeasesAreSandboxes],
-  ...[openFewEvents, openEipsAreClaims, openBlocks, openPackets, openAgentDisk, openHistory],
+  ...[openFewEvents, openEipsAreClaims, openBlocks, openClaimsAreMarks, openPackets, openAgentDisk, openHistory],
   ...[openBalancerTargets, openBalancersAreOwners, openNodesAreInstances],
 ];

@@ -52,11 +52,12 @@ export class Kubelet {
   readonly #started = new Set<string>();
   readonly #ending = new Set<string>();
   #isOff = false;
+  #isDeaf = false;
 
   constructor(deps: KubeletDeps) {
     this.#deps = deps;
     deps.api.api.store.subscribe('/pods', ({ type, object }) => {
-      if (recordOf(object['spec'])['nodeName'] !== deps.node || this.#isOff) return;
+      if (recordOf(object['spec'])['nodeName'] !== deps.node || this.#isOff || this.#isDeaf) return;
       if (type === 'DELETED' || object.metadata.deletionTimestamp !== undefined) this.#end(object);
       else this.#start(object);
     });
@@ -75,8 +76,14 @@ export class Kubelet {
     this.relist();
   }
 
-  /** The API server went back to an older state and told nobody: looks at all Pods again. */
+  /** It hears of no Pod any more, until it looks at all of them again. */
+  deafen(): void {
+    this.#isDeaf = true;
+  }
+
+  /** Looks at all Pods again: the API server went back to an older state and told nobody, or this kubelet was deaf. */
   relist(): void {
+    this.#isDeaf = false;
     const pods = this.#pods().filter((pod) => recordOf(pod['spec'])['nodeName'] === this.#deps.node);
     for (const pod of pods) if (pod.metadata.deletionTimestamp === undefined) this.#start(pod);
     for (const pod of pods) if (pod.metadata.deletionTimestamp !== undefined) this.#end(pod);

@@ -15,6 +15,15 @@ import {
 } from './agents.ts';
 import { blocksInStorm, brokenRecord, formerBlock, heldBlock, lateBlock, otherAllocator } from './blocks.ts';
 import { clusterRoutes, globalRoutes, ROUTE_STORMS, tableRoutes } from './ccm-routes.ts';
+import {
+  deletedClaims,
+  editedClaims,
+  keepingNode,
+  lostClaims,
+  nominated,
+  nominatedFirst,
+  staticRules,
+} from './claims.ts';
 import { cloudNodes, nodesAndInstances } from './cloud-nodes.ts';
 import {
   editedEips,
@@ -28,9 +37,11 @@ import {
   wrongEips,
 } from './eips.ts';
 import { ingressGroup, ingressLife } from './ingresses.ts';
+import { elsewhere, forcedAway, keptInStorm, keptLists, manyMoves, registeredAddress } from './kept.ts';
 import {
   cutOffLeader,
   emptyLists,
+  formerWrites,
   frozenLeader,
   lateWatch,
   lostDefinitions,
@@ -60,15 +71,19 @@ import {
   staleLook,
   warmAndBack,
 } from './supply.ts';
+import { vanishedNodes } from './vanished.ts';
 
 /** Every story, by the name that `main.ts --story` takes. */
 export const STORIES: Readonly<Record<string, Story>> = {
   ...{ warmAndBack, eniGrowth, fullSubnet, lateRequest, inheritedRequest, slowTask, drift, otherGroups, nodeLeaves },
   ...{ forgottenToken, staleLook, survivingWatches, passedRevisions },
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
+  ...{ formerWrites, vanishedNodes },
   ...{ keptAddress, eips, podCidrs },
   ...{ heldBlock, formerBlock, otherAllocator, brokenRecord, lateBlock, blocksInStorm },
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
+  ...{ forcedAway, elsewhere, deletedClaims, nominated, staticRules, keptLists, manyMoves, registeredAddress },
+  ...{ nominatedFirst, keepingNode, lostClaims, editedClaims, keptInStorm },
   ...{ lentEips, wrongEips, eipLimits, eipsByHand, eipLists, eipExpiry, editedEips, eipsInStorm },
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
   ...{ serviceLife, podTargets, sourceRanges, settledService, makingGoesWrong, ingressLife, ingressGroup },
@@ -85,6 +100,7 @@ export const STORMS: readonly Story[] = [
   routesInStorm,
   serviceStorm,
   eipsInStorm,
+  keptInStorm,
   nodesAndInstances,
   ...ROUTE_STORMS,
 ];

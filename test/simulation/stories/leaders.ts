@@ -28,6 +28,38 @@ export const lateWatch: Story = {
   },
 };
 
+/** Somebody writes a status right after another leads, as the last write of the former leader does, and again later. */
+export const formerWrites: Story = {
+  title: 'a late write of the former leader is not undone, one of others is, and what it lost is found in the cloud',
+  tell: async (stage) => {
+    const node = await stage.node();
+    await stage.pods(node, 3);
+    await stage.minutes(1);
+    const change = async (): Promise<void> => {
+      stage.killLeader();
+      await stage.until('another leads', () => stage.world.leader !== undefined);
+      await stage.seconds(2);
+    };
+    stage.begin();
+    await change();
+    const [late, edited] = ['2026-01-02T03:04:05Z', '2026-02-02T02:02:02Z'];
+    await stage.patchNec(node, { status: { describedAt: late } });
+    await stage.minutes(2);
+    const describedAt = () => stage.nec(node).status.describedAt;
+    stage.expect('it stays', describedAt() === late && stage.events('ObjectMended').length === 0);
+    await stage.patchNec(node, { status: { describedAt: edited } });
+    await stage.seconds(10);
+    stage.expect('it is as before', describedAt() === late && stage.events('ObjectMended').length === 1);
+    await change();
+    const [dropped = ''] = stage.supply(node).filter((ip) => !node.agent.addresses.includes(ip));
+    const { eniInfos = [], routeENIIPs = 0 } = stage.nec(node).status;
+    const left = eniInfos.map((eni) => ({ ...eni, addresses: eni.addresses?.filter(({ ip }) => ip !== dropped) }));
+    await stage.patchNec(node, { status: { eniInfos: left, routeENIIPs: routeENIIPs - 1 } });
+    stage.expect('it is not in the object', !stage.supply(node).includes(dropped));
+    await stage.until('it is found in the cloud', () => stage.supply(node).includes(dropped), 90_000);
+  },
+};
+
 /** For twenty minutes lists are empty for ipamd, as of an API server that has lost its objects. */
 export const emptyLists: Story = {
   title: 'lists that are empty release nothing',

@@ -1,0 +1,36 @@
+import { POD_ANNOTATION, RECORD_LABEL } from '../../../crd/names.ts';
+import { recordOf, textOf, textsOf } from '../../../runtime/json.ts';
+import type { OpenAuditor } from './auditor.ts';
+import { necFacts } from './nec-facts.ts';
+
+/** Q2 for what is kept: at rest claims, their VpcIPs and the marks on addresses are the same, and a Pod has what its claim says. */
+export const openClaimsAreMarks: OpenAuditor = (world) => ({
+  name: 'Q2',
+  rest: function* () {
+    // Others are records of Pods whose addresses are of the pool.
+    const kept = world
+      .objects('vpcipclaims')
+      .filter(({ metadata }) => metadata.labels?.[RECORD_LABEL.key] === undefined);
+    const claims = new Map(kept.map(({ metadata, status }) => [metadata.name, recordOf(status)]));
+    const all = new Set(world.objects('vpcipclaims').map(({ metadata }) => metadata.name));
+    const vips = new Map(
+      world
+        .objects('vpcips')
+        .map(({ metadata, spec }) => [metadata.name, textOf(recordOf(recordOf(spec)['claimRef'])['name'])]),
+    );
+    for (const [ip, name] of vips) if (name !== '' && !all.has(name)) yield `VpcIP ${ip} is of no claim`;
+    for (const [name, { ips }] of claims)
+      for (const ip of textsOf(ips)) if (vips.get(ip) !== name) yield `${name} has ${ip}, which has no VpcIP of it`;
+    for (const object of world.objects('nodeeniconfigs'))
+      for (const { addresses = [] } of necFacts(object).status.eniInfos ?? [])
+        for (const { ip, claim } of addresses)
+          if (claim !== undefined && !claims.has(claim.name)) yield `${ip} is marked for ${claim.name}, which is gone`;
+    for (const { metadata, status } of world.objects('pods')) {
+      if (metadata.annotations?.[POD_ANNOTATION.deletePolicy] !== 'Never') continue;
+      const ip = recordOf(status)['podIP'];
+      const { phase, ips } = claims.get(metadata.name) ?? {};
+      if (ip !== undefined && (phase !== 'Bound' || !textsOf(ips).includes(textOf(ip))))
+        yield `${metadata.name} has ${textOf(ip)}, its claim is ${textOf(phase)} with ${textsOf(ips).join()}`;
+    }
+  },
+});
