@@ -65,11 +65,12 @@ async function tell(script: Script): Promise<void> {
   for (const line of renderStory(shrunk.script, `${auditor} at ${atMs.toFixed(0)} ms: ${text}`)) print(line);
 }
 
-/** How often, and until when. */
+/** One seed after the other: so many, or for so long, and then at least one. */
 function* seeds(first: number): Generator<number> {
   const endMs = realMs() + Number(values.within ?? 0) * 60_000;
   const runs = values.within === undefined ? Number(values.runs ?? 1) : Number.POSITIVE_INFINITY;
-  for (let run = 0; run < runs && (values.within === undefined || realMs() < endMs); run++) yield first + run;
+  for (let run = 0; run < runs && (values.within === undefined || run === 0 || realMs() < endMs); run++)
+    yield first + run;
 }
 
 async function tellScripts(): Promise<void> {
