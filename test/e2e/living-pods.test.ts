@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { partOf, shortTest } from '../support/suite-part.ts';
+import { partOf } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openTrial, type Trial } from './support/trial.ts';
 
@@ -24,42 +24,6 @@ async function takeAll(trial: Trial): Promise<readonly string[]> {
     );
   }
 }
-
-async function collected(trial: Trial): Promise<void> {
-  const before = trial.runtime.listCount;
-  await waitUntil(async () => trial.runtime.listCount >= before + 3, { what: 'three collections' });
-}
-
-shortTest('agent: a runtime that lists none of the Pods takes nothing from them', async (t) => {
-  t.timeout(120_000);
-  const trial = await openTrial({
-    ruleMode: 'compact',
-    ipsPerEni: 2,
-    flags: { 'gc-interval': '1s', 'add-wait': '1s', 'force-reuse-after': '500ms' },
-  });
-  try {
-    const pods = [await trial.addPod(), await trial.addPod()] as const;
-    // An adopted lease is as old as the machine: no age protects it.
-    await loseJournal(trial);
-    await trial.startAgent();
-    for (const sandboxes of [[], [{ id: 'other', podName: 'p', podNamespace: 'other' }]]) {
-      trial.runtime.setSandboxes(sandboxes);
-      await collected(trial);
-      for (const pod of pods) t.true(await pod.netns.ping(trial.vpc.outside.ip), `${sandboxes.length} sandboxes`);
-    }
-    const given = await takeAll(trial);
-    t.is(given.length, 2);
-    for (const { ip } of pods) t.false(given.includes(ip));
-    await pods[0].netns.close();
-    await waitUntil(async () => trial.agent.logs().includes('releasing leases whose sandbox is gone'), {
-      what: 'the end of the Pod that lives no more',
-      explain: () => trial.lastWords(),
-    });
-    t.true(await pods[1].netns.ping(trial.vpc.outside.ip));
-  } finally {
-    await trial.close();
-  }
-});
 
 for (const ruleMode of partOf(['compact', 'per-pod'] as const, (mode) => mode === 'compact'))
   test(`agent: the address of a living Pod that another program wired is given to nobody, ${ruleMode}`, async (t) => {

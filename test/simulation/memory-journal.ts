@@ -38,7 +38,7 @@ export class JournalPlace {
   }
 
   /** What is in it, for who judges it; undefined while there is none. */
-  get content(): Pick<JournalMemory, 'leases' | 'enis' | 'offers' | 'ruleMode'> | undefined {
+  get content(): Pick<JournalMemory, 'leases' | 'enis' | 'offers' | 'ruleMode' | 'needsAdoption'> | undefined {
     return this.#memory;
   }
 

@@ -16,7 +16,13 @@ export const openHistory: OpenAuditor = (world) => {
   });
   const look = (): void => {
     forgiveNoMore(world);
-    for (const kind of KINDS) history.look(world.time.nowMs, kind, holdersOf(world, kind));
+    // Until an agent whose journal is lost has taken its Pods over, their leases are those of before.
+    const adopts = new Set(world.machines.filter(isAdopting).map(({ name }) => name));
+    const before = history.held('journal').filter(([, { node }]) => adopts.has(node));
+    for (const kind of KINDS) {
+      const held = holdersOf(world, kind);
+      history.look(world.time.nowMs, kind, kind === 'journal' ? [...held, ...before] : held);
+    }
     for (const { auditor, ip, text } of history.judge()) world.violate(auditor, text, history.table(ip));
   };
   return {
@@ -43,6 +49,10 @@ function forgiveNoMore({ detachedByHand, host, machines, time }: AuditedWorld): 
     const whole = machines.find((one) => one.instanceId === instanceId)?.whole;
     if (whole !== undefined) whole.touchedMs = time.nowMs;
   }
+}
+
+function isAdopting({ whole, kubelet }: AuditedWorld['machines'][number]): boolean {
+  return whole !== undefined && kubelet.sandboxes.size > 0 && whole.host.journal.content?.needsAdoption !== false;
 }
 
 function holdersOf(world: AuditedWorld, kind: HoldKind): readonly (readonly [ip: string, holder: Holder])[] {
@@ -85,8 +95,8 @@ function heldOn(
     }
     case 'sandbox':
       return [...kubelet.sandboxes.values()].flatMap(({ ips, pod, uid }) =>
-        // The next Pod of a name is another one.
-        ips.map((ip) => [ip, `${pod}#${Number.parseInt(uid.slice(-12), 16)}`] as const),
+        // The next Pod of a name is another one; a stand-in for an agent knows nothing of connections.
+        ips.map((ip) => [ip, whole === undefined ? pod : `${pod}#${Number.parseInt(uid.slice(-12), 16)}`] as const),
       );
   }
 }

@@ -50,7 +50,7 @@ import {
   restoredServer,
   survivingWatches,
 } from './leaders.ts';
-import { fullDisk, offerBeforeBoot, reboots } from './machines.ts';
+import { fullDisk, lostJournal, offerBeforeBoot, reboots } from './machines.ts';
 import { keptOnNodes, wholeEnis } from './owned.ts';
 import { keptAddress, podCidrs } from './pods.ts';
 import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts';
@@ -88,7 +88,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
   ...{ serviceLife, podTargets, sourceRanges, settledService, makingGoesWrong, ingressLife, ingressGroup },
   ...{ busyCollection, emptyRuntime, carelessRuntime, forcedDeletion },
-  ...{ keptOnNodes, wholeEnis, fullDisk, offerBeforeBoot, reboots },
+  ...{ keptOnNodes, wholeEnis, fullDisk, offerBeforeBoot, reboots, lostJournal },
   ...{ stormOfRoutes: ROUTE_STORMS[0], stormOfTables: ROUTE_STORMS[1], stormOfClusterRoutes: ROUTE_STORMS[2] },
   ...{ leavesWhileAttaching, serviceStorm, cloudNodes, nodesAndInstances, globalRoutes, tableRoutes, clusterRoutes },
   ...{ offersTakenBack, fullNode, restoredNode, editedStatus },

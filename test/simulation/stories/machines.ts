@@ -68,3 +68,25 @@ export const offerBeforeBoot: Story = {
     await stage.end(node, 14);
   },
 };
+
+/** The journal is lost with an agent, also while nobody tells the next one which ENI an address is of; and that one dies too. */
+export const lostJournal: Story = {
+  title: 'an agent without its journal takes its Pods over, and gives their addresses to nobody',
+  world: { ...WHOLE, cooldownMs: 10_000 },
+  tell: async (stage) => {
+    const node = await stage.node();
+    const agent = agentOf(node);
+    await stage.pods(node, 4);
+    stage.begin();
+    for (const isDeaf of [false, true]) {
+      const heal = isDeaf ? stage.partition('agent-*') : () => {};
+      agent.host.journal.lose();
+      agent.kill();
+      await stage.seconds(10);
+      agent.kill();
+      heal();
+      await stage.pods(node, 3);
+    }
+    await stage.end(node, 10);
+  },
+};

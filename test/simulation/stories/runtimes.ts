@@ -19,9 +19,13 @@ export const emptyRuntime: Story = {
   world: WHOLE,
   tell: async (stage) => {
     const node = await stage.node();
-    const { host } = agentOf(node);
+    const agent = agentOf(node);
+    const { host } = agent;
     await stage.pods(node, 3);
     stage.begin();
+    // What an agent takes over is as old as the machine: no age protects it.
+    host.journal.lose();
+    agent.kill();
     host.listsNothing = true;
     const heal = stage.partition('agent-*');
     await stage.minutes(5);
