@@ -8,7 +8,8 @@ let isArmed = false;
 
 /**
  * From now on, for as long as the process lives, whatever of this project reads real time, starts a real timer or draws real
- * chance gets an error: a run that depends on any of them is not repeated by its seed. Idempotent.
+ * chance gets an error: a run that depends on any of them is not repeated by its seed. `AbortSignal.any` no longer keeps worlds in memory.
+ * Idempotent.
  */
 export function armTripwire(): void {
   if (isArmed) return;
@@ -20,6 +21,7 @@ export function armTripwire(): void {
   guard(process, 'hrtime');
   guard(process, 'nextTick');
   guard(AbortSignal, 'timeout');
+  AbortSignal.any = joinSignals;
   for (const name of Object.keys(crypto)) if (/^random|^getRandom/.test(name)) guard(crypto, name);
   syncBuiltinESMExports();
   globalThis.Date = new Proxy(Date, {
@@ -28,6 +30,16 @@ export function armTripwire(): void {
       return Reflect.construct(date, values, target);
     },
   });
+}
+
+/** Node keeps a joined signal that is listened to until it aborts, with all that listens: those of a life that was killed never do. */
+function joinSignals(signals: Iterable<AbortSignal>): AbortSignal {
+  const joined = new AbortController();
+  const sources = [...signals];
+  const over = sources.find(({ aborted }) => aborted);
+  if (over !== undefined) joined.abort(over.reason);
+  else for (const one of sources) one.addEventListener('abort', () => joined.abort(one.reason), { once: true });
+  return joined.signal;
 }
 
 function guard(owner: object, name: string): void {
