@@ -112,7 +112,7 @@ export class ServiceStage {
   }
 
   /** A person takes a target off the load balancer of a Service, or changes its weight; nothing where there is none. */
-  async edit(name: string, action: 'BatchDeregisterTargets' | 'BatchModifyTargetWeight'): Promise<void> {
+  edit(name: string, action: 'BatchDeregisterTargets' | 'BatchModifyTargetWeight'): void {
     const uid = this.find('Service', name)?.metadata.uid ?? ' ';
     const balancer = this.balancers.find(({ tags }) => tags[OWNER_TAG]?.endsWith(uid));
     const [listener] = [...(balancer?.listeners.values() ?? [])];
@@ -128,12 +128,10 @@ export class ServiceStage {
       action === 'BatchDeregisterTargets'
         ? api.call(action, { LoadBalancerId, Targets: [{ ...at, ListenerId }] }, signal)
         : api.call(action, { LoadBalancerId, ModifyList: [{ ListenerId, Targets: [at], Weight: 3 }] }, signal);
-    // What goes wrong for a person is tried by nobody again.
-    await this.#stage.people(
-      call.then(
-        () => undefined,
-        () => undefined,
-      ),
+    // What goes wrong for a person is tried by nobody again, and what hangs is not waited for.
+    void call.then(
+      () => undefined,
+      () => undefined,
     );
   }
 
