@@ -61,12 +61,17 @@ export class Stage {
   async leave(machine: Machine): Promise<void> {
     machine.turnOff();
     this.world.host.model.state.removeInstance(machine.instanceId);
-    await this.unregister(machine);
-    this.world.collectPods(machine.name);
+    await this.forget(machine);
+  }
+
+  /** The Node of a machine is deleted, and its Pods after it. */
+  async forget({ name }: Pick<Machine, 'name'>): Promise<void> {
+    await this.unregister({ name });
+    this.world.collectPods(name);
   }
 
   /** The Node of a machine is deleted, and the machine runs on. */
-  async unregister({ name }: Machine): Promise<void> {
+  async unregister({ name }: Pick<Machine, 'name'>): Promise<void> {
     await this.people(this.world.admin.delete(NODES, { name }));
   }
 

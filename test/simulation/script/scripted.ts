@@ -98,7 +98,12 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
       scene.backup = stage.backup();
       return;
     case 'restore':
-      if (scene.backup !== undefined) stage.restore(scene.backup);
+      if (scene.backup === undefined) return;
+      stage.restore(scene.backup);
+      // cloud-controller-manager deletes the Nodes of instances that are gone.
+      for (const { isOff, name } of machines)
+        if (isOff && world.objects('nodes').some(({ metadata }) => metadata.name === name))
+          await stage.forget({ name });
       return;
     case 'kill':
       if (deed.whom === 'all') stage.killAll();
