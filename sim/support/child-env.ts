@@ -11,3 +11,13 @@ export function childEnv(own: Readonly<Record<string, string | undefined>> = pro
   const kept = Object.entries(own).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return { ...Object.fromEntries(kept), PATH: path };
 }
+
+/** Names the folder in which Node keeps what it compiled of the programs of tests; unset, it compiles each time. */
+const CACHE_VARIABLE = 'TKE_ENI_HELPER_CACHE';
+
+/** The environment of one command: a program that Node runs from our sources need not be compiled each time. */
+export function envOf(argv: readonly string[]): Record<string, string> {
+  const env = childEnv();
+  const cache = env[CACHE_VARIABLE] ?? '';
+  return cache !== '' && argv.includes(process.execPath) ? { ...env, NODE_COMPILE_CACHE: cache } : env;
+}

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { systemClock } from '../../runtime/clock.ts';
-import { childEnv } from './child-env.ts';
+import { envOf } from './child-env.ts';
 
 /** What a long-running child is started with. */
 export type ChildOptions = {
@@ -32,7 +32,7 @@ export class Child {
     this.argv = argv;
     this.#child = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
-      env: options.env ?? childEnv(),
+      env: options.env ?? envOf(argv),
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     });
     this.#collect(this.#child.stdout, (text) => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { startTimer } from '../../runtime/clock.ts';
-import { childEnv } from './child-env.ts';
+import { envOf } from './child-env.ts';
 
 /** How a finished child process ended and what it printed. */
 export type RunResult = {
@@ -45,7 +45,7 @@ export function tryRun(argv: readonly string[], options: RunOptions = {}): Promi
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
-      env: options.env ?? childEnv(),
+      env: options.env ?? envOf(argv),
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     });
     let stdout = '';
