@@ -49,7 +49,8 @@ export function readProcessState(ignored: readonly string[] = []): ProcessState 
 
 /** Names what differs. */
 export function changesBetween(before: ProcessState, after: ProcessState): readonly string[] {
-  return [...after.keys()].filter(
+  const added = [...after.keys()].filter(
     (name) => !before.has(name) || (before.get(name) ?? after.get(name)) !== after.get(name),
   );
+  return [...added, ...[...before.keys()].filter((name) => !after.has(name))];
 }

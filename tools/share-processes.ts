@@ -8,10 +8,18 @@ type Message = { readonly ava?: { readonly type: string; readonly options?: { re
 const READY = 'ready-for-options';
 
 /** A process runs no other file after one of these. */
-const FAILURES: ReadonlySet<string> = new Set(['test-failed', 'hook-failed', 'uncaught-exception', 'internal-error']);
+const FAILURES: ReadonlySet<string> = new Set([
+  ...['test-failed', 'hook-failed', 'uncaught-exception', 'unhandled-rejection', 'process-exit', 'internal-error'],
+]);
 
 /** A process that runs test files: those so far, and what AVA takes for the process of the last. */
-type Host = { readonly process: ChildProcess; readonly files: string[]; last: FileProcess };
+type Host = {
+  readonly process: ChildProcess;
+  readonly files: string[];
+  last: FileProcess;
+  /** Whether AVA takes its last file for ended. */
+  isOver: boolean;
+};
 
 class FileProcess extends EventEmitter {
   readonly stdout = new EventEmitter();
@@ -43,7 +51,7 @@ class FileProcess extends EventEmitter {
 
 /**
  * Returns a `fork` for AVA by which a test file runs in a process that another file has left as it was
- * (tools/offer-process.ts), if there is one. What both load is then loaded once, and compiled for speed.
+ * (tools/begin-file.ts), if there is one. What both load is then loaded once, and compiled for speed.
  */
 export function sharingFork(real: typeof fork): typeof fork {
   const idle: Host[] = [];
@@ -59,6 +67,7 @@ export function sharingFork(real: typeof fork): typeof fork {
     if (host.files.length > 0) {
       const file = new FileProcess(host.process, host.files);
       host.last = file;
+      host.isOver = false;
       hold(host.process, 'ref');
       setImmediate(() => file.emit('message', { ava: { type: READY } } satisfies Message));
     }
@@ -68,7 +77,7 @@ export function sharingFork(real: typeof fork): typeof fork {
 
 function start(process: ChildProcess, idle: Host[]): Host {
   const files: string[] = [];
-  const host: Host = { process, files, last: new FileProcess(process, files) };
+  const host: Host = { process, files, last: new FileProcess(process, files), isOver: false };
   process.on('message', (message: Message) => {
     const type = message.ava?.type ?? '';
     if (FAILURES.has(type)) fail(host);
@@ -78,6 +87,11 @@ function start(process: ChildProcess, idle: Host[]): Host {
   process.on('error', (error) => host.last.emit('error', error));
   process.on('exit', (code, signal) => {
     if (idle.includes(host)) idle.splice(idle.indexOf(host), 1);
+    if (code !== 0) fail(host);
+    if (code !== 0 && host.isOver) {
+      console.error(`the process of ${files.join(' ')} ended with ${signal ?? code}`);
+      globalThis.process.exitCode = 1;
+    }
     host.last.emit('exit', code, signal);
   });
   process.stdout?.on('data', (chunk) => host.last.stdout.emit('data', chunk));
@@ -99,6 +113,7 @@ function release(host: Host, idle: Host[]): void {
     idle.push(host);
     hold(host.process, 'unref');
   }
+  host.isOver = true;
   // AVA's file is over; the process lives on.
   host.last.emit('exit', 0, null);
 }

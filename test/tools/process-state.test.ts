@@ -37,6 +37,16 @@ const CHANGES: readonly (readonly [string, () => () => void])[] = [
     },
   ],
   [
+    'globalThis.fetch',
+    () => {
+      const { fetch } = globalThis;
+      Reflect.deleteProperty(globalThis, 'fetch');
+      return () => {
+        globalThis.fetch = fetch;
+      };
+    },
+  ],
+  [
     'globalThis.leftByATest',
     () => {
       Reflect.set(globalThis, 'leftByATest', 1);

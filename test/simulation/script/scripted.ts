@@ -100,10 +100,12 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
     case 'restore':
       if (scene.backup === undefined) return;
       stage.restore(scene.backup);
-      // cloud-controller-manager deletes the Nodes of instances that are gone.
-      for (const { isOff, name } of machines)
-        if (isOff && world.objects('nodes').some(({ metadata }) => metadata.name === name))
-          await stage.forget({ name });
+      // cloud-controller-manager deletes Nodes of instances that are gone, and people restart kubelets whose Node is gone.
+      for (const machine of machines) {
+        const isThere = world.objects('nodes').some(({ metadata }) => metadata.name === machine.name);
+        if (machine.isOff && isThere) await stage.forget(machine);
+        if (!machine.isOff && !isThere) await stage.register(machine);
+      }
       return;
     case 'kill':
       if (deed.whom === 'all') stage.killAll();
