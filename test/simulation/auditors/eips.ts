@@ -47,6 +47,9 @@ export const openEipsAreClaims: OpenAuditor = (world) => {
         const isWrong = world
           .objects('events')
           .some((event) => event['reason'] === 'EIPInvalid' && recordOf(event['involvedObject'])['name'] === name);
+        const mbps = /"InternetMaxBandwidthOut":(\d+)/.exec(made ?? '')?.[1];
+        if (eip?.tags[EIP_TAG.claim] && mbps !== undefined && eip.bandwidthMbps !== Number(mbps))
+          yield `${name} asks for ${mbps} Mbps, and has ${eip.bandwidthMbps}`;
         if ((made ?? listed) !== undefined && !isServed && !isTold && !isWrong) yield `${name} has no EIP`;
       }
     },

@@ -13,7 +13,15 @@ import {
   secondEni,
   vandals,
 } from './agents.ts';
-import { blocksInStorm, brokenRecord, formerBlock, heldBlock, lateBlock, otherAllocator } from './blocks.ts';
+import {
+  blocksInStorm,
+  brokenRecord,
+  formerBlock,
+  givenByHand,
+  heldBlock,
+  lateBlock,
+  otherAllocator,
+} from './blocks.ts';
 import { clusterRoutes, globalRoutes, ROUTE_STORMS, tableRoutes } from './ccm-routes.ts';
 import {
   deletedClaims,
@@ -80,7 +88,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
   ...{ formerWrites, vanishedNodes },
   ...{ keptAddress, eips, podCidrs },
-  ...{ heldBlock, formerBlock, otherAllocator, brokenRecord, lateBlock, blocksInStorm },
+  ...{ heldBlock, formerBlock, otherAllocator, givenByHand, brokenRecord, lateBlock, blocksInStorm },
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
   ...{ forcedAway, elsewhere, deletedClaims, nominated, staticRules, keptLists, manyMoves, registeredAddress },
   ...{ nominatedFirst, keepingNode, lostClaims, editedClaims, keptInStorm },

@@ -69,7 +69,7 @@ export const formerBlock: Story = {
   },
 };
 
-/** kube-controller-manager gives blocks too, and is faster once; long after, a person gives one. */
+/** kube-controller-manager gives blocks too, and is faster once. */
 export const otherAllocator: Story = {
   title: 'no block is given any more when another allocator gives some',
   world: worldOf('192.168.0.0/20'),
@@ -92,6 +92,23 @@ export const otherAllocator: Story = {
     stage.expect('the last has none', stage.podCidrOf(last) === undefined);
     stage.killAll();
     await untilGiven(stage, last);
+  },
+};
+
+/** The network has one block. A person gives one to the Node that waits; then the first Node leaves. */
+export const givenByHand: Story = {
+  title: 'blocks are given on after a person gave one to a Node that had waited long',
+  world: worldOf('192.168.0.0/24'),
+  tell: async (stage) => {
+    const first = await joinWithBlock(stage);
+    stage.begin();
+    const second = await stage.join();
+    await stage.minutes(2);
+    stage.expect('it is accepted', await stage.patchNode(second, { spec: { podCIDR: '192.168.9.0/24' } }));
+    await stage.minutes(1);
+    await stage.leave(first);
+    const third = await stage.join();
+    await stage.until('it has the block, once it is held no more', () => !!stage.podCidrOf(third), 14_400_000);
   },
 };
 

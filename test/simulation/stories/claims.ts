@@ -88,7 +88,12 @@ export const deletedClaims: Story = {
     stage.expect('the Pod has it', node.agent.addresses.includes(ip) && stage.events('ClaimInUse').length > 0);
     await stage.endPods('web-0');
     await stage.until('it ends', () => claimOf(stage) === undefined);
-    await start(stage, 'web-0', node);
+    const next = await start(stage, 'web-0', node);
+    await stage.people(stage.world.admin.delete(VPC_IPS, { name: next }));
+    await stage.minutes(1);
+    stage.expect('the Pod has it', node.agent.addresses.includes(next));
+    await stage.endPods('web-0');
+    await stage.until('it ends with its VpcIP', () => claimOf(stage) === undefined);
   },
 };
 

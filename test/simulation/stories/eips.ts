@@ -162,7 +162,8 @@ export const eipLimits: Story = {
   tell: async (stage) => {
     const [large, small] = [await stage.node(LARGE), await stage.node()];
     stage.begin();
-    for (const name of ['web-0', 'web-1', 'web-2']) await stage.pod(name, large, MADE);
+    const names = ['web-0', 'web-1', 'web-2', 'web-3'];
+    for (const name of names) await stage.pod(name, large, MADE);
     await stage.minutes(60);
     const calls = stage.sent('AllocateAddresses');
     stage.expect(`${calls} calls in an hour are few`, calls >= 3 && calls < 30);
@@ -172,12 +173,12 @@ export const eipLimits: Story = {
       stage.events('FailedAllocateEIP').some((one) => one.startsWith(text)),
     );
     Object.assign(stage.world.host.model.state.spec, { eips: 20 });
-    await untilServed(stage, 'web-0', 'web-1', 'web-2');
+    await untilServed(stage, ...names);
     await stage.pod('first', small, MADE);
     await untilServed(stage, 'first');
     await stage.pod('second', small, MADE);
     await stage.until('it is told', () => reasonOf(stage, 'second') === 'EIPLimitOfNode');
-    stage.expect('none is made for it', stage.world.host.model.state.eips.size === 4);
+    stage.expect('none is made for it', stage.world.host.model.state.eips.size === 5);
     await stage.endPods('first');
     await untilServed(stage, 'second');
   },

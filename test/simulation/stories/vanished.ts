@@ -22,6 +22,13 @@ export const vanishedNodes: Story = {
     stage.expect('the others are there', others.every(isThere));
     for (const node of others) await stage.register(node);
     await stage.until('they are ready', () => others.every((node) => stage.isReady(node)));
+    const [back] = others;
+    if (back === undefined) throw new Error('there are four nodes');
+    await stage.patchNec(back, { metadata: { annotations: { [ALLOW_RELEASE_ANNOTATION]: 'true' } } });
+    await stage.until('what was confirmed of a node that is there does not outlive it', () => {
+      const object = stage.world.objects('nodeeniconfigs').find(({ metadata }) => metadata.name === back.name);
+      return object?.metadata.annotations?.[ALLOW_RELEASE_ANNOTATION] === undefined;
+    });
     const more: Machine[] = [];
     for (let at = 0; at < 5; at++) more.push(await stage.node());
     for (const node of more) await stage.unregister(node);
