@@ -45,7 +45,7 @@ soak-alone: packages build ## the same Pods, faults and audit without what follo
 	@node test/soak/main.ts $(SOAK)
 
 # Without WITHIN it takes ten minutes, with it a sixth of that.
-simulate: node_modules/.installed ## new seeds of the simulation for WITHIN=12 / 6 minutes, or ten; one that fails is made small; SEED=1 chooses the first
+simulate: node_modules/.installed ## new seeds of the simulation for WITHIN=12 / 6 minutes, or ten; a failing script is shrunk; SEED=1 chooses the first
 	@node test/simulation/main.ts --shrink --within=$(shell expr $(or $(WITHIN),60) / 6)
 
 bench: packages build ## ours and the peers side by side, four minutes; tables and bench/results.json (docs/testing.md: what runs by name)

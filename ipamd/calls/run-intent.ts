@@ -120,8 +120,8 @@ async function resolveIntent(
     return sound;
   }
   if (last !== undefined && isRefusal(intent, last)) return refuse(deps, one, last);
-  // With a ClientToken repeating is always safe, and giving up may leave an unknown ENI. An attachment makes none: one that an
-  // instance took along as it ended is answered as before, and never described as done.
+  // With a ClientToken repeating is always safe, and giving up may leave an unknown ENI. An attachment creates nothing. When its
+  // instance is terminated, the cloud goes on answering the token with success, and no description ever shows it.
   const mayGiveUp = intent.action === 'AttachNetworkInterface' || !MUTATIONS[intent.action].takesClientToken;
   const isGivenUp = mayGiveUp && (intent.tries ?? 0) >= MAX_TRIES;
   return isGivenUp && last !== undefined ? refuse(deps, one, last) : 'repeat';
