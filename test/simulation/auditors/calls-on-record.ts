@@ -7,23 +7,35 @@ const RECORDED =
 
 /**
  * A6: a call that changes something is in an object, in a revision older than its sending. An ENI that is in no object is an
- * orphan: what is done to it has no record.
+ * orphan: what is done to it has no record. A call that was on record before a restore may be tried again with its token.
  */
-export const openCallsOnRecord: OpenAuditor = (world) => ({
-  name: 'A6',
-  sent: (call) => {
-    if (!RECORDED.test(call.action)) return;
-    const objects = [...world.objects('nodeeniconfigs'), ...world.objects('eipclaims')];
-    const records = objects.flatMap((object) => recordsOf(recordOf(object['status'])['intents']));
-    if (records.some((record) => isRecordOf(record, call))) return;
-    const eniId = eniOf(call);
-    const isKnown = objects.some((object) =>
-      recordsOf(recordOf(object['status'])['eniInfos']).some(({ eniID }) => eniID === eniId),
-    );
-    if ((eniId !== '' && !isKnown) || call.action === 'ReleaseAddresses') return;
-    world.violate('A6', `${call.life} sends ${call.action} of ${eniId}, which is not on record`);
-  },
-});
+export const openCallsOnRecord: OpenAuditor = (world) => {
+  const recorded = new Set<string>();
+  let isRestored = false;
+  return {
+    name: 'A6',
+    restored: () => {
+      isRestored = true;
+    },
+    sent: (call) => {
+      if (!RECORDED.test(call.action)) return;
+      const objects = [...world.objects('nodeeniconfigs'), ...world.objects('eipclaims')];
+      const records = objects.flatMap((object) => recordsOf(recordOf(object['status'])['intents']));
+      const sending = `${call.life} ${textOf(call.request['ClientToken'])}`;
+      if (records.some((record) => isRecordOf(record, call))) {
+        if (call.request['ClientToken'] !== undefined) recorded.add(sending);
+        return;
+      }
+      if (isRestored && recorded.has(sending)) return;
+      const eniId = eniOf(call);
+      const isKnown = objects.some((object) =>
+        recordsOf(recordOf(object['status'])['eniInfos']).some(({ eniID }) => eniID === eniId),
+      );
+      if ((eniId !== '' && !isKnown) || call.action === 'ReleaseAddresses') return;
+      world.violate('A6', `${call.life} sends ${call.action} of ${eniId}, which is not on record`);
+    },
+  };
+};
 
 function isRecordOf(record: Readonly<Record<string, unknown>>, call: SentCall): boolean {
   // Groups are taken away by a call of another name than the one that sets them.
