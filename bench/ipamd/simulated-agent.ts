@@ -104,6 +104,8 @@ export class SimulatedAgent {
     const key = leaseKey({ containerId: podId, ifName: 'eth0' });
     this.#waiting.delete(key);
     this.#pool.release({ key, nowMs: this.#options.clock.bootMs(), cooldownMs: this.#options.cooldownMs });
+    // An address that is kept is free at once, for the next Pod of its name.
+    this.#serve();
     void this.#publish();
   }
 
