@@ -3,7 +3,7 @@ import type { AttachedEni } from '../../sim/vpc/nic.ts';
 import { partOf } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { AttachedPod } from './support/scene-node.ts';
-import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
+import { openTrial, type Trial, type TrialSpec, UNLIMITED_ICMP } from './support/trial.ts';
 
 // The routes of an ENI go with its link. What its Pods send then must not leave by the primary interface with their
 // addresses: the router counts what passes it, and what it refuses there.
@@ -59,8 +59,7 @@ for (const { name, spec, way, takeAway, bringBack } of partOf(cases, isShort)) {
     t.timeout(240_000);
     const trial = await openTrial({ ...spec, isDual: true });
     try {
-      // Each refused packet is answered.
-      await trial.node.netns.sysctl({ 'net/ipv4/icmp_ratelimit': 0, 'net/ipv6/icmp/ratelimit': 0 });
+      await trial.node.netns.sysctl(UNLIMITED_ICMP);
       const pod = await trial.addPod();
       const eni = await eniOf(trial, pod);
       await reachesOutside(t, trial, pod, `before it is ${way}`);

@@ -4,15 +4,13 @@ import type { NetnsView } from '../../sim/support/netns.ts';
 import { partOf } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { AttachedPod } from './support/scene-node.ts';
-import { openTrial, type Trial, type TrialSpec } from './support/trial.ts';
+import { openTrial, type Trial, type TrialSpec, UNLIMITED_ICMP } from './support/trial.ts';
 
 // An address of the node that no Pod has: the VPC leads it here, so what the node sends on comes back. The router counts how
 // often a packet passes it, and what it refuses for a source that the port may not use.
 
 /** Addresses cool longer than a test takes. */
 const FLAGS = { 'ip-cooldown': '600s' } as const;
-/** Each refused packet is answered. */
-const UNLIMITED = { 'net/ipv4/icmp_ratelimit': 0, 'net/ipv6/icmp/ratelimit': 0 } as const;
 const GR = '172.31.0.64/26';
 
 const LAYOUTS: Readonly<Record<string, TrialSpec>> = {
@@ -31,7 +29,7 @@ for (const [name, spec] of partOf(Object.entries(LAYOUTS), isShort)) {
     t.timeout(240_000);
     const trial = await openTrial(spec);
     try {
-      await trial.node.netns.sysctl(UNLIMITED);
+      await trial.node.netns.sysctl(UNLIMITED_ICMP);
       if (spec.gr !== undefined) await leadBlock(trial);
       const [stays, ended] = [await trial.addPod(), await trial.addPod()];
       for (const ip of ended.ips) t.true(await stays.netns.ping(ip), `${ip} answers while its Pod lives`);

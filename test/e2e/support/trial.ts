@@ -12,6 +12,13 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { ipsOf } from './cni-answers.ts';
 import { type AttachedPod, type CallOptions, type PodOptions, SceneNode, type ScenePod } from './scene-node.ts';
 
+/**
+ * The sysctls of a node that answers each packet it refuses. `icmp_ratelimit` 0 would not do: an answer then empties the
+ * bucket in which `ip_error()` counts what it answers that sender (`inet_peer_xrlim_allow()` caps it at a multiple of the
+ * limit), and a packet that is refused within the next second stays unanswered.
+ */
+export const UNLIMITED_ICMP = { 'net/ipv4/icmp_ratemask': 0, 'net/ipv6/icmp/ratelimit': 0 } as const;
+
 /** A node on trial: its agent may be killed, its memory damaged, its kernel changed by others. */
 export type TrialSpec = {
   readonly ruleMode: 'compact' | 'per-pod';
