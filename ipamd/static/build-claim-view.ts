@@ -15,6 +15,7 @@ import { findSubnet } from './find-subnet.ts';
 import { findWorkload } from './find-workload.ts';
 import {
   markKey,
+  mayHaveSandbox,
   readClaimCalls,
   readClaimLocations,
   readMarkOf,
@@ -32,6 +33,11 @@ export const NECS_BY_MARKED_IP = 'marked-ip';
 /** Name of the index of StaticIPConfigs by namespace: each namespace may have thousands. */
 export const CONFIGS_BY_NAMESPACE = 'namespace';
 
+/** How long an address rests before another name may have it: the default of the agents' --ip-cooldown. */
+const REST_MS = 120_000;
+
+type RestFacts = Pick<ClaimView, 'locations' | 'pod' | 'retainedForMs'>;
+
 /** Reservations of addresses in the VPC. */
 type Reservations = Pick<ReservationRunner, 'isPaused' | 'problemOf'>;
 
@@ -45,6 +51,9 @@ export class ClaimViewBuilder {
   readonly #zoneNames: Pick<ZoneNames, 'nameOf'>;
   readonly #retained: StampAges;
   readonly #unreachableSinceMs = new Map<string, number>();
+  readonly #startMs: number;
+  /** When an address was seen in use last. */
+  readonly #usedMs = new Map<string, number>();
   readonly #releasing = new Map<string, { readonly sinceMs: number; readonly idleSinceMs: number }>();
 
   constructor(term: ClaimsTerm, reservations: Reservations, zoneNames: Pick<ZoneNames, 'nameOf'>) {
@@ -52,6 +61,7 @@ export class ClaimViewBuilder {
     this.#reservations = reservations;
     this.#zoneNames = zoneNames;
     this.#retained = new StampAges(term.clock);
+    this.#startMs = term.clock.monotonicMs();
   }
 
   /** Lists every key that has a claim or should have one. */
@@ -129,6 +139,9 @@ export class ClaimViewBuilder {
     // It is written once, when a claim is retained: another one is an edit, and is written back.
     const since = this.#retained.firstOf(key, claim?.status?.retainedSince);
     const ownNames = new Set(own.map(({ name }) => name));
+    const retainedForMs = this.#retained.ageMs(key, since);
+    const restMs = this.#restMs(key, { locations, pod, retainedForMs });
+    if (claim === undefined && locations.length === 0 && own.length === 0) this.#usedMs.delete(key);
     return {
       key,
       claim: claim && since !== undefined ? { ...claim, status: { ...claim.status, retainedSince: since } } : claim,
@@ -145,7 +158,8 @@ export class ClaimViewBuilder {
       conflict,
       hasEni: vpcEnis.byIndex(VPC_ENIS_BY.claim, key).length > 0,
       releasingForMs: isReleasing ? this.#releasingForMs(key, pod?.nodeName ?? '') : this.#endReleasing(key),
-      retainedForMs: this.#retained.ageMs(key, since),
+      ...(restMs > 0 ? { restMs } : {}),
+      retainedForMs,
       subnets: all,
       isOffered: (subnetId, isNominated) => subnets.isOffered(subnetId, isNominated),
       reservesStatic: config.reserveKeptAddresses && !reservations.isPaused,
@@ -212,6 +226,25 @@ export class ClaimViewBuilder {
       if (holder !== undefined && holder !== key) return { kind: 'claim', key: holder };
     }
     return undefined;
+  }
+
+  /**
+   * Measures how long an address still has to rest: from when it was last seen in use. In a term that has not seen it in
+   * use, from the begin of the term or the end of its last Pod, whichever was earlier.
+   */
+  #restMs(key: string, { locations, pod, retainedForMs }: RestFacts): number {
+    const { clock, necs, config } = this.#term;
+    const nowMs = clock.monotonicMs();
+    const isUsed = locations.some(
+      (one) =>
+        mayHaveSandbox(necs.get(one.nodeName)?.decoded?.spec ?? {}, one) &&
+        // What may still run on a node that does not answer is cut off.
+        this.noteNode(one.nodeName) < Math.max(1, config.staticTakeoverAfterMs),
+    );
+    // An annotation gives a Pod on a super node its address.
+    if (isUsed || pod?.allocation !== undefined) this.#usedMs.set(key, nowMs);
+    const usedMs = this.#usedMs.get(key) ?? Math.min(this.#startMs, nowMs - retainedForMs);
+    return Math.max(0, usedMs + REST_MS - nowMs);
   }
 
   /**

@@ -117,6 +117,8 @@ export type ClaimView = {
    * not.
    */
   readonly releasingForMs: number;
+  /** Milliseconds that its address still rests before another name may have it; absent: it has rested. */
+  readonly restMs?: number;
   /** Milliseconds since `status.retainedSince` of the claim, by a {@link StampAges}; 0 while it is not retained. */
   readonly retainedForMs: number;
   /** Subnets that ipamd knows; absent: none. */

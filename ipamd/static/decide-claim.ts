@@ -81,6 +81,11 @@ function decideAbsent(view: ClaimView): ClaimDecision {
     return { ...NOTHING, claim: { kind: 'create', desired: { ...rest, spec } } };
   }
   const mode = locations[0]?.mode ?? 'route-eni';
+  const { restMs } = view;
+  if (restMs !== undefined && (vips.length === 0 || vips.some(isBeingDeleted))) {
+    const kept = vips.length === 0 ? [] : decideVips(view, selectAddress(view), undefined, true);
+    return { ...NOTHING, vips: kept, requests: decideRetaining(view, mode), recheckMs: restMs };
+  }
   if (vips.length === 0) return { ...NOTHING, requests: decideFreeing(view, mode) };
   if (vips.some(isBeingDeleted)) return { ...NOTHING, ...releasedVips(view), requests: decideFreeing(view, mode) };
   // An address without its claim must not be given up silently: it is retained like every static address.
@@ -96,12 +101,17 @@ function decideAbsent(view: ClaimView): ClaimDecision {
 function decideEnd(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   const { locations, calls, vips, hasEni, pod } = view;
   const targets = targetsOf(view, claim);
-  if (targets.length > 0) return decideWaiting(view, claim, targets);
+  if (targets.length > 0)
+    return decideWaiting(view, claim, `no load balancer has ${targets.join(', ')} as a target`, TARGET_RECHECK_MS);
   const requests = decideFreeing(view, claim.spec.mode);
   const isReserved = claim.status?.reservation !== undefined;
   const isFree = locations.length === 0 && calls.length === 0 && !hasEni && !isReserved;
   if (isFree && vips.length === 0) return { ...NOTHING, claim: { kind: 'finish' }, requests };
   const nodes = [...new Set(locations.map(({ nodeName }) => nodeName))];
+  if (view.restMs !== undefined) {
+    const since = nodes.length === 0 ? '' : ` after node ${nodes.join(', ')} let go of it`;
+    return decideWaiting(view, claim, `its address has rested for 2 minutes${since}`, view.restMs);
+  }
   const problem = view.reservationProblem === undefined ? '' : `: ${view.reservationProblem}`;
   const reserved = isReserved ? `; the VPC has to give the reserved address back${problem}` : '';
   const waiting = nodes.length === 0 ? reserved : `; node ${nodes.join(', ')} has to give the address back`;
@@ -129,12 +139,11 @@ function targetsOf({ locations, vips, isRegistered }: ClaimView, { status }: Vpc
   return [...all].filter(isRegistered);
 }
 
-/** Decides for a claim that ends once no load balancer has its address: until then it keeps what it has. */
-function decideWaiting(view: ClaimView, claim: VpcIpClaim, targets: readonly string[]): ClaimDecision {
-  const message = `it ends when no load balancer has ${targets.join(', ')} as a target`;
-  const desired: DesiredClaim = { ...retainedClaim(view, claim, message), reason: 'AddressReleasing' };
+/** Decides for a claim that ends once another name may have its address: until then it keeps what it has. */
+function decideWaiting(view: ClaimView, claim: VpcIpClaim, until: string, recheckMs: number): ClaimDecision {
+  const desired: DesiredClaim = { ...retainedClaim(view, claim, `it ends when ${until}`), reason: 'AddressReleasing' };
   const requests = decideRetaining(view, claim.spec.mode);
-  return { ...NOTHING, claim: { kind: 'put', desired }, requests, recheckMs: TARGET_RECHECK_MS };
+  return { ...NOTHING, claim: { kind: 'put', desired }, requests, recheckMs };
 }
 
 /** Deletes the VpcIPs once no node and no call has their addresses; the cloud is not asked. */
@@ -167,6 +176,8 @@ function decideRetained(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   // The Pod's uid is removed from the claim first, so that its status shows since when it is retained.
   if (!isWritten) return decision;
   const why = endReasonOf(view, claim, isEmpty);
+  // While the address rests, the next Pod of the name may have it.
+  if (why !== undefined && view.restMs !== undefined && !isEmpty) return { ...decision, recheckMs: view.restMs };
   if (why !== undefined) return { ...NOTHING, claim: { kind: 'delete', why }, requests };
   const expiry = decideExpiry(view);
   const untilMs = expiry.kind === 'never' ? undefined : Math.max(0, expiry.leftMs);

@@ -1,4 +1,4 @@
-import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { ClaimCall, ClaimLocation } from './claim-view.ts';
 
 type Mark = { readonly namespace: string; readonly name: string };
@@ -69,6 +69,19 @@ export function readClaimLocations(
     );
     return [...exclusive, ...single];
   });
+}
+
+/** Tells whether a sandbox may have a claim's address or ENI: a Pod is named, or its agent has not let go of it. */
+export function mayHaveSandbox(
+  { releasableIPs = [], releasableENIs = [] }: Pick<NodeEniConfigSpec, 'releasableIPs' | 'releasableENIs'>,
+  { ip, eniId, mode, assignmentId, isAttached, isReleasing, podUid }: ClaimLocation,
+): boolean {
+  if (!isAttached || isReleasing) return false;
+  const isOffered =
+    mode === 'direct-eni'
+      ? releasableENIs.some((one) => one.eniID === eniId && one.assignmentID === assignmentId)
+      : releasableIPs.some((one) => one.ip === ip && one.assignmentID === assignmentId);
+  return podUid !== undefined || !isOffered;
 }
 
 /** Finds the calls in flight for a claim. */

@@ -103,6 +103,7 @@ test.serial('kept addresses: a Pod deleted by force has its address back', async
 test.serial(
   'kept addresses: a Pod takes its address to a super node, where the VPC reserves it, and back',
   async (t) => {
+    t.timeout(600_000);
     const cluster = running();
     const [node = '', eklet] = [cluster.nodes[0]?.name, 'eklet-a1b2c3d4'];
     const reserved = () => [...cluster.cloud.host.model.state.reservedIps.reservations.values()].map(({ ip }) => ip);
@@ -132,7 +133,7 @@ test.serial(
       async () => claimPhases().then((phases) => phases['roaming-0'] === undefined && reserved().length === 0),
       {
         what: 'neither claim nor reservation of roaming-0',
-        timeoutMs: 120_000,
+        timeoutMs: 240_000,
         everyMs: 500,
       },
     );
@@ -141,11 +142,12 @@ test.serial(
 );
 
 test.serial('kept addresses: with the StatefulSet they go', async (t) => {
+  t.timeout(300_000);
   const cluster = running();
   await cluster.kubectl('delete', 'statefulset/web');
   await waitUntil(async () => Object.keys(await claimPhases()).every((name) => !name.startsWith('web-')), {
     what: 'no claim of web',
-    timeoutMs: 120_000,
+    timeoutMs: 240_000,
     everyMs: 500,
   });
   const vips = await cluster.kubectl('get', 'vip', '-o', 'name');

@@ -190,13 +190,14 @@ longTest.serial(
 );
 
 longTest.serial('a Pod with security groups: they are in force in the cloud before it starts', async (t) => {
+  t.timeout(300_000);
   const annotations = { [NETWORKS]: 'tke-direct-eni', [GROUPS]: 'sg-special1,sg-special2' };
   const pod = await runDirect('n2', 'guarded', { marks: { annotations, resources: [DIRECT] } });
   const eni = system.cloud.host.model.state.enis.get(system.cloud.vpc.eniOf(pod.ip) ?? '');
   t.deepEqual(eni?.securityGroupIds, ['sg-special1', 'sg-special2']);
   await assertReaches(t, pod, []);
   await system.node('n2').removePod('guarded');
-  t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
+  t.deepEqual(await auditThreeWays(system, { withinMs: 200_000 }), []);
 });
 
 longTest.serial(
@@ -244,6 +245,7 @@ test.serial('a node serves exclusive ENIs no more: spare ones go, that of a Pod 
 longTest.serial(
   'a node goes: its ENIs are given back, and a kept one waits for the next Pod of its name',
   async (t) => {
+    t.timeout(300_000);
     const pod = system.node('n1').pods.find(({ name }) => name === 'db-0') as SystemPod;
     const first = await faceOf(pod);
     for (const { name } of system.node('n1').pods) {
@@ -264,7 +266,7 @@ longTest.serial(
     await db.stop(0);
     await db.giveUp(0);
     const isGone = () => [...system.cloud.host.model.state.enis.values()].every(({ mac }) => mac !== first[1]);
-    await waitUntil(isGone, { what: 'the kept ENI is deleted in the cloud', timeoutMs: 60_000 });
+    await waitUntil(isGone, { what: 'the kept ENI is deleted in the cloud', timeoutMs: 180_000 });
     t.deepEqual(await auditThreeWays(system, { withinMs: 60_000, withoutAgent: ['n1'] }), []);
   },
 );

@@ -133,12 +133,13 @@ longTest.serial('two sets swap their nodes', async (t) => {
 });
 
 longTest.serial('kubectl delete vipc: nothing while the Pod lives, the address goes with it', async (t) => {
+  t.timeout(240_000);
   const [ip = ''] = (await api.claim(0))?.ips ?? [];
   await api.giveUp(0);
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   t.not(system.cloud.vpc.eniOf(ip), undefined);
   await api.stop(0);
-  await waitUntil(async () => (await api.claim(0)) === undefined, { what: 'no claim api-0', timeoutMs: 30_000 });
+  await waitUntil(async () => (await api.claim(0)) === undefined, { what: 'no claim api-0', timeoutMs: 180_000 });
   await waitUntil(() => system.cloud.vpc.eniOf(ip) === undefined, { what: `${ip} is given back`, timeoutMs: 30_000 });
   t.is(
     system.cluster.server.objects('vpcips', 'networking.tke.cloud.tencent.com').find((vip) => vip.metadata.name === ip),

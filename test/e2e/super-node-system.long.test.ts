@@ -63,7 +63,7 @@ function explain(): string {
 async function killAfter(action: string, isDone: () => boolean): Promise<void> {
   const leader = await system.leader();
   const remove = system.cloud.host.faults.add({ fault: { kind: 'hang', after: true }, actions: [action] });
-  await waitUntil(isDone, { what: action, timeoutMs: 60_000, explain });
+  await waitUntil(isDone, { what: action, timeoutMs: 180_000, explain });
   await leader.kill();
   remove();
   await system.leader({ not: leader });
@@ -73,7 +73,7 @@ async function killAfter(action: string, isDone: () => boolean): Promise<void> {
 test.serial(
   'a Pod of a super node: its address is reserved once, annotated and released, though each leader is killed in the middle',
   async (t) => {
-    t.timeout(300_000);
+    t.timeout(480_000);
     await system.cluster.addPod(NAME, SUPER_NODE, { ...KEPT, resources: [] });
     await killAfter('CreateReserveIpAddresses', () => reservedIps().length > 0);
     const ip = await waitUntil(allocatedIp, { what: 'the annotation', timeoutMs: 60_000, explain });

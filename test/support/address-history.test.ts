@@ -33,14 +33,17 @@ test('AddressHistory.judge: an address rests between two sandboxes, unless its c
   }
 });
 
-test('AddressHistory.judge: an address that is kept does not rest', (t) => {
-  const history = new AddressHistory({ kinds: ['sandbox'], cooldownMs: 30_000, isKept: (ip) => ip === IP });
-  for (const ip of [IP, '10.0.1.5']) {
-    history.begin(0, ip, 'sandbox', on('n1', 'a'));
-    history.end(10_000, ip, 'sandbox', on('n1', 'a'));
-    history.begin(15_000, ip, 'sandbox', on('n1', 'b'));
+test('AddressHistory.judge: an address that is kept does not rest between two Pods of its name', (t) => {
+  const history = new AddressHistory({ kinds: ['sandbox'], cooldownMs: 30_000, keptFor: () => 'a' });
+  const owners = ['a#1', 'a#2', 'b#3', 'b#4', 'a#5'];
+  for (const [at, owner] of owners.entries()) {
+    history.begin(at * 10_000, IP, 'sandbox', on('n1', owner));
+    history.end(at * 10_000 + 5_000, IP, 'sandbox', on('n1', owner));
   }
-  t.deepEqual(texts(history), ['A8 b has 10.0.1.5 5000 ms after a']);
+  t.deepEqual(
+    texts(history),
+    ['b#3', 'b#4', 'a#5'].map((owner, at) => `A8 ${owner} has ${IP} 5000 ms after ${owners[at + 1]}`),
+  );
 });
 
 test('AddressHistory.judge: a sandbox lies within a lease and within an assignment of its node', (t) => {

@@ -15,8 +15,8 @@ type HistoryOptions = {
   readonly cooldownMs?: number;
   /** When connections of an address were forgotten last, if they were; on the clock of the history. */
   readonly flushedMs?: (ip: string) => number | undefined;
-  /** Whether an address is kept for Pods of one name: then it rests not. */
-  readonly isKept?: (ip: string) => boolean;
+  /** The name whose Pods an address is kept for, if it is: between two of them it needs no rest. Owners are `NAME` or `NAME#NUMBER`. */
+  readonly keptFor?: (ip: string) => string | undefined;
 };
 
 const FOREVER = Number.POSITIVE_INFINITY;
@@ -115,12 +115,13 @@ export class AddressHistory {
   }
 
   #judgeRest({ ip, owner, fromMs }: Hold): void {
-    const { cooldownMs = 0, flushedMs, isKept } = this.#options;
+    const { cooldownMs = 0, flushedMs, keptFor } = this.#options;
     const others = (this.#past.get(ip) ?? []).filter((one) => one.kind === 'sandbox' && one.owner !== owner);
     const last = others.at(-1);
     if (last === undefined || (flushedMs?.(ip) ?? Number.NEGATIVE_INFINITY) >= last.toMs) return;
     const restMs = fromMs - last.toMs;
-    if (restMs < cooldownMs && isKept?.(ip) !== true)
+    const isOfOneName = [owner, last.owner].every((one) => one.split('#')[0] === keptFor?.(ip));
+    if (restMs < cooldownMs && !isOfOneName)
       this.#tell('A8', ip, `${owner} has ${ip} ${restMs.toFixed(0)} ms after ${last.owner}`);
   }
 

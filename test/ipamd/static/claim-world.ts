@@ -18,6 +18,8 @@ type Sandbox = { readonly key: string; readonly uid: string; readonly node: stri
 
 /** Half a minute to look at a node twice, five minutes until an address expires. */
 const TAKE_OVER_MS = 60_000;
+/** How long an address rests before another name may have it. */
+const REST_MS = 120_000;
 /** How long addresses are kept here. */
 export const EXPIRED_MS = 300_000;
 
@@ -41,6 +43,10 @@ export class ClaimWorld {
   nowMs = Date.UTC(2026, 0, 1);
   /** Sandboxes whose address was withdrawn while their node was away for long. */
   readonly #cut = new Set<string>();
+  /** Which name an address served last, and until when. */
+  readonly #lastOf = new Map<string, { readonly key: string; readonly untilMs: number }>();
+  /** When a claim's address may have had a sandbox last. */
+  readonly #usedMs = new Map<string, number>();
   #book = new ClaimRequests();
   #serial = 0;
   #kinds: readonly string[];
@@ -202,6 +208,9 @@ export class ClaimWorld {
     const promised = this.promised.get(key);
     if (promised !== undefined && promised !== ip) this.faults.push(`${key} had ${promised} and got ${ip}`);
     this.promised.set(key, ip);
+    const last = this.#lastOf.get(ip);
+    if (last !== undefined && last.key !== key && this.nowMs - last.untilMs < REST_MS)
+      this.faults.push(`${key} has ${ip} ${this.nowMs - last.untilMs} ms after ${last.key}`);
   }
 
   /** No address is live twice: on a node that answers, with the cloud's routes. */
@@ -209,6 +218,7 @@ export class ClaimWorld {
     const live = [...this.sandboxes.values()].filter(
       ({ node, ip }) => this.nodes.get(node)?.isAlive === true && this.cloud.get(ip) === node,
     );
+    for (const { key, ip } of live) this.#lastOf.set(ip, { key, untilMs: this.nowMs });
     const ips = live.map(({ ip }) => ip);
     if (new Set(ips).size !== ips.length) this.faults.push(`live twice: ${ips.join(' ')}`);
     const lost = live.filter(({ key, ip, node }) => {
@@ -261,6 +271,13 @@ export class ClaimWorld {
     const claim = this.claims.get(key);
     const decoded: VpcIpClaim | undefined = claim === undefined ? undefined : decodeOrThrow(vpcIpClaim, claim, key);
     const since = decoded?.status?.retainedSince;
+    const mayRun = [...nodes.values()].some(
+      ({ marks, isAlive, deadSinceMs }) =>
+        (isAlive || this.nowMs - deadSinceMs < TAKE_OVER_MS) &&
+        marks.some((one) => one.key === key && !one.isReleasing && (one.uid !== undefined || !one.isOffered)),
+    );
+    if (mayRun) this.#usedMs.set(key, this.nowMs);
+    const restMs = (this.#usedMs.get(key) ?? 0) + REST_MS - this.nowMs;
     return {
       key,
       claim: decoded,
@@ -284,6 +301,7 @@ export class ClaimWorld {
       conflict: undefined,
       hasEni: false,
       releasingForMs: 0,
+      ...(restMs > 0 ? { restMs } : {}),
       retainedForMs: since === undefined ? 0 : this.nowMs - Date.parse(since),
       defaultExpiredMs: EXPIRED_MS,
       takeOverAfterMs: TAKE_OVER_MS,

@@ -11,7 +11,7 @@ export const openHistory: OpenAuditor = (world) => {
   const history = new AddressHistory({
     kinds: KINDS,
     cooldownMs: world.cooldownMs - TOLERANCE_MS,
-    isKept: (ip) => isKept(world, ip),
+    keptFor: (ip) => keptFor(world, ip),
     flushedMs: (ip) => Math.max(...world.machines.map(({ whole }) => whole?.flushedMs.get(ip) ?? -1)),
   });
   const look = (): void => {
@@ -35,9 +35,12 @@ export const openHistory: OpenAuditor = (world) => {
   };
 };
 
-function isKept(world: AuditedWorld, ip: string): boolean {
+function keptFor(world: AuditedWorld, ip: string): string | undefined {
   const enis = world.objects('nodeeniconfigs').flatMap((object) => necFacts(object).status.eniInfos ?? []);
-  return enis.some(({ addresses = [] }) => addresses.some((one) => one.ip === ip && one.claim !== undefined));
+  const marks = enis.flatMap(({ addresses = [] }) =>
+    addresses.flatMap((one) => (one.ip === ip ? (one.claim ?? []) : [])),
+  );
+  return marks[0]?.name;
 }
 
 /** What somebody detached and is back is judged again; an agent has as long as after any change by others. */

@@ -45,7 +45,7 @@ import {
   wrongEips,
 } from './eips.ts';
 import { ingressGroup, ingressLife } from './ingresses.ts';
-import { elsewhere, forcedAway, keptInStorm, keptLists, manyMoves, registeredAddress } from './kept.ts';
+import { elsewhere, forcedAway, keptInStorm, keptLists, manyMoves, nextName, registeredAddress } from './kept.ts';
 import {
   cutOffLeader,
   emptyLists,
@@ -91,7 +91,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ heldBlock, formerBlock, otherAllocator, givenByHand, brokenRecord, lateBlock, blocksInStorm },
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
   ...{ forcedAway, elsewhere, deletedClaims, nominated, staticRules, keptLists, manyMoves, registeredAddress },
-  ...{ nominatedFirst, keepingNode, lostClaims, editedClaims, keptInStorm },
+  ...{ nominatedFirst, keepingNode, lostClaims, editedClaims, keptInStorm, nextName },
   ...{ lentEips, wrongEips, eipLimits, eipsByHand, eipLists, eipExpiry, editedEips, eipsInStorm },
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
   ...{ serviceLife, podTargets, sourceRanges, settledService, makingGoesWrong, ingressLife, ingressGroup },

@@ -148,7 +148,7 @@ export const manyMoves: Story = {
       await stage.seconds(seconds);
       await deleteClaim(stage, 'db-0');
       await stage.endPods('db-0');
-      await stage.until('the claim has ended', () => claimOf(stage, 'db-0') === undefined, 60_000);
+      await stage.until('the claim has ended', () => claimOf(stage, 'db-0') === undefined, 180_000);
       await start(stage, 'db-0', second);
     }
     await stage.endPods('web-0');
@@ -188,6 +188,26 @@ export const registeredAddress: Story = {
     await stage.until('it ends all the same', () => claimOf(stage) === undefined, 1_200_000);
     stage.expect('it is told', stage.events('RegisteredTooLong').length > 0);
     await publish(first, []);
+  },
+};
+
+/** People give claims up right after their Pods; other Pods ask for the addresses, here and elsewhere, and after a move. */
+export const nextName: Story = {
+  title: 'an address that leaves one name for another rests between them, and its own name has it at once',
+  world: worldOf(),
+  tell: async (stage) => {
+    const [first, second] = [await stage.node(), await stage.node()];
+    const asking = (ip: string) => keep({ [POD_ANNOTATION.nominatedVpcIp]: ip });
+    const ip = await start(stage, 'web-0', first);
+    stage.begin();
+    for (const [at, node] of [first, second, second, first].entries()) {
+      const [before, next] = [`web-${at}`, `web-${at + 1}`];
+      if (at % 2 > 0) await move(stage, before, first);
+      await stage.endPods(before);
+      await deleteClaim(stage, before);
+      await stage.create(next, node, asking(ip));
+      await stage.until(`${next} has it`, () => stage.ipOf(next) === ip);
+    }
   },
 };
 
