@@ -124,7 +124,8 @@ export type EniSpec = {
 
 /** The goal of a task; the description of the object decides whether it is reached. */
 export type EniGoal =
-  | { readonly kind: 'created'; readonly eniId: string }
+  /** `ips`: the secondary addresses that the answer named. */
+  | { readonly kind: 'created'; readonly eniId: string; readonly ips?: readonly string[] }
   | { readonly kind: 'attached'; readonly eniId: string; readonly instanceId: string }
   | { readonly kind: 'detached'; readonly eniId: string }
   | { readonly kind: 'deleted'; readonly eniId: string }
@@ -145,9 +146,13 @@ export type CloudTask = {
   readonly goal: EniGoal | EipGoal;
 };
 
-/** How a task ended. `lost`: the goal is not reached and the cloud knows no such task. */
+/**
+ * How a task ended. `isUnseen`: the cloud calls it done, and no description shows its goal: descriptions lag, or the task is
+ * an earlier one, of a call that was answered a second time, and its effect was undone meanwhile. `lost`: the goal is not
+ * reached and the cloud knows no such task.
+ */
 export type TaskOutcome =
-  | { readonly kind: 'done' }
+  | { readonly kind: 'done'; readonly isUnseen?: true }
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'lost' }
   | { readonly kind: 'pending' };

@@ -11,7 +11,7 @@ export function evaluateEniGoal(goal: EniGoal, eni: Eni | undefined): GoalState 
   if (eni === undefined) return goal.kind === 'deleted' || goal.kind === 'ips-unassigned' ? 'reached' : 'still';
   switch (goal.kind) {
     case 'created':
-      return eni.state === 'PENDING' ? 'moving' : 'reached';
+      return eni.state === 'PENDING' ? 'moving' : areAssigned(eni, goal.ips ?? []);
     case 'attached': {
       const isThere = eni.attachment?.instanceId === goal.instanceId;
       if (eni.state === 'AVAILABLE') return isThere ? 'reached' : 'still';
@@ -22,17 +22,20 @@ export function evaluateEniGoal(goal: EniGoal, eni: Eni | undefined): GoalState 
       return eni.state === 'AVAILABLE' && eni.attachment === undefined ? 'reached' : 'still';
     case 'deleted':
       return eni.state === 'DELETING' ? 'moving' : 'still';
-    case 'ips-assigned': {
-      const states = goal.ips.map((ip) => bothFamilies(eni).find((candidate) => candidate.ip === ip)?.state);
-      if (states.every((state) => state === 'AVAILABLE')) return 'reached';
-      return states.some((state) => state === 'PENDING' || state === 'MIGRATING') ? 'moving' : 'still';
-    }
+    case 'ips-assigned':
+      return areAssigned(eni, goal.ips);
     case 'ips-unassigned': {
       const left = bothFamilies(eni).filter((candidate) => goal.ips.includes(candidate.ip));
       if (left.length === 0) return 'reached';
       return left.some((ip) => ip.state === 'DELETING' || ip.state === 'MIGRATING') ? 'moving' : 'still';
     }
   }
+}
+
+function areAssigned(eni: Eni, ips: readonly string[]): GoalState {
+  const states = ips.map((ip) => bothFamilies(eni).find((candidate) => candidate.ip === ip)?.state);
+  if (states.every((state) => state === 'AVAILABLE')) return 'reached';
+  return states.some((state) => state === 'PENDING' || state === 'MIGRATING') ? 'moving' : 'still';
 }
 
 function bothFamilies(eni: Eni): readonly EniIp[] {

@@ -34,7 +34,9 @@ export function createEniPort({ call, eniBatcher, eniSweeps }: EniDeps): EniPort
     create: async (spec, context) => {
       const answer = await call('CreateNetworkInterface', createRequest(spec), context);
       const { eni, taskId } = decodeCreatedEni(answer);
-      return { eni, task: { taskId, action: 'CreateNetworkInterface', goal: { kind: 'created', eniId: eni.eniId } } };
+      const ips = eni.ips.filter(({ isPrimary }) => !isPrimary).map(({ ip }) => ip);
+      const goal = { kind: 'created', eniId: eni.eniId, ips } as const;
+      return { eni, task: { taskId, action: 'CreateNetworkInterface', goal } };
     },
     attach: async (eniId, instanceId, context, { clientToken, isExtension = false } = {}) => {
       // A standard place is asked for as ever, by naming none.

@@ -127,7 +127,7 @@ async function queryTask(deps: TaskDeps, task: CloudTask, context: CallContext):
     const { status, output } = isEipGoal(task.goal)
       ? decodeEipTask(await deps.call('DescribeTaskResult', { TaskId: Number(task.taskId) }, context))
       : decodeVpcTask(await deps.call('DescribeVpcTaskResult', { TaskId: task.taskId }, context));
-    if (status === 'SUCCESS') return { kind: 'done' };
+    if (status === 'SUCCESS') return { kind: 'done', isUnseen: true };
     if (status === 'FAILED') return { kind: 'failed', reason: output === '' ? `${task.action} failed` : output };
     return { kind: 'pending' };
   } catch (error) {

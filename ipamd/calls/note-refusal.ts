@@ -24,7 +24,7 @@ export const TASK_CODE = { failed: 'TASK_FAILED', lost: 'TASK_LOST' } as const;
 /** Code of a move that was not sent: the other node had not released the address, or uses it again. */
 export const NOT_RELEASED_CODE = 'NOT_LET_GO';
 
-/** Code of an intent that its task should have finished, while the description does not show it. */
+/** Code of a call that its task should have finished, while the description does not show it. */
 export const UNCONFIRMED_CODE = 'DESCRIBED_OTHERWISE';
 
 const FIRST_REFUSAL_MS = 2_000;
@@ -93,7 +93,7 @@ export function refuse(
  * Codes that are not reported to the claim: the call was lost or came too late, the cloud did not refuse it. It is
  * tried again.
  */
-const UNREPORTED: readonly string[] = [NOT_MOVED_CODE, NOT_RELEASED_CODE, TASK_CODE.lost];
+const UNREPORTED: readonly string[] = [NOT_MOVED_CODE, NOT_RELEASED_CODE, UNCONFIRMED_CODE, TASK_CODE.lost];
 
 function reportToClaim(
   { claimRefused }: NodeDeps,

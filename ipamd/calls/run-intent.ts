@@ -1,5 +1,5 @@
 import { classifyError } from '../../cloud/classify-error.ts';
-import type { CallContext, CallPriority, TaskOutcome } from '../../cloud/cloud.ts';
+import type { CallContext, CallPriority, CloudTask, TaskOutcome } from '../../cloud/cloud.ts';
 import { DEADLINE_CODE, isCloudError } from '../../cloud/cloud-error.ts';
 import { MUTATIONS } from '../../crd/intent.ts';
 import type { CloudSnapshot, Intent, IntentFailure, IntentOutcome, ObservedEni } from '../decide/decision.ts';
@@ -67,7 +67,7 @@ export async function sendIntent(deps: NodeDeps, one: IntentCase, signal: AbortS
   };
   const eni = accepted.eni === undefined ? undefined : await observeCreated(deps, one, accepted, signal);
   if (accepted.task === undefined) return await completeCall(deps, { ...one, intent: known }, signal, eni);
-  const settled = await settle(deps, node, known, accepted.task.taskId, SETTLE_MS, priority, signal);
+  const settled = await settle(deps, node, accepted.task, SETTLE_MS, priority, signal);
   if (settled.kind === 'pending') {
     const { taskId } = accepted.task;
     const expected = {
@@ -81,11 +81,10 @@ export async function sendIntent(deps: NodeDeps, one: IntentCase, signal: AbortS
 
 /** Follows the task of an accepted intent; returns the same outcome again while it still runs. */
 export async function followIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentOutcome> {
-  const { node, intent } = one;
-  const taskId = intent.taskID ?? '';
-  if (taskOf(intent) === undefined) return await resolveUnconfirmed(deps, one, signal);
-  const settled = await settle(deps, node, intent, taskId, FOLLOW_MS, one.priority, signal);
-  if (settled.kind === 'pending') return { kind: 'accepted', taskId };
+  const task = taskOf(one.intent);
+  if (task === undefined) return await resolveUnconfirmed(deps, one, signal);
+  const settled = await settle(deps, one.node, task, FOLLOW_MS, one.priority, signal);
+  if (settled.kind === 'pending') return { kind: 'accepted', taskId: task.taskId };
   return await evaluateTask(deps, one, settled, signal, undefined);
 }
 
@@ -120,9 +119,8 @@ async function resolveIntent(
     return sound;
   }
   if (last !== undefined && isRefusal(intent, last)) return refuse(deps, one, last);
-  // With a ClientToken repeating is always safe, and giving up may leave an unknown ENI. An attachment creates nothing. When its
-  // instance is terminated, the cloud goes on answering the token with success, and no description ever shows it.
-  const mayGiveUp = intent.action === 'AttachNetworkInterface' || !MUTATIONS[intent.action].takesClientToken;
+  // With a ClientToken repeating is always safe, and giving up may leave an unknown ENI.
+  const mayGiveUp = !MUTATIONS[intent.action].takesClientToken;
   const isGivenUp = mayGiveUp && (intent.tries ?? 0) >= MAX_TRIES;
   return isGivenUp && last !== undefined ? refuse(deps, one, last) : 'repeat';
 }
@@ -213,6 +211,9 @@ async function evaluateTask(
   const requestId = one.intent.taskID ?? '';
   switch (settled.kind) {
     case 'done':
+      // The cloud may have answered a token that it knew, with the success of a call whose effect is undone since.
+      if (settled.isUnseen === true && MUTATIONS[one.intent.action].takesClientToken)
+        return await resolveUnconfirmed(deps, one, signal);
       return await completeCall(deps, one, signal, eni);
     case 'failed':
       return await resolveAfterFailure(
@@ -252,7 +253,10 @@ async function resolveUnconfirmed(deps: NodeDeps, one: IntentCase, signal: Abort
   return await resolveAfterFailure(deps, one, { code: UNCONFIRMED_CODE, message: 'not confirmed yet' }, signal);
 }
 
-/** Describes until the ENI is at rest, and evaluates; refused with `failure` when the call is not done. */
+/**
+ * Describes until the ENI is at rest, and evaluates; refused with `failure` when the call is not done. So is one that the
+ * cloud has done by its own account, and that no description shows: with its token it would be answered the same again.
+ */
 async function resolveAfterFailure(
   deps: NodeDeps,
   one: IntentCase,
@@ -271,7 +275,10 @@ async function resolveAfterFailure(
     }
     await deps.clock.sleep(DESCRIBE_RETRY_MS, signal);
   }
-  return { kind: 'unclear', error: failure };
+  const isUndone = failure.code === UNCONFIRMED_CODE && evaluation === 'repeat' && taskOf(one.intent) !== undefined;
+  if (!isUndone) return { kind: 'unclear', error: failure };
+  deps.memory.requestDescribe(one.node, 'the cloud calls a call done that no description shows');
+  return refuse(deps, one, { ...failure, message: 'the cloud calls it done, and no description shows it' });
 }
 
 /** Turns a description that contradicts itself into an unclear outcome; the next description may be better. */
@@ -322,14 +329,11 @@ async function observeCreated(
 async function settle(
   deps: NodeDeps,
   node: string,
-  intent: Intent,
-  taskId: string,
+  task: CloudTask,
   timeoutMs: number,
   priority: CallPriority,
   signal: AbortSignal,
 ): Promise<TaskOutcome> {
-  const task = taskOf({ ...intent, taskID: taskId });
-  if (task === undefined) return { kind: 'lost' };
   try {
     const context = { priority, owner: node, signal, timeoutMs };
     return await trackDescribe(deps, node, () => deps.cloud.tasks.settle(task, context));

@@ -62,7 +62,7 @@ test('CloudHost: a stale describe shows what was, and settling waits for what is
   const off = host.faults.add({ fault: { kind: 'stale', ms: 2_500 }, actions: ['DescribeNetworkInterfaces'] });
   const [before] = await wait(cloud.enis.describe([eniId], contextOf()));
   t.like(before, { state: 'AVAILABLE', attachment: { instanceId: 'ins-cores002' } });
-  t.deepEqual(await wait(cloud.tasks.settle(task, contextOf())), { kind: 'done' });
+  t.deepEqual(await wait(cloud.tasks.settle(task, contextOf())), { kind: 'done', isUnseen: true });
   off();
   const [after] = await wait(cloud.enis.describe([eniId], contextOf()));
   t.is(after?.attachment, undefined);

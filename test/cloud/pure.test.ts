@@ -71,6 +71,7 @@ const ELSEWHERE = { instanceId: 'ins-2', deviceIndex: 1 };
 const judged = test.macro((t, goal: EniGoal, change: Partial<Eni> | undefined, wanted: GoalState) => {
   t.is(evaluateEniGoal(goal, change === undefined ? undefined : { ...ENI, ...change }), wanted);
 });
+const CREATE: EniGoal = { kind: 'created', eniId: 'eni-1', ips: ['10.0.0.9'] };
 const ATTACH: EniGoal = { kind: 'attached', eniId: 'eni-1', instanceId: 'ins-1' };
 const ASSIGN: EniGoal = { kind: 'ips-assigned', eniId: 'eni-1', ips: ['10.0.0.9'] };
 const UNASSIGN: EniGoal = { kind: 'ips-unassigned', eniId: 'eni-1', ips: ['10.0.0.9'] };
@@ -83,6 +84,9 @@ test('evaluateEniGoal: to attach, gone', judged, ATTACH, undefined, 'still');
 test('evaluateEniGoal: detached', judged, { kind: 'detached', eniId: 'eni-1' }, {}, 'reached');
 test('evaluateEniGoal: still attached', judged, { kind: 'detached', eniId: 'eni-1' }, { attachment: HERE }, 'still');
 test('evaluateEniGoal: deleted', judged, { kind: 'deleted', eniId: 'eni-1' }, undefined, 'reached');
+test('evaluateEniGoal: created', judged, CREATE, { ips: [ip('AVAILABLE')] }, 'reached');
+test('evaluateEniGoal: created, its address taken off', judged, CREATE, {}, 'still');
+test('evaluateEniGoal: created, deleted', judged, CREATE, undefined, 'still');
 test('evaluateEniGoal: address pending', judged, ASSIGN, { ips: [ip('PENDING')] }, 'moving');
 test('evaluateEniGoal: address there', judged, ASSIGN, { ips: [ip('AVAILABLE')] }, 'reached');
 test('evaluateEniGoal: address not there', judged, ASSIGN, {}, 'still');

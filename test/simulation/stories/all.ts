@@ -70,11 +70,13 @@ import {
   eniGrowth,
   forgottenToken,
   fullSubnet,
+  inheritedAnswer,
   inheritedRequest,
   lateRequest,
   leavesWhileAttaching,
   nodeLeaves,
   otherGroups,
+  repeatedAnswer,
   slowTask,
   staleLook,
   warmAndBack,
@@ -84,7 +86,7 @@ import { vanishedNodes } from './vanished.ts';
 /** Every story, by the name that `main.ts --story` takes. */
 export const STORIES: Readonly<Record<string, Story>> = {
   ...{ warmAndBack, eniGrowth, fullSubnet, lateRequest, inheritedRequest, slowTask, drift, otherGroups, nodeLeaves },
-  ...{ forgottenToken, staleLook, survivingWatches, passedRevisions },
+  ...{ forgottenToken, repeatedAnswer, inheritedAnswer, staleLook, survivingWatches, passedRevisions },
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
   ...{ formerWrites, vanishedNodes },
   ...{ keptAddress, eips, podCidrs },

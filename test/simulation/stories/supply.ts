@@ -1,3 +1,4 @@
+import type { Stage } from '../stage.ts';
 import type { Story } from '../story.ts';
 
 /**
@@ -214,3 +215,42 @@ export const leavesWhileAttaching: Story = {
     await stage.until('its object is gone', () => stage.world.objects('nodeeniconfigs').length === 1, 1_200_000);
   },
 };
+
+/**
+ * A request for addresses is done and not answered. Before it is sent again with its token, somebody takes the addresses off
+ * their ENI: the cloud answers with the success of before.
+ */
+const repeated = (title: string, between: (stage: Stage) => void): Story => ({
+  title,
+  tell: async (stage) => {
+    const node = await stage.node();
+    await stage.pods(node, 2);
+    await stage.until('all is supplied', () => stage.isReady(node));
+    stage.begin();
+    const inCloud = () => stage.enis(node).flatMap(({ ips }) => [...ips.values()]);
+    const before = new Set(inCloud().map(({ ip }) => ip));
+    const action = 'AssignPrivateIpAddresses';
+    stage.cloudFault({ fault: { kind: 'hang', after: true }, actions: [action], times: 1 });
+    const sent = stage.sent(action);
+    await stage.make(node, 4);
+    const brought = () => inCloud().filter(({ ip, state }) => !before.has(ip) && state === 'AVAILABLE');
+    await stage.until('the request is done', () => brought().length > 0);
+    for (const { ip } of brought()) stage.takeInCloud(ip);
+    between(stage);
+    await stage.until('it is sent again', () => stage.sent(action) > sent + 1);
+    await stage.pods(node, 4);
+    await stage.until('all is supplied', () => stage.isReady(node));
+  },
+});
+
+/** It is sent again by the same leader, within the same call. */
+export const repeatedAnswer = repeated(
+  'an address that was taken away before its request was answered again serves nobody',
+  () => {},
+);
+
+/** It is sent again by the next leader, which finds it on record. */
+export const inheritedAnswer = repeated(
+  'an address that was taken away before its request was answered to another leader serves nobody',
+  (stage) => stage.killLeader(),
+);
