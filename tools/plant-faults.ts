@@ -1,7 +1,8 @@
 /**
- * Plants the faults of `tools/mutations.json`, one at a time, in a copy of this working tree, and plays the run of the simulation
- * that must find it: `node tools/plant-faults.ts [PART OF A NAME...]`. For each it prints `found`, `not found`, or `not reached` when
- * the run has the hash that it has without the fault: then the line was never executed. Exit code 1 unless all are found.
+ * Plants the faults of `tools/mutations.json`, one at a time, in a copy of this working tree, and plays the run of the simulation,
+ * or runs the test file, that must find it: `node tools/plant-faults.ts [PART OF A NAME...]`. For each it prints `found`,
+ * `not found`, or `not reached` when the simulation has the hash that it has without the fault: then the line was never executed.
+ * Exit code 1 unless all are found.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -15,7 +16,7 @@ export type Mutation = {
   readonly file: string;
   readonly text: string;
   readonly instead: string;
-  /** Arguments of test/simulation/main.ts. */
+  /** Arguments of test/simulation/main.ts, or a test file. */
   readonly run: string;
 };
 
@@ -23,6 +24,7 @@ type Run = { readonly isWell: boolean; readonly hash: string; readonly says: str
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MAIN = 'test/simulation/main.ts';
+const AVA = 'node_modules/ava/entrypoints/cli.js';
 const WIDTH = 150;
 
 /** Puts a fault in the place of the text of a file. Pure. @throws Error when the text is not there exactly once */
@@ -36,7 +38,7 @@ export function plant(content: string, { name, file, text, instead }: Mutation):
 function copyTree(): string {
   const copy = mkdtempSync(join(tmpdir(), 'planted-'));
   const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' });
-  for (const path of listed.split('\n').filter((one) => /\.(?:ts|json|yaml)$/.test(one))) {
+  for (const path of listed.split('\n').filter((one) => /\.(?:ts|js|json|yaml)$/.test(one))) {
     mkdirSync(dirname(join(copy, path)), { recursive: true });
     cpSync(join(ROOT, path), join(copy, path));
   }
@@ -45,15 +47,21 @@ function copyTree(): string {
 }
 
 function runIn(copy: string, args: string): Run {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args.split(' ')], {
+  const command = args.startsWith('test/') ? [AVA, '--tap', args] : [MAIN, ...args.split(' ')];
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, {
     cwd: copy,
     encoding: 'utf8',
   });
   const hash = [...stdout.matchAll(/"hash":"([0-9a-f]+)"/g)].map(([, one]) => one).join(' ');
   const why =
-    stdout.split('\n').find((line) => /^ {2}[A-Zrs0-9]/.test(line)) ??
+    stdout.split('\n').find((line) => /^(?: {2}[A-Zrs0-9]|not ok)/.test(line)) ??
     stderr.split('\n').find((line) => /Error/.test(line));
   return { isWell: status === 0, hash, says: (why ?? '').trim().slice(0, WIDTH) };
+}
+
+function verdictOf(planted: Run, undisturbed: Run): string {
+  if (!planted.isWell) return 'found';
+  return planted.hash !== '' && planted.hash === undisturbed.hash ? 'not reached' : 'not found';
 }
 
 if (import.meta.main) {
@@ -73,7 +81,7 @@ if (import.meta.main) {
       writeFileSync(join(copy, file), plant(content, mutation));
       const planted = runIn(copy, run);
       writeFileSync(join(copy, file), content);
-      const verdict = planted.isWell ? (planted.hash === undisturbed.hash ? 'not reached' : 'not found') : 'found';
+      const verdict = verdictOf(planted, undisturbed);
       if (planted.isWell) missed += 1;
       console.log(`${verdict.padEnd(11)} ${name} (${run})${planted.says === '' ? '' : `: ${planted.says}`}`);
     }
