@@ -10,13 +10,10 @@ import { sharingFork } from './tools/share-processes.ts';
 // at the end of each suite what its files took.
 const LONGEST = [
   'e2e/demo',
-  'e2e/system-eni-quota',
   'e2e/gr-pods',
   'e2e/cni-many',
   'e2e/journal-damaged',
   'e2e/packets',
-  'e2e/system-wrong-input',
-  'e2e/system-definitions',
   'e2e/system-partition',
   'e2e/cli-explain',
   'e2e/cli-doctor',

@@ -5,7 +5,6 @@ import { type BalancedSystem, balanceSystem } from '../system/balanced/balanced-
 import { Deployment, type Ending } from '../system/balanced/deployment.ts';
 import { type LoadReport, type LoadTarget, startLoad } from '../system/balanced/load.ts';
 import type { AtEnd } from '../system/balanced/web-pod.ts';
-import { podObjects } from '../system/stateful-set.ts';
 import { createSystem, type System } from '../system/system.ts';
 import { POD_SUBNET } from '../system/vpc-cloud.ts';
 
@@ -93,7 +92,8 @@ for (const atEnd of ENDS) {
 
 test.serial('the controller is killed while Pods end: no request fails', async (t) => {
   t.timeout(300_000);
-  const isDeleted = (): boolean => podObjects(system).some(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  const isDeleted = (): boolean =>
+    system.cluster.server.objects('pods').some(({ metadata }) => metadata.deletionTimestamp !== undefined);
   const leaders = cluster.ccms.filter((ccm) => ccm.leads());
   t.is(leaders.length, 1);
   const kill = async (): Promise<void> => {

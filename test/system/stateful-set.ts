@@ -1,9 +1,6 @@
 import { POD_ANNOTATION } from '../../crd/names.ts';
-import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { NODES, PODS, VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
-import { isObject } from '../../sim/support/netns.ts';
-import { waitUntil } from '../support/wait-until.ts';
+import { VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { POD_NAMESPACE } from './cluster.ts';
 import { explainClaim } from './explain-claim.ts';
 import type { System } from './system.ts';
@@ -22,15 +19,6 @@ type StatefulSetSpec = {
   readonly plugin?: RunPodOptions['plugin'];
   /** Extended resources that they ask for; default an address of a shared ENI. */
   readonly resources?: readonly string[];
-};
-
-/** What a claim is, as tests read it. */
-type SeenClaim = {
-  readonly phase: string;
-  readonly ips: readonly string[];
-  readonly nodeName: string;
-  readonly message: string;
-  readonly object: KubeObject;
 };
 
 /**
@@ -86,54 +74,10 @@ export class StatefulSet {
     await this.#system.node(this.#take(ordinal)).removePod(this.podName(ordinal));
   }
 
-  /** Takes only the object away: the sandbox lives until what is returned is called. */
-  async forceStop(ordinal: number): Promise<() => Promise<void>> {
-    return this.#system.node(this.#take(ordinal)).forceRemovePod(this.podName(ordinal));
-  }
-
   /** Ends a Pod and starts it again, on the same node or another. */
   async restart(ordinal: number, nodeName = this.nodeOf(ordinal) ?? ''): Promise<SystemPod> {
     await this.stop(ordinal);
     return this.start(ordinal, nodeName);
-  }
-
-  /** The claim of a Pod; undefined when there is none. */
-  async claim(ordinal: number): Promise<SeenClaim | undefined> {
-    const object = await this.#system.cluster.admin.get(VPC_IP_CLAIMS, {
-      namespace: POD_NAMESPACE,
-      name: this.podName(ordinal),
-    });
-    if (object === undefined) return undefined;
-    const status = isObject(object['status']) ? object['status'] : {};
-    return {
-      phase: String(status['phase'] ?? ''),
-      ips: Array.isArray(status['ips']) ? status['ips'].map(String) : [],
-      nodeName: String(status['nodeName'] ?? ''),
-      message: String(status['message'] ?? ''),
-      object,
-    };
-  }
-
-  /** Waits until a claim is as wanted, and returns it. */
-  async awaitClaim(
-    ordinal: number,
-    what: string,
-    isWanted: (claim: SeenClaim) => boolean,
-    timeoutMs = 30_000,
-  ): Promise<SeenClaim> {
-    let last: SeenClaim | undefined;
-    return waitUntil(
-      async () => {
-        last = await this.claim(ordinal);
-        return last !== undefined && isWanted(last) && last;
-      },
-      {
-        what: `${what} (claim of ${this.podName(ordinal)})`,
-        timeoutMs,
-        everyMs: 100,
-        explain: () => `${JSON.stringify(last?.object)}\n${this.#system.logs().slice(-4_000)}`,
-      },
-    );
   }
 
   /** Gives a claim up, as `kubectl delete vipc` does. */
@@ -165,28 +109,4 @@ export class StatefulSet {
     this.#nodes.delete(name);
     return nodeName;
   }
-}
-
-/** Says of a node what its controller says when the kubelet is silent, or that it is back. */
-export async function setNodeReady(system: System, nodeName: string, isReady: boolean): Promise<void> {
-  const status = isReady ? 'True' : 'Unknown';
-  const lastTransitionTime = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-  const reason = isReady ? 'KubeletReady' : 'NodeStatusUnknown';
-  const condition = { type: 'Ready', status, reason, message: reason, lastTransitionTime };
-  const body = { status: { conditions: [condition] } };
-  await system.cluster.admin.patch(NODES, { name: nodeName }, { kind: 'merge', body, subresource: 'status' });
-}
-
-/** Events of a kind of object, as `reason name: message`. */
-export function eventsOf(system: System, kind: string): readonly string[] {
-  return system.cluster.server.objects('events').flatMap((event) => {
-    const involved = event['involvedObject'];
-    if (!isObject(involved) || involved['kind'] !== kind) return [];
-    return [`${String(event['reason'])} ${String(involved['name'])}: ${String(event['message'])}`];
-  });
-}
-
-/** Pods that the API server has, by name. */
-export function podObjects(system: System): readonly KubeObject[] {
-  return system.cluster.server.objects(PODS.plural);
 }

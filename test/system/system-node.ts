@@ -31,8 +31,6 @@ export type RunPodOptions = {
   readonly isOffline?: boolean;
   readonly marks?: PodMarks;
   readonly plugin?: CallOptions['plugin'];
-  /** So many sandboxes fail after our ADD, as by the next plugin of the chain; DEL comes at once. */
-  readonly failures?: number;
 };
 
 /** Milliseconds that a Pod may wait for its network, sandbox after sandbox, as a kubelet tries. */
@@ -109,15 +107,10 @@ export class SystemNode implements SystemMember {
   async runPod(name: string, options: RunPodOptions = {}): Promise<SystemPod> {
     if (options.isOffline !== true) await this.#cluster.addPod(name, this.name, options.marks);
     const object = await this.#cluster.admin.get(PODS, { namespace: POD_NAMESPACE, name });
-    const { waitMs = POD_WAIT_MS, failures = 0 } = options;
+    const { waitMs = POD_WAIT_MS } = options;
     let last = '';
-    let tries = 0;
     const uid = object?.metadata.uid;
-    const tryOnce = async (): Promise<SystemPod | undefined> => {
-      const made = await this.#tryPod(name, uid, options, (text) => (last = text));
-      if (made === undefined || tries++ >= failures) return made;
-      return await this.#endSandbox(made.sandbox);
-    };
+    const tryOnce = () => this.#tryPod(name, uid, options, (text) => (last = text));
     const pod = await waitUntil(tryOnce, {
       what: `network of Pod ${name} on ${this.name}`,
       timeoutMs: waitMs,
@@ -165,22 +158,6 @@ export class SystemNode implements SystemMember {
     await pod.sandbox.netns.close();
     this.#pods.delete(name);
     if (options.isOffline !== true) await this.#cluster.removePod(name);
-  }
-
-  /**
-   * Takes only a Pod's object away, as `kubectl delete --force` does; its sandbox lives on until what is returned is
-   * called: DEL, and the end of the sandbox.
-   */
-  async forceRemovePod(name: string): Promise<() => Promise<void>> {
-    const pod = this.#pods.get(name);
-    if (pod === undefined) throw new Error(`${name}: no such Pod on ${this.name}`);
-    await this.#cluster.removePod(name);
-    this.#pods.delete(name);
-    return async () => {
-      await this.scene.delete(pod.sandbox);
-      this.cri.removeSandbox(pod.sandbox.containerId);
-      await pod.sandbox.netns.close();
-    };
   }
 
   /** What the invariant checker finds wrong on this node, judged by the ENIs that the VPC has attached to it now. */

@@ -53,6 +53,7 @@ import {
   frozenLeader,
   lateWatch,
   lostDefinitions,
+  lostSupplies,
   passedRevisions,
   restoredOffers,
   restoredServer,
@@ -101,7 +102,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ keptOnNodes, wholeEnis, fullDisk, offerBeforeBoot, reboots, lostJournal },
   ...{ stormOfRoutes: ROUTE_STORMS[0], stormOfTables: ROUTE_STORMS[1], stormOfClusterRoutes: ROUTE_STORMS[2] },
   ...{ leavesWhileAttaching, serviceStorm, cloudNodes, nodesAndInstances, globalRoutes, tableRoutes, clusterRoutes },
-  ...{ offersTakenBack, fullNode, restoredNode, editedStatus },
+  ...{ offersTakenBack, fullNode, restoredNode, editedStatus, lostSupplies },
 };
 
 /** Stories in which much happens by chance: each seed is another one. */

@@ -2,6 +2,7 @@ import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
 import { API_GROUP } from '../../../crd/names.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../kube/resource-types.ts';
 import type { Story } from '../story.ts';
+import { WHOLE } from './whole-nodes.ts';
 
 /** The replica that takes over saw the object of the node last as it was minutes ago. */
 export const lateWatch: Story = {
@@ -184,6 +185,13 @@ export const lostDefinitions: Story = {
     stage.expect('no ENI was made or released', stage.enis(node).length === before);
     await stage.pods(node, 3);
   },
+};
+
+/** The same beside real agents, whose journals are all that they have meanwhile. */
+export const lostSupplies: Story = {
+  ...lostDefinitions,
+  title: 'Pods keep their network while definitions are lost',
+  world: WHOLE,
 };
 
 /** The cloud refuses for a minute what the leader has on record, and meanwhile the leader does not reach its lock. */

@@ -1,2 +1,0 @@
-// The whole story; parts of it are what `make test` runs.
-import './static-life.test.ts';
