@@ -46,7 +46,7 @@ export function importsLaws(text: string): boolean {
 
 /**
  * Lists the files of tests that have more runs when RUNS says so, outside the folders that need a VPC or a cluster. In
- * the place of one whose laws `X.long.test.ts` tries with more runs it has that.
+ * the place of one whose seeds `X.long.test.ts` tries with more runs it has that.
  */
 export function findLawFiles(): readonly string[] {
   return globSync('test/**/*.test.ts', { exclude: ['test/{e2e,cluster}/**', 'test/**/*.long.test.ts'] })

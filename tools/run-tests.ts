@@ -19,6 +19,7 @@ import { bundleAva } from './bundle-ava.ts';
 import { BUNDLED_AVA_VARIABLE, SHARED_VARIABLE } from './bundled-ava.ts';
 import { findLawFiles } from './check-seeds.ts';
 import { failedFiles } from './failed-files.ts';
+import { findPartedFiles, PART_VARIABLE } from './parted-files.ts';
 import { filesOf, splitCommand } from './split-command.ts';
 import { parseFigure, parseTapLine, type TapTotals } from './tap.ts';
 import { parseCosts, renderCosts } from './test-cost.ts';
@@ -60,9 +61,13 @@ const REAL_API_TESTS = [
  */
 const ALONE = ['no-hole', 'crash-add-del'].map((name) => `test/e2e/${name}.test.ts`);
 /** The same of the suite `long`. */
-const LONG_ALONE = ['no-hole', 'migration', 'crash-add-del', 'crash-every-call', 'crash-every-gr-call'].map(
-  (name) => `test/e2e/${name}.long.test.ts`,
-);
+const LONG_ALONE = [
+  'no-hole',
+  'migration.long',
+  'crash-add-del.long',
+  'crash-every-call.long',
+  'crash-every-gr-call.long',
+].map((name) => `test/e2e/${name}.test.ts`);
 
 /** Time after which a bounded suite begins no file, milliseconds; undefined: each file runs. */
 let withinMs: number | undefined;
@@ -78,6 +83,10 @@ const MAX_ALONE = 3;
 
 /** Files of the suite `long`, which no other suite runs. */
 const LONG = 'test/**/*.long.test.ts';
+/** Files of which it runs a part. */
+const PARTED = findPartedFiles();
+/** Their variable. */
+const LONG_PART = { [PART_VARIABLE]: 'long' };
 
 const SUITES: readonly Suite[] = [
   {
@@ -150,11 +159,13 @@ const SUITES: readonly Suite[] = [
     // Clusters and storms beside each other: what waits for seconds can wait for too long.
     isJudgedAlone: true,
     isBounded: true,
+    env: () => LONG_PART,
     commands: [
-      ['ava', '--tap', '--concurrency=2', '--timeout=30m', LONG, '!test/e2e/**'],
+      ['ava', '--tap', '--concurrency=2', '--timeout=30m', LONG, ...PARTED, '!test/e2e/**'],
       ['ava', '--tap', SERIAL, '--timeout=30m', ...LONG_ALONE],
       [
         ...['ava', '--tap', '--concurrency=3', '--timeout=30m', 'test/e2e/**/*.long.test.ts'],
+        ...PARTED.filter((file) => file.startsWith('test/e2e/')),
         ...LONG_ALONE.map((file) => `!${file}`),
       ],
     ],
@@ -164,7 +175,7 @@ const SUITES: readonly Suite[] = [
     name: 'laws',
     tap: true,
     isBounded: true,
-    env: () => ({ RUNS: process.env['RUNS'] || '10' }),
+    env: () => ({ RUNS: process.env['RUNS'] || '10', ...LONG_PART }),
     commands: [['ava', '--tap', '--concurrency=2', '--timeout=30m', ...findLawFiles()]],
   },
   // First what needs a real API server alone, then clusters: each file has one of its own, a gigabyte and a core.

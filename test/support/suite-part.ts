@@ -1,12 +1,13 @@
 import test, { type TestFn } from 'ava';
+import { PART_VARIABLE } from '../../tools/parted-files.ts';
 
 /**
- * True in a file `X.long.test.ts`, which belongs to the suite `long`. Where cases are many, `X.test.ts` has them all and
- * `X.long.test.ts` imports it: what is here says which of the two runs a case.
+ * True in a file `X.long.test.ts`, which belongs to the suite `long`, and in any file while that suite runs. Where cases are
+ * many, `X.test.ts` has them all: what is here says which of the two runs a case.
  */
-export const IS_LONG = test.meta.file.endsWith('.long.test.ts');
+export const IS_LONG = test.meta.file.endsWith('.long.test.ts') || process.env[PART_VARIABLE] === 'long';
 
-/** Returns the cases of the file that runs: those that `isShort` picks in `X.test.ts`, all others in `X.long.test.ts`. */
+/** Returns the cases of the part that runs: those that `isShort` picks, all others in the suite long. */
 export function partOf<T>(cases: readonly T[], isShort: (one: T) => boolean): readonly T[] {
   const part = cases.filter((one) => isShort(one) !== IS_LONG);
   if (part.length === 0) throw new Error(`no case is left for ${test.meta.file}`);
@@ -20,8 +21,8 @@ const unregistered: TestFn = Object.assign(() => undefined, test, {
   serial: Object.assign(() => undefined, test.serial, { skip: nothing }),
 });
 
-/** `test` in `X.test.ts`; registers nothing in `X.long.test.ts`. */
+/** `test` in `make test`; registers nothing in the suite long. */
 export const shortTest: TestFn = IS_LONG ? unregistered : test;
 
-/** `test` in `X.long.test.ts`; registers nothing in `X.test.ts`. */
+/** `test` in the suite long; registers nothing in `make test`. */
 export const longTest: TestFn = IS_LONG ? test : unregistered;

@@ -2,6 +2,7 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { RUNS, SEED, seedOf } from '../../sim/support/seed.ts';
+import { PART_VARIABLE } from '../../tools/parted-files.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -26,7 +27,9 @@ export async function tellingSeed<R>(t: ExecutionContext, body: () => Promise<R>
 /** Renders the command, for a shell at the root, that runs a test of this file again with the same choices. */
 export function repeatCommand(title: string, more: Readonly<Record<string, string>> = {}): string {
   const runs = RUNS === 1 ? {} : { RUNS: String(RUNS) };
-  const variables = Object.entries({ SEED: String(SEED), ...runs, ...more }).map(([name, value]) => `${name}=${value}`);
+  const part = process.env[PART_VARIABLE];
+  const own = { SEED: String(SEED), ...runs, ...(part === undefined ? {} : { [PART_VARIABLE]: part }) };
+  const variables = Object.entries({ ...own, ...more }).map(([name, value]) => `${name}=${value}`);
   const { file } = test.meta;
   const path = relative(ROOT, file.startsWith('file:') ? fileURLToPath(file) : file);
   return `${variables.join(' ')} npx ava --timeout=10m ${path} --match=${quoted(title)}`;

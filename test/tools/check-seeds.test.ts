@@ -42,10 +42,8 @@ test('importsLaws: knows laws and lists of seeds by their imports', (t) => {
 test('findLawFiles: finds what uses a law, and nothing that needs a VPC', (t) => {
   const files = findLawFiles();
   t.true(files.includes('test/scheduler/laws.test.ts'));
-  t.true(files.includes('test/ipamd/static/claim-laws.long.test.ts'));
+  t.true(files.includes('test/ipamd/static/claim-laws.test.ts'));
   t.false(files.includes('test/kube/objects.test.ts'));
-  t.true(files.includes('test/ipamd/decide/kept-laws.long.test.ts'), 'the one with more runs');
-  t.false(files.includes('test/ipamd/decide/kept-laws.test.ts'));
   t.deepEqual(
     files.filter((path) => /^test\/(e2e|cluster)\//.test(path)),
     [],

@@ -1,2 +1,0 @@
-// 1,000 rules.
-import './rule-calls.test.ts';

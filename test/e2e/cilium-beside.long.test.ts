@@ -1,2 +1,0 @@
-// One minute of two writers.
-import './cilium-beside.test.ts';

@@ -1,2 +1,0 @@
-// The cases of the table that `make test` leaves out.
-import './cli-graph.test.ts';

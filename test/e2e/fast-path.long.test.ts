@@ -1,2 +1,0 @@
-// The cases that `make test` leaves out.
-import './fast-path.test.ts';

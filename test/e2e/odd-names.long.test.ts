@@ -1,2 +1,0 @@
-// All commands with a name of an ENI that is no text.
-import './odd-names.test.ts';

@@ -1,2 +1,0 @@
-// The decoders of all folders.
-import './decoders.test.ts';

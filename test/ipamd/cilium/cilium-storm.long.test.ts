@@ -1,2 +1,0 @@
-// The seeds that `make test` leaves out.
-import './cilium-storm.test.ts';

@@ -1,2 +1,0 @@
-// The attacks with large answers.
-import './http-endpoints.test.ts';

@@ -1,2 +1,0 @@
-// All Pods and all changes of the leader.
-import './change-of-leader.test.ts';

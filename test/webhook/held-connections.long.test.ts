@@ -1,2 +1,0 @@
-// All kinds of connections that are held.
-import './held-connections.test.ts';
