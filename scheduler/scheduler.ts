@@ -13,7 +13,12 @@ import { type Followed, followCluster } from './follow-cluster.ts';
 import { findLeaderAddress, type LeaderLookupDeps } from './forward/find-leader-address.ts';
 import { PeerClient } from './forward/peer-client.ts';
 import { VerbRouter } from './forward/verb-router.ts';
-import { type ExtenderServer, serveExtender, type VerbHandler } from './http/serve-extender.ts';
+import {
+  type ExtenderServer,
+  type ExtenderServerOptions,
+  serveExtender,
+  type VerbHandler,
+} from './http/serve-extender.ts';
 import { SchedulerIndex } from './index/scheduler-index.ts';
 import { createSchedulerMetrics, type SchedulerMetrics } from './observability/metrics.ts';
 import { openCertificates } from './open-certificates.ts';
@@ -37,6 +42,16 @@ type SchedulerRuntime = {
   readonly metrics?: SchedulerMetrics;
   /** Ends the wait for the first certificate. */
   readonly signal?: AbortSignal;
+  /** Who calls this replica and how it calls others; absent: HTTP, with certificates where they are configured. */
+  readonly network?: SchedulerNetwork;
+};
+
+/** A network on which the replicas know each other without certificates, so that each forwards. */
+type SchedulerNetwork = {
+  /** Serves the verbs. */
+  readonly serve: (options: ExtenderServerOptions) => Promise<ExtenderServer>;
+  /** Posts a request to another replica, as `PeerClient` does. */
+  readonly post: PeerClient['post'];
 };
 
 /** A running scheduler extender. */
@@ -120,7 +135,7 @@ class Scheduler implements RunningScheduler {
       ...{ verbs: this.#verbs(), clock, log },
       isLeading: () => this.isLeading,
       findLeader: (signal) => findLeaderAddress(this.#lookup(), signal),
-      post: (...args) => this.#peers.post(...args),
+      post: (...args) => (runtime.network ?? this.#peers).post(...args),
     });
     this.#metrics.show({
       sizes: () => this.index.sizes,
@@ -170,15 +185,16 @@ class Scheduler implements RunningScheduler {
   }
 
   get #canForward(): boolean {
-    return this.#config.leaderElect && this.#certificates?.ca !== undefined;
+    const isTrusted = this.#runtime.network !== undefined || this.#certificates?.ca !== undefined;
+    return this.#config.leaderElect && isTrusted;
   }
 
   async listen(): Promise<void> {
-    const { clock, log } = this.#runtime;
+    const { clock, log, network } = this.#runtime;
     const { listenAddress, bodyLimitMib, metricsAddress, clientAllowedNames } = this.#config;
     this.#opened = await openCertificates(this.#config, this.#runtime, this.#runtime.signal ?? this.#stop.signal);
     this.#certificates = this.#opened?.pair;
-    this.#server = await serveExtender({
+    this.#server = await (network?.serve ?? serveExtender)({
       address: listenAddress,
       ...(this.#certificates === undefined ? {} : { certificates: this.#certificates }),
       allowedNames: clientAllowedNames,

@@ -31,7 +31,7 @@ type RequestOutcome =
   | 'failed';
 
 /** Answers the parsed body of a request. */
-type AnswerSent = (sent: unknown) => ReviewReply;
+export type AnswerSent = (sent: unknown) => ReviewReply;
 
 /** Dependencies of the server. */
 type ReviewServerDeps = {

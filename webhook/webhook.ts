@@ -1,5 +1,3 @@
-import type { StaticIpRule } from '../crd/select-static-ip-config.ts';
-import { staticIpConfig } from '../crd/static-ip-config.ts';
 import { openCertificateKeeper } from '../kube/certificates/keep-certificates.ts';
 import {
   certificatesInFiles,
@@ -7,26 +5,19 @@ import {
   type ServerCertificates,
 } from '../kube/certificates/server-certificates.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { INGRESSES, SERVICES, STATIC_IP_CONFIGS } from '../kube/resource-types.ts';
 import { ClientAdmission } from '../runtime/client-admission.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { decodeOrThrow } from '../runtime/decode.ts';
 import { type HttpEndpoints, serveHttpEndpoints } from '../runtime/http-endpoints.ts';
 import type { HttpServer } from '../runtime/http-server.ts';
 import { listenOn } from '../runtime/listen-on.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { TlsFollower } from '../runtime/tls-follower.ts';
-import { admittedPod } from './admitted-pod.ts';
-import { answerReview, type DecideReview } from './answer-review.ts';
-import { backendPod } from './backend-pod.ts';
-import { decideAdmission } from './decide-admission.ts';
-import { decideGate } from './decide-gate.ts';
-import { type DirectIngress, readDirectIngress, readSelectingService, type SelectingService } from './direct-access.ts';
-import { type FollowedObjects, followObjects, NO_OBJECTS } from './follow-objects.ts';
+import type { FollowedObjects } from './follow-objects.ts';
 import { createWebhookMetrics, type WebhookMetrics } from './metrics.ts';
+import { openReviews } from './open-reviews.ts';
 import { WEBHOOK_PROGRAM, type WebhookConfig } from './options.ts';
 import { publishAuthorities } from './publish-authorities.ts';
-import { createReviewServer, GATE_PATH, REVIEW_PATH } from './serve-reviews.ts';
+import { createReviewServer } from './serve-reviews.ts';
 
 /** The dependencies of the webhook. */
 type WebhookRuntime = {
@@ -68,13 +59,7 @@ export async function startWebhook(config: WebhookConfig, runtime: WebhookRuntim
   const certificates = await openCertificates(config, runtime);
   const { pair } = certificates;
   const clients = new ClientAdmission(config.clientAllowedNames);
-  const rules = followRules(config, runtime);
-  const services = followServices(config, runtime);
-  const ingresses = followIngresses(config, runtime);
-  const answers = new Map([
-    [REVIEW_PATH, (sent: unknown) => answerReview(sent, requestDecider(config, rules))],
-    [GATE_PATH, (sent: unknown) => answerReview(sent, gateDecider(config, services, ingresses))],
-  ]);
+  const { answers, rules, services, ingresses } = openReviews(config, runtime);
   const server = createReviewServer(pair, { answers, metrics, clock, log, clients });
   const tls = certificates.follow(clients.follow(server.server, pair));
   metrics.show(() => ({
@@ -108,97 +93,6 @@ async function openCertificates(config: WebhookConfig, runtime: WebhookRuntime):
   const publish = (authorities: string) => publishAuthorities(kube, NAME, authorities);
   const followed = { keeper, publish, asksClients: false, clock, log, random };
   return await certificatesOfReplicas(followed, runtime.signal ?? new AbortController().signal);
-}
-
-/** Requests of addresses, and static addresses. */
-function requestDecider(
-  { defaultNetwork, ipamdNamespace }: WebhookConfig,
-  rules: FollowedObjects<StaticIpRule>,
-): DecideReview {
-  return (object, namespace, faults) => {
-    const pod = admittedPod(object, 'request.object', faults);
-    const context = { namespace, defaultNetwork, rules: rules.values(), clusterNamespace: ipamdNamespace };
-    return pod && decideAdmission(pod, context);
-  };
-}
-
-/** Readiness gates, and preStop sleeps. */
-function gateDecider(
-  { preStopSleep }: WebhookConfig,
-  services: FollowedObjects<SelectingService>,
-  ingresses: FollowedObjects<DirectIngress>,
-): DecideReview {
-  return (object, namespace, faults) => {
-    const pod = backendPod(object, 'request.object', faults);
-    const ofPods = services
-      .byIndex(BY_NAMESPACE, namespace)
-      .values()
-      .filter(({ name, isDirect }) => isDirect || ingresses.byIndex(BY_SERVICE, `${namespace}/${name}`).length > 0);
-    const context = { services: ofPods, hasPreStopSleep: preStopSleep };
-    return pod && decideGate(pod, context);
-  };
-}
-
-/** Opens the informer of StaticIPConfigs. */
-function followRules(
-  { staticIpConfigs }: WebhookConfig,
-  { kube, clock, log, random }: WebhookRuntime,
-): FollowedObjects<StaticIpRule> {
-  if (!staticIpConfigs || kube === undefined) return NO_OBJECTS;
-  return followObjects<StaticIpRule>({
-    ...{ what: 'StaticIPConfigs', client: kube, clock, log, random },
-    onRefused: (error) =>
-      log.error('StaticIPConfigs cannot be read and are left out: grant list and watch, or --static-ip-configs=false', {
-        error,
-      }),
-    type: STATIC_IP_CONFIGS,
-    decode: (object) => {
-      const { metadata, spec } = decodeOrThrow(staticIpConfig, object, 'StaticIPConfig');
-      const { name, namespace } = metadata;
-      return { metadata: { name, ...(namespace !== undefined && { namespace }) }, ...(spec && { spec }) };
-    },
-  });
-}
-
-const BY_NAMESPACE = 'namespace';
-/** `namespace/name`: a Pod is compared with the Services of its namespace, however many paths Ingresses lead to them by. */
-const BY_SERVICE = 'service';
-
-/** Opens the informer of Services: those with direct access, and those that Ingresses may lead to. */
-function followServices(
-  { readinessGates, loadBalancerClass }: WebhookConfig,
-  { kube, clock, log, random }: WebhookRuntime,
-): FollowedObjects<SelectingService> {
-  if (!readinessGates || kube === undefined) return NO_OBJECTS;
-  return followObjects<SelectingService>({
-    ...{ what: 'Services', client: kube, type: SERVICES, clock, log, random },
-    onRefused: (error) =>
-      log.error(
-        'Services cannot be read and Pods get no readiness gates: grant list and watch, or --readiness-gates=false',
-        {
-          error,
-        },
-      ),
-    decode: (object) => readSelectingService(object, loadBalancerClass),
-    indexes: { [BY_NAMESPACE]: ({ namespace }) => [namespace] },
-  });
-}
-
-/** Opens the informer of Ingresses, of which only those with direct access are kept. */
-function followIngresses(
-  { readinessGates }: WebhookConfig,
-  { kube, clock, log, random }: WebhookRuntime,
-): FollowedObjects<DirectIngress> {
-  if (!readinessGates || kube === undefined) return NO_OBJECTS;
-  return followObjects<DirectIngress>({
-    ...{ what: 'Ingresses', client: kube, type: INGRESSES, clock, log, random },
-    onRefused: (error) =>
-      log.error('Ingresses cannot be read and Pods behind them alone get no readiness gates: grant list and watch', {
-        error,
-      }),
-    decode: readDirectIngress,
-    indexes: { [BY_SERVICE]: ({ namespace, services }) => [...services].map((name) => `${namespace}/${name}`) },
-  });
 }
 
 type WebhookComponents = {

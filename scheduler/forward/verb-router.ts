@@ -1,4 +1,5 @@
-import { type Clock, timeoutSignal } from '../../runtime/clock.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { inTime } from '../../runtime/clock-timers.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { RenderedJson } from '../http/rendered-json.ts';
@@ -73,7 +74,7 @@ export class VerbRouter {
     const deadlineMs = clock.monotonicMs() + LIMIT_MS;
     for (let attempt = 0; ; attempt += 1) {
       const leftMs = Math.max(1, Math.ceil(deadlineMs - clock.monotonicMs()));
-      const answer = await this.#ask(verb, text, attempt, AbortSignal.any([signal, timeoutSignal(leftMs)]));
+      const answer = await inTime(clock, leftMs, (end) => this.#ask(verb, text, attempt, end), signal);
       if (answer !== undefined) return answer;
       signal.throwIfAborted();
       if (clock.monotonicMs() >= deadlineMs) throw new RequestError('STANDBY', `no leader answered for ${LIMIT_MS} ms`);
@@ -114,7 +115,8 @@ export class VerbRouter {
   }
 
   async #find(): Promise<string | undefined> {
-    this.#finding ??= this.#deps.findLeader(timeoutSignal(FIND_MS)).finally(() => {
+    const { clock, findLeader } = this.#deps;
+    this.#finding ??= inTime(clock, FIND_MS, findLeader).finally(() => {
       this.#finding = undefined;
     });
     this.#leader = await this.#finding;

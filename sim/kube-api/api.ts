@@ -1,3 +1,4 @@
+import type { PostToWebhook } from './admission/call-webhook.ts';
 import type { Authenticator, User } from './auth/tokens.ts';
 import type { Faults } from './faults.ts';
 import type { ApiResource } from './resources/api-resource.ts';
@@ -19,6 +20,8 @@ export type Api = {
   readonly collectsGarbage: boolean;
   /** Called with each request but watches, in the moment of its effect. */
   readonly onRequest: ((verb: string, request: ApiRequest) => void) | undefined;
+  /** How webhooks are asked; absent: by HTTPS. */
+  readonly postToWebhook: PostToWebhook | undefined;
 };
 
 /** A request for a resource, understood and allowed. */

@@ -89,8 +89,11 @@ function createClient(api: Api, caller: Caller, hub: WatchHub, options: InProces
     listPage: (type, { namespace, ...query }, signal) =>
       caller.list(who, { verb: 'list', type, namespace, query }, signal),
     watch: (type, query, signal, onOpen) => followChanges({ api, caller, hub, who, onOpen }, type, query, signal),
-    create: (type, object, signal) =>
-      caller.call(who, { verb: 'create', type, namespace: object.metadata.namespace, body: object }, signal),
+    create: (type, object, signal) => {
+      const { namespace, name } = object.metadata;
+      const at = type.subresource === undefined ? { namespace } : { namespace, name, subresource: type.subresource };
+      return caller.call(who, { verb: 'create', type, ...at, body: object }, signal);
+    },
     update: (type, object, signal) =>
       caller.call(who, { verb: 'update', type, ...placeOf(object.metadata), body: object }, signal),
     patch: (type, ref, { kind, body, subresource }, signal) => {

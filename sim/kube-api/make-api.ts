@@ -23,6 +23,8 @@ export type ApiOptions = {
   readonly newUid?: () => string;
   /** Called with each request but watches, in the moment of its effect: for those who watch who does what. */
   readonly onRequest?: Api['onRequest'];
+  /** Default: by HTTPS. */
+  readonly postToWebhook?: Api['postToWebhook'];
 };
 
 const BOOKMARK_INTERVAL_MS = 60_000;
@@ -43,6 +45,7 @@ export function makeApi(options: ApiOptions = {}): Api {
     bookmarkIntervalMs: options.bookmarkIntervalMs ?? BOOKMARK_INTERVAL_MS,
     collectsGarbage: options.collectsGarbage ?? true,
     onRequest: options.onRequest,
+    postToWebhook: options.postToWebhook,
   };
   const namespaces = api.registry.find('', 'v1', 'namespaces');
   for (const name of NAMESPACES)

@@ -1,6 +1,13 @@
 import test from 'ava';
 import type { KubeClient, KubeObject, WatchEvent } from '../../kube/kube-client.ts';
-import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES, PODS } from '../../kube/resource-types.ts';
+import {
+  CONFIG_MAPS,
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  NODE_ENI_CONFIGS,
+  NODES,
+  POD_BINDINGS,
+  PODS,
+} from '../../kube/resource-types.ts';
 import { serviceAccountUser } from '../../sim/kube-api/auth/tokens.ts';
 import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
 import { installKinds } from '../../sim/kube-api/install-kinds.ts';
@@ -155,6 +162,49 @@ test('in-process client: allows what the roles allow', async (t) => {
   const stranger = server.client({ user: serviceAccountUser('kube-system', 'nobody') });
   await t.throwsAsync(stranger.get(NODES, { name: 'a' }), { code: 'FORBIDDEN' });
   t.is(await server.client().get(NODES, { name: 'a' }), undefined);
+});
+
+test('in-process client: binds a Pod by its subresource, and once', async (t) => {
+  const { kube } = start();
+  const metadata = { name: 'a', namespace: 'default' };
+  await kube.create(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata,
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  });
+  const target = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
+  const binding = { apiVersion: 'v1', kind: 'Binding', metadata, target };
+  await kube.create(POD_BINDINGS, binding);
+  t.like(await kube.get(PODS, metadata), { spec: { nodeName: 'n1' } });
+  await t.throwsAsync(kube.create(POD_BINDINGS, binding), { code: 'CONFLICT' });
+});
+
+test('in-process client: asks webhooks as it is told, and refuses what they do not answer', async (t) => {
+  let answers = true;
+  const server = startInProcessApi({
+    clock: new VirtualClock(),
+    postToWebhook: async ({ client }, review) => {
+      if (!answers) throw new Error('connection refused');
+      const { request } = JSON.parse(review) as { readonly request: { readonly uid: string } };
+      const patch = [{ op: 'add', path: '/metadata/annotations', value: { by: String(client['url']) } }];
+      const encoded = Buffer.from(JSON.stringify(patch)).toString('base64');
+      return JSON.stringify({ response: { uid: request.uid, allowed: true, patchType: 'JSONPatch', patch: encoded } });
+    },
+  });
+  const kube = server.client();
+  const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] };
+  const hook = { name: 'a.b.c', sideEffects: 'None', admissionReviewVersions: ['v1'], rules: [rule] };
+  await kube.create(MUTATING_WEBHOOK_CONFIGURATIONS, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    metadata: { name: 'hook' },
+    webhooks: [{ ...hook, clientConfig: { url: 'https://hook/path' } }],
+  });
+  t.like(await kube.create(PODS, pod('a', 'n1')), { metadata: { annotations: { by: 'https://hook/path' } } });
+  answers = false;
+  await t.throwsAsync(kube.create(PODS, pod('b', 'n1')), { message: /failed calling webhook "a\.b\.c"/ });
+  t.is(await kube.get(PODS, { namespace: 'default', name: 'b' }), undefined);
 });
 
 test('in-process client: suffers faults on the virtual clock', async (t) => {

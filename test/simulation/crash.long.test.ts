@@ -6,6 +6,7 @@ import { crashAtEach, loseEach } from './crash.ts';
 import { STORMS } from './stories/all.ts';
 import { eips } from './stories/eips.ts';
 import { keptAddress, podCidrs } from './stories/pods.ts';
+import { lastAddresses } from './stories/scheduling.ts';
 import { eniGrowth, otherGroups, warmAndBack } from './stories/supply.ts';
 import { play } from './story.ts';
 
@@ -15,6 +16,13 @@ for (const [name, story] of Object.entries(STORIES)) {
   test.serial(`${name}: also when the leader dies at any point`, crashAtEach(story, { every: 3 }));
   test.serial(`${name}: also when any request is lost, late or astray`, loseEach(story, { every: 3 }));
 }
+
+const program = 'extender';
+test.serial(
+  'no address is given twice, wherever the leader of the extender dies',
+  crashAtEach(lastAddresses, { program }),
+);
+test.serial('nor when any of its requests is lost, late or astray', loseEach(lastAddresses, { program }));
 
 for (const story of STORMS)
   test.serial(`${story.title}, twenty times`, async (t) => {

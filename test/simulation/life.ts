@@ -1,6 +1,6 @@
 import { classifyError } from '../../cloud/classify-error.ts';
 import type { TencentApi } from '../../cloud/tencent/requests.ts';
-import type { KubeClient, ResourceType, WatchEvent } from '../../kube/kube-client.ts';
+import type { KubeClient, KubeObject, ResourceType, WatchEvent } from '../../kube/kube-client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
@@ -29,6 +29,12 @@ class Killed extends Error {
   override readonly name = 'Killed';
 }
 
+/** Objects of which a life hears: a change, or a page of a list. */
+export type Told = { readonly plural: string } & (
+  | { readonly kind: 'change'; readonly event: WatchEvent }
+  | { readonly kind: 'page'; readonly isFirst: boolean; readonly items: readonly KubeObject[] }
+);
+
 /** What the world gives to a life. */
 type LifeDeps = {
   readonly clock: Clock;
@@ -37,6 +43,8 @@ type LifeDeps = {
   readonly jitterMs: () => number;
   /** Called with each call as it is sent to the cloud; what it returns is called when the call succeeded. */
   readonly onCall: (action: string, request: Readonly<Record<string, unknown>>) => () => void;
+  /** Called with what it hears of the API server's objects. */
+  readonly onTold?: (told: Told) => void;
   readonly onDeath: () => void;
 };
 
@@ -136,7 +144,12 @@ export class Life {
     const remove = pass('delete', true);
     return {
       get: (type, ref, signal) => get(type, signal, (end) => client.get(type, ref, end)),
-      listPage: (type, query, signal) => list(type, signal, (end) => client.listPage(type, query, end)),
+      listPage: async (type, query, signal) => {
+        const page = await list(type, signal, (end) => client.listPage(type, query, end));
+        const isFirst = query.continueToken === undefined;
+        this.#deps.onTold?.({ kind: 'page', plural: type.plural, isFirst, items: page.items });
+        return page;
+      },
       create: (type, object, signal) => create(type, signal, (end) => client.create(type, object, end)),
       update: (type, object, signal) => update(type, signal, (end) => client.update(type, object, end)),
       patch: (type, ref, change, signal) => patch(type, signal, (end) => client.patch(type, ref, change, end)),
@@ -221,6 +234,7 @@ export class Life {
         const next = await this.#hold(reader.next());
         if (next.done === true) return;
         await this.#point('watch', kubePassage('watch', plural, false));
+        this.#deps.onTold?.({ kind: 'change', plural, event: next.value });
         yield next.value;
       }
     } finally {

@@ -5,7 +5,7 @@
  * prints the hash of the run, how much time passed in it, how it ended, and what was seen that must not be. `--log` prints all that
  * happened; `--shrink` makes a script that fails as small as it goes, writes it to `simulation-N.json` and prints it as a story.
  * `--crash=EVERY` kills the leader of a story, or with `--program=agent` the agent of its first node, with `--program=ccm` the leader of
- * cloud-controller-manager, at one of so many points, each in a run of its own, and `--lose=EVERY` loses or delays its requests. Exit code 1 when anything was seen.
+ * cloud-controller-manager, or of the extender with `--program=extender`, at one of so many points, each in a run of its own, and `--lose=EVERY` loses or delays its requests. Exit code 1 when anything was seen.
  */
 import { parseArgs } from 'node:util';
 import { givenOrNewSeed, SEED } from '../../sim/support/seed.ts';
@@ -24,6 +24,7 @@ const { values } = parseArgs({
     ...{ program: { type: 'string' }, agents: { type: 'string' }, within: { type: 'string' } },
   },
 });
+const PROGRAMS: readonly Program[] = ['ipamd', 'ccm', 'extender', 'agent'];
 const keepsLines = values.log === true;
 /** Real time, which no simulation may read; taken before it is guarded. */
 const realMs = performance.now.bind(performance);
@@ -46,7 +47,7 @@ function report(name: string, seed: number, { world, hash, violations, end, poin
 
 async function drive(name: string, story: Story): Promise<void> {
   const driver = values.crash === undefined ? driveLosses : driveCrashes;
-  const program: Program = values.program === 'agent' || values.program === 'ccm' ? values.program : 'ipamd';
+  const program = PROGRAMS.find((one) => one === values.program) ?? 'ipamd';
   const { failures, places, ...driven } = await driver(story, { program, every: Number(values.crash ?? values.lose) });
   print(`${name} ${JSON.stringify({ ...driven, failures: failures.length, places: Object.fromEntries(places) })}`);
   for (const failure of failures) print(`  ${failure}`);

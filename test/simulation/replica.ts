@@ -3,7 +3,7 @@ import type { Logger } from '../../runtime/log.ts';
 import type { CloudHost } from '../../sim/vpc/api/host.ts';
 import type { SentCall } from './auditors/auditor.ts';
 import type { MachineClock, Timeline } from './clock.ts';
-import { Life } from './life.ts';
+import { Life, type Told } from './life.ts';
 import { recordingLogger, textOf } from './record.ts';
 import { between, type Draw, type Streams } from './streams.ts';
 
@@ -16,10 +16,12 @@ type ReplicaLife = {
 };
 
 /** A program that runs. */
-type Running = { readonly isLeading: boolean; readonly ended: Promise<void> };
+export type Running = { readonly isLeading: boolean; readonly ended: Promise<void> };
 
 /** What a program has in every life. */
 export type ProgramWorld = ReplicaLife & {
+  /** Name of the replica. */
+  readonly replica: string;
   readonly streams: Streams;
   readonly kube: KubeClient;
   readonly host: CloudHost;
@@ -27,36 +29,38 @@ export type ProgramWorld = ReplicaLife & {
 };
 
 /** Starts a program in a life of its own. */
-export type StartProgram = (world: ProgramWorld) => Promise<Running>;
+export type StartProgram<T extends Running = Running> = (world: ProgramWorld) => Promise<T>;
 
 /** Where a replica is. */
-type Surroundings = {
+type Surroundings<T extends Running> = {
   readonly time: Timeline;
   readonly streams: Streams;
   readonly clock: MachineClock;
   readonly away: Draw;
   /** Starts the program in a life. */
-  readonly start: (life: ReplicaLife) => Promise<Running>;
+  readonly start: (life: ReplicaLife) => Promise<T>;
   readonly nextSerial: () => number;
   readonly note: (who: string, what: string) => void;
   readonly violate: (auditor: string, text: string) => void;
   readonly onLife: (life: Life) => void;
   readonly onSent: (call: SentCall) => () => void;
+  /** A life of this name hears of objects. */
+  readonly onTold: (life: string, told: Told) => void;
 };
 
 /** How long a program that died is away, milliseconds. */
 const AWAY_MS = [1_000, 5_000] as const;
 
 /** A replica of a program: one life after the other under one name. The next begins some seconds after the death of the one before. */
-export class Replica {
+export class Replica<T extends Running = Running> {
   readonly name: string;
-  readonly #around: Surroundings;
+  readonly #around: Surroundings<T>;
   #life: Life | undefined;
-  #running: Running | undefined;
+  #running: T | undefined;
   #lives = 0;
   #isOver = false;
 
-  constructor(name: string, around: Surroundings) {
+  constructor(name: string, around: Surroundings<T>) {
     this.name = name;
     this.#around = around;
   }
@@ -66,13 +70,18 @@ export class Replica {
     return this.#life;
   }
 
+  /** The program of now; undefined while none runs. */
+  get running(): T | undefined {
+    return this.#running;
+  }
+
   get isLeading(): boolean {
     return this.#life?.isDead === false && this.#running?.isLeading === true;
   }
 
   /** Begins a life. */
   async start(): Promise<void> {
-    const { streams, clock, note, violate, onSent, onLife, nextSerial } = this.#around;
+    const { streams, clock, note, violate, onSent, onTold, onLife, nextSerial } = this.#around;
     this.#lives += 1;
     const name = `${this.name}-${String(this.#lives).padStart(3, '0')}`;
     const jitter = streams.of(`${name} jitter`);
@@ -81,6 +90,7 @@ export class Replica {
       note: (what) => note(name, what),
       jitterMs: () => Math.floor(between(jitter, [0, 3])),
       onCall: (action, request) => onSent({ life: name, action, request }),
+      onTold: (told) => onTold(name, told),
       onDeath: () => this.#replace(),
     });
     this.#life = life;

@@ -9,7 +9,7 @@ import { necFacts } from './auditors/nec-facts.ts';
 import type { Life } from './life.ts';
 import type { Machine, NodeOptions } from './machine.ts';
 import { removePod } from './remove-pod.ts';
-import type { Violation, World } from './world.ts';
+import type { LedProgram, Violation, World } from './world.ts';
 
 /** What a Pod of a story is made with. */
 type PodOptions = {
@@ -17,9 +17,14 @@ type PodOptions = {
   readonly labels?: Readonly<Record<string, string>>;
   /** Types of its readiness gates. */
   readonly gates?: readonly string[];
+  /** Says nothing of addresses: that is left to the webhook. */
+  readonly isPlain?: boolean;
 };
 
 const MINUTE_MS = 60_000;
+/** After which a controller makes a Pod again that was refused. */
+const RETRY_MS = 1_000;
+const LIMITS = { 'tke.cloud.tencent.com/eni-ip': '1' };
 
 /** What a story tells: nodes, Pods and what befalls them. Each method goes on until what it says has come about. */
 export class Stage {
@@ -94,7 +99,7 @@ export class Stage {
   /** Makes so many Pods on a node, and waits until all have addresses. Returns their names. */
   async pods(machine: Machine, count: number, options: PodOptions = {}): Promise<readonly string[]> {
     const names = await this.make(machine, count, options);
-    await this.until(`${names.join(' ')} have addresses`, () => names.every((name) => this.ipOf(name) !== undefined));
+    await this.untilServed(...names);
     return names;
   }
 
@@ -112,24 +117,44 @@ export class Stage {
   }
 
   /** Makes a Pod; nothing is waited for. Returns its name. */
-  async create(
-    name: string,
-    machine: Machine,
-    { annotations = {}, labels = {}, gates = [] }: PodOptions = {},
-  ): Promise<string> {
-    const readinessGates = gates.map((conditionType) => ({ conditionType }));
-    const container = { name: 'c', image: 'i', resources: { limits: { 'tke.cloud.tencent.com/eni-ip': '1' } } };
-    await this.world.run(
-      this.world.admin.create(PODS, {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name, namespace: 'default', annotations, labels },
-        spec: { nodeName: machine.name, containers: [container], ...(gates.length > 0 && { readinessGates }) },
-        status: { phase: 'Pending' },
-      }),
-    );
+  async create(name: string, machine: Machine, options: PodOptions = {}): Promise<string> {
+    await this.world.run(this.world.admin.create(PODS, podOf(name, { ...options, nodeName: machine.name })));
     this.#pods.set(machine.name, [...(this.#pods.get(machine.name) ?? []), name]);
     return name;
+  }
+
+  /** Makes so many Pods for any node, each again until it is let in. Returns their names; nothing else is waited for. */
+  async ask(count: number, options: PodOptions = {}): Promise<readonly string[]> {
+    const names = Array.from({ length: count }, () => `pod-${++this.#made}`);
+    for (const name of names) await this.askFor(name, options);
+    return names;
+  }
+
+  /** Makes a Pod of this name for any node, again until it is let in, as its controller does. */
+  async askFor(name: string, options: PodOptions = {}): Promise<void> {
+    const { admin, time } = this.world;
+    const make = async (): Promise<void> => {
+      for (;;) {
+        const isIn = await admin.create(PODS, podOf(name, options)).then(
+          () => true,
+          () => false,
+        );
+        if (isIn) return;
+        await time.sleep(RETRY_MS);
+      }
+    };
+    await this.world.run(make());
+  }
+
+  /** Waits until Pods have their addresses. */
+  async untilServed(...names: readonly string[]): Promise<void> {
+    await this.until(`${names.join(' ')} have addresses`, () => names.every((name) => this.ipOf(name) !== undefined));
+  }
+
+  /** The name of the node that a Pod is bound to. */
+  nodeOf(name: string): string | undefined {
+    const { nodeName } = recordOf(this.#podObject(name)?.['spec']);
+    return typeof nodeName === 'string' ? nodeName : undefined;
   }
 
   /** Deletes a Pod; nothing is waited for. */
@@ -241,12 +266,12 @@ export class Stage {
   }
 
   /** The leader of a program is killed. */
-  killLeader(program: 'ipamd' | 'ccm' = 'ipamd'): void {
+  killLeader(program: LedProgram = 'ipamd'): void {
     this.#leader(program)?.kill();
   }
 
   /** The leader stands still for a while, as a process that is stopped; then everything reaches it at once. */
-  async pauseLeader(seconds: number, program: 'ipamd' | 'ccm' = 'ipamd'): Promise<void> {
+  async pauseLeader(seconds: number, program: LedProgram = 'ipamd'): Promise<void> {
     const life = this.#leader(program);
     life?.pause();
     await this.seconds(seconds);
@@ -254,7 +279,7 @@ export class Stage {
   }
 
   /** The connection of the leader's next such call breaks, and the request arrives so many seconds later. */
-  stray(call: string, seconds: number, program: 'ipamd' | 'ccm' = 'ipamd'): void {
+  stray(call: string, seconds: number, program: LedProgram = 'ipamd'): void {
     this.#leader(program)?.disturbNext(call, { kind: 'stray', ms: seconds * 1_000 });
   }
 
@@ -360,8 +385,8 @@ export class Stage {
     return this.world.objects('events').flatMap((one) => (one['reason'] === reason ? [textOf(one['message'])] : []));
   }
 
-  #leader(program: 'ipamd' | 'ccm'): Life | undefined {
-    return (program === 'ccm' ? this.world.ccmLeader : this.world.leader)?.life;
+  #leader(program: LedProgram): Life | undefined {
+    return this.world.leaderOf(program)?.life;
   }
 
   #until(heal: () => void): () => void {
@@ -373,4 +398,23 @@ export class Stage {
     // The store's objects are those of the API.
     return this.world.objects('pods').find(({ metadata }) => metadata.name === name) as KubeObject | undefined;
   }
+}
+
+function podOf(
+  name: string,
+  { annotations = {}, labels = {}, gates = [], isPlain = false, nodeName }: PodOptions & { readonly nodeName?: string },
+): KubeObject {
+  const readinessGates = gates.map((conditionType) => ({ conditionType }));
+  const container = { name: 'c', image: 'i', ...(isPlain ? {} : { resources: { limits: LIMITS } }) };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default', annotations, labels },
+    spec: {
+      ...(nodeName !== undefined && { nodeName }),
+      containers: [container],
+      ...(gates.length > 0 && { readinessGates }),
+    },
+    status: { phase: 'Pending' },
+  };
 }

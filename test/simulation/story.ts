@@ -4,7 +4,7 @@ import type { Disturbance, Life, Point } from './life.ts';
 import type { Machine } from './machine.ts';
 import { Stage } from './stage.ts';
 import type { WholeAgent } from './whole-agent.ts';
-import { Stopped, type Violation, World, type WorldOptions } from './world.ts';
+import { type LedProgram, Stopped, type Violation, World, type WorldOptions } from './world.ts';
 
 /** A story: a world, and what happens in it. Afterwards all comes to rest, and is audited. */
 export type Story = {
@@ -16,7 +16,7 @@ export type Story = {
 };
 
 /** A program whose points are counted. */
-export type Program = 'ipamd' | 'ccm' | 'agent';
+export type Program = LedProgram | 'agent';
 
 /** How a story is played. */
 export type PlayOptions = {
@@ -77,7 +77,7 @@ export async function play(story: Story, options: PlayOptions = {}): Promise<Pla
 
 function lifeOf(world: World, program: Program): Life | undefined {
   if (program === 'agent') return world.machines[0]?.whole?.life;
-  return (program === 'ccm' ? world.ccmLeader : world.leader)?.life;
+  return world.leaderOf(program)?.life;
 }
 
 /** What stopped a story is among its violations. */
@@ -115,7 +115,7 @@ async function changeLeaders(world: World): Promise<void> {
   const before = describeState(world);
   const called = world.host.seen.length;
   const kernels = world.machines.map(kernelOf);
-  for (const one of [world.leader, world.ccmLeader]) one?.life?.kill();
+  for (const program of ['ipamd', 'ccm', 'extender'] as const) world.leaderOf(program)?.life?.kill();
   for (const { whole } of world.machines) whole?.kill();
   await world.until('others lead', () => world.isLed);
   await world.pass(CHANGE_MS);

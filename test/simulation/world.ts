@@ -1,7 +1,15 @@
 import { API_GROUP } from '../../crd/names.ts';
 import { openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
-import { CONFIG_MAPS, ENDPOINT_SLICES, INGRESSES, NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
+import {
+  CONFIG_MAPS,
+  ENDPOINT_SLICES,
+  INGRESSES,
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  NODE_ENI_CONFIGS,
+  NODES,
+  PODS,
+} from '../../kube/resource-types.ts';
 import { recordOf } from '../../runtime/json.ts';
 import { silentLogger } from '../../runtime/log.ts';
 import { type InProcessApi, startInProcessApi } from '../../sim/kube-api/in-process.ts';
@@ -18,11 +26,14 @@ import { openFabric } from './fabric.ts';
 import type { Life } from './life.ts';
 import { Machine, type NodeOptions, type OpenAgent } from './machine.ts';
 import { startCcmLife } from './programs/ccm.ts';
+import { ExtenderNetwork, startExtenderLife } from './programs/extender.ts';
 import { startIpamdLife } from './programs/ipamd.ts';
+import { postTo, type RunningWebhook, startWebhookLife, webhookConfiguration } from './programs/webhook.ts';
 import { RunRecord, textOf } from './record.ts';
 import { removePod } from './remove-pod.ts';
-import { Replica, type StartProgram } from './replica.ts';
+import { Replica, type Running, type StartProgram } from './replica.ts';
 import { EndpointSlices } from './standins/endpoint-slices.ts';
+import { KubeScheduler } from './standins/kube-scheduler.ts';
 import { between, Streams } from './streams.ts';
 import { armTripwire } from './tripwire.ts';
 import { WholeAgent } from './whole-agent.ts';
@@ -37,6 +48,12 @@ export type WorldOptions = {
   readonly replicas?: number;
   /** The cloud controller manager runs too, with these flags. */
   readonly ccmFlags?: readonly string[];
+  /** kube-scheduler and its extender run too, the latter with these flags. */
+  readonly extenderFlags?: readonly string[];
+  /** Whether kube-scheduler does without an extender that does not answer; default: as its configuration says. */
+  readonly isExtenderIgnorable?: boolean;
+  /** The webhook runs too, with these flags. */
+  readonly webhookFlags?: readonly string[];
   readonly cooldownMs?: number;
   /** Each node has a real agent on a modelled machine, with these flags; absent: a stand-in for it. */
   readonly agentFlags?: readonly string[];
@@ -45,6 +62,9 @@ export type WorldOptions = {
   /** Keep the lines of the log, not their hash alone. */
   readonly keepsLines?: boolean;
 };
+
+/** A program of which one replica leads. */
+export type LedProgram = 'ipamd' | 'ccm' | 'extender';
 
 /** Something that must not be. */
 export type Violation = {
@@ -102,6 +122,12 @@ export class World {
   readonly replicas: readonly Replica[];
   /** Replicas of the cloud controller manager. */
   readonly ccms: readonly Replica[];
+  readonly extenders: readonly Replica[];
+  /** Replicas of the webhook; one that leads is ready, as its Service leads to it. */
+  readonly webhooks: readonly Replica<RunningWebhook>[];
+  readonly scheduler: KubeScheduler | undefined;
+  /** Between kube-scheduler and its extenders. */
+  readonly network = new ExtenderNetwork((text) => this.violate('A15', text));
   /** How often each call was sent to the cloud. */
   readonly sentCalls = new Map<string, number>();
   /** ENIs that somebody detached in the cloud, with the ids of their instances; until they are back, Pods cannot have their network. */
@@ -135,6 +161,7 @@ export class World {
         const about = subresource === '' ? resource.plural : `${resource.plural}/${subresource}`;
         this.note(userAgent, `${verb} ${about} ${name} ${textOf(body)}`);
       },
+      ...(options.webhookFlags !== undefined && { postToWebhook: postTo(() => this.webhooks, this.time) }),
     });
     this.admin = this.api.client({ userAgent: 'people' });
     this.host = new CloudHost(options.cloud ?? CLOUD, this.machineClock('cloud'), {
@@ -149,6 +176,13 @@ export class World {
     };
     this.replicas = this.#open('ipamd', startIpamdLife, options.flags ?? []);
     this.ccms = this.#open('ccm', startCcmLife, options.ccmFlags);
+    this.extenders = this.#open(
+      'extender',
+      (life) => startExtenderLife(life, addressOf(life.replica), this.network),
+      options.extenderFlags,
+    );
+    this.webhooks = this.#open('webhook', startWebhookLife, options.webhookFlags);
+    this.scheduler = options.extenderFlags && this.#openScheduler();
     this.#auditors = AUDITORS.map((open) => open(this));
     for (const plural of [...OWN, ...CORE]) this.#follow(storageKey({ group: GROUPS[plural] ?? '', plural }), plural);
     if (options.ccmFlags !== undefined) new EndpointSlices(this).run();
@@ -167,9 +201,13 @@ export class World {
     const metadata = { name: 'tke-eni-ipamd', namespace: 'kube-system' };
     await world.run(installKinds(world.admin));
     await world.run(world.admin.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }));
+    if (options.webhookFlags !== undefined)
+      await world.run(world.admin.create(MUTATING_WEBHOOK_CONFIGURATIONS, webhookConfiguration()));
     world.#followForAgents();
-    for (const replica of [...world.replicas, ...world.ccms]) await replica.start();
+    for (const { name } of world.extenders) await world.run(makeExtenderPod(world.admin, name));
+    for (const replica of world.#all) await replica.start();
     await world.until('each program has a leader', () => world.isLed);
+    void world.scheduler?.run();
     return world;
   }
 
@@ -201,17 +239,19 @@ export class World {
 
   /** The replica of ipamd that leads. */
   get leader(): Replica | undefined {
-    return this.replicas.find(({ isLeading }) => isLeading);
+    return this.leaderOf('ipamd');
   }
 
-  /** The replica of the cloud controller manager that leads. */
-  get ccmLeader(): Replica | undefined {
-    return this.ccms.find(({ isLeading }) => isLeading);
+  /** The replica of a program that leads. */
+  leaderOf(program: LedProgram): Replica | undefined {
+    const all = { ipamd: this.replicas, ccm: this.ccms, extender: this.extenders }[program];
+    return all.find(({ isLeading }) => isLeading);
   }
 
   /** Whether each program has a leader. */
   get isLed(): boolean {
-    return this.leader !== undefined && (this.ccms.length === 0 || this.ccmLeader !== undefined);
+    const programs: readonly (readonly Replica[])[] = [this.replicas, this.ccms, this.extenders, this.webhooks];
+    return programs.every((all) => all.length === 0 || all.some(({ isLeading }) => isLeading));
   }
 
   /** Every life that there was, in the order of their beginning. */
@@ -315,8 +355,23 @@ export class World {
 
   /** Ends the lives of all programs: the world is not looked at any more. */
   close(): void {
-    for (const replica of [...this.replicas, ...this.ccms]) replica.retire();
+    for (const replica of this.#all) replica.retire();
     for (const { whole } of this.machines) whole?.turnOff();
+  }
+
+  get #all(): readonly Replica[] {
+    return [...this.replicas, ...this.ccms, ...this.extenders, ...this.webhooks];
+  }
+
+  #openScheduler(): KubeScheduler {
+    const { api, time, streams, network } = this;
+    const { isExtenderIgnorable: isIgnorable } = this.#options;
+    return new KubeScheduler({
+      ...{ api, time, network, draw: streams.of('kube-scheduler'), kube: api.client({ userAgent: 'kube-scheduler' }) },
+      addresses: this.extenders.map(({ name }) => addressOf(name)),
+      note: (what) => this.note('kube-scheduler', what),
+      ...(isIgnorable !== undefined && { isIgnorable }),
+    });
   }
 
   /** The machine has its primary interface. */
@@ -346,7 +401,11 @@ export class World {
   }
 
   /** The replicas of a program; none of one that has no flags. */
-  #open(program: string, start: StartProgram, flags: readonly string[] | undefined): readonly Replica[] {
+  #open<T extends Running>(
+    program: string,
+    start: StartProgram<T>,
+    flags: readonly string[] | undefined,
+  ): readonly Replica<T>[] {
     if (flags === undefined) return [];
     const { time, streams, host } = this;
     const away = streams.of(`${program} away`);
@@ -354,12 +413,16 @@ export class World {
       const name = `${program}-${String.fromCharCode(97 + at)}`;
       return new Replica(name, {
         ...{ time, streams, away, clock: this.machineClock(name) },
-        start: (one) => start({ ...one, streams, host, flags, kube: this.api.client({ userAgent: one.life.name }) }),
+        start: (one) =>
+          start({ ...one, replica: name, streams, host, flags, kube: this.api.client({ userAgent: one.life.name }) }),
         nextSerial: () => ++this.#serial,
         note: (who, what) => this.note(who, what),
         violate: (auditor, text) => this.violate(auditor, text),
         onLife: (life) => this.#lives.push(life),
         onSent: (call) => this.#onSent(call),
+        onTold: (life, told) => {
+          for (const auditor of this.#auditors) auditor.told?.(life, told);
+        },
       });
     });
   }
@@ -396,4 +459,22 @@ export class World {
     });
     void necs.start(new AbortController().signal);
   }
+}
+
+const EXTENDER_PORT = 61_690;
+
+/** Where a replica of the extender listens. */
+function addressOf(replica: string): string {
+  return `10.9.0.${replica.charCodeAt(replica.length - 1)}:${EXTENDER_PORT}`;
+}
+
+/** Makes the Pod of a replica of the extender, by which others find it. */
+async function makeExtenderPod(kube: KubeClient, name: string): Promise<void> {
+  const [podIP] = addressOf(name).split(':');
+  const metadata = { name, namespace: 'kube-system' };
+  const container = { name: 'scheduler', image: 'i', ports: [{ name: 'https', containerPort: EXTENDER_PORT }] };
+  const spec = { nodeName: 'control-plane', hostNetwork: true, containers: [container] };
+  await kube.create(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+  const body = { status: { phase: 'Running', podIP } };
+  await kube.patch(PODS, metadata, { kind: 'merge', body, subresource: 'status' });
 }

@@ -62,7 +62,7 @@ async function askWebhook(
   let response: JsonObject;
   let changed: unknown;
   try {
-    response = await callWebhook(hook, reviewOf(uid, request, object), uid);
+    response = await callWebhook(hook, reviewOf(uid, request, object), uid, api.postToWebhook);
     changed = response['allowed'] === true ? patched(object, response) : object;
   } catch (error) {
     if (hook.isFailureIgnored) return { object, warnings: [] };

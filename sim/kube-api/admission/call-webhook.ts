@@ -5,11 +5,17 @@ import type { MutatingWebhook } from './webhook.ts';
 
 const MOST_BYTES = 3_000_000;
 
+/** Posts a review to a webhook, and returns the body of its answer. @throws Error when there is none in time */
+export type PostToWebhook = (hook: MutatingWebhook, review: string) => Promise<string>;
+
 /** Posts an AdmissionReview to a webhook and returns its response. @throws Error when there is none that can be used */
-export async function callWebhook(hook: MutatingWebhook, review: JsonObject, uid: string): Promise<JsonObject> {
-  const url = new URL(String(hook.client['url']));
-  url.searchParams.set('timeout', `${hook.timeoutSeconds}s`);
-  const text = await post(url, authorityOf(hook), JSON.stringify(review), hook.timeoutSeconds);
+export async function callWebhook(
+  hook: MutatingWebhook,
+  review: JsonObject,
+  uid: string,
+  post: PostToWebhook = postOverTls,
+): Promise<JsonObject> {
+  const text = await post(hook, JSON.stringify(review));
   const answer: unknown = JSON.parse(text);
   const response = isObject(answer) ? answer['response'] : undefined;
   if (!isObject(response)) throw new Error('webhook response was absent');
@@ -22,7 +28,11 @@ function authorityOf({ client: { caBundle } }: MutatingWebhook): { readonly ca?:
   return typeof caBundle === 'string' && caBundle !== '' ? { ca: Buffer.from(caBundle, 'base64').toString() } : {};
 }
 
-function post(url: URL, tls: { readonly ca?: string }, body: string, timeoutSeconds: number): Promise<string> {
+function postOverTls(hook: MutatingWebhook, body: string): Promise<string> {
+  const { client, timeoutSeconds } = hook;
+  const url = new URL(String(client['url']));
+  url.searchParams.set('timeout', `${timeoutSeconds}s`);
+  const tls = authorityOf(hook);
   const signal = timeoutSignal(timeoutSeconds * 1000);
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
   return new Promise((resolve, reject) => {

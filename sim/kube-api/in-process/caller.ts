@@ -2,7 +2,7 @@ import type { KubeObject as ClientObject, ListPage, ResourceType } from '../../.
 import { isKubeError, KubeError } from '../../../kube/kube-error.ts';
 import { apiVersionOf } from '../../../kube/resource-types.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import { isAdmissionNeeded } from '../admission/admit.ts';
+import { admit, isAdmissionNeeded } from '../admission/admit.ts';
 import type { Api, ApiRequest } from '../api.ts';
 import { ApiError, noSuchResource } from '../api-error.ts';
 import { forbidden, isAllowed } from '../auth/rbac.ts';
@@ -127,11 +127,12 @@ export class Caller {
   async #run(who: Who, call: Call, signal?: AbortSignal): Promise<unknown> {
     const { request, actions } = await this.arrive(who, call, signal);
     const { clock, latencyMs = 0 } = this.#options;
-    if (isAdmissionNeeded(this.#api, call.verb, request)) {
+    if (this.#api.postToWebhook === undefined && isAdmissionNeeded(this.#api, call.verb, request)) {
       throw new Error('in process no webhook can be asked: use startKubeApi, or delete the configuration');
     }
     try {
-      const { body } = dispatch(this.#api, call.verb, { ...request, staleChanges: staleChangesOf(actions) });
+      const admitted = this.#api.postToWebhook === undefined ? { request } : await admit(this.#api, call.verb, request);
+      const { body } = dispatch(this.#api, call.verb, { ...admitted.request, staleChanges: staleChangesOf(actions) });
       if (latencyMs > 0) await clock.sleep(latencyMs / 2, signal);
       if (actions.some((action) => action.kind === 'drop-after')) throw dropped(call);
       return sufferInAnswer(actions, call.verb, body);

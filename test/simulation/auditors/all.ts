@@ -11,6 +11,7 @@ import {
 import type { OpenAuditor } from './auditor.ts';
 import { openBalancerTargets } from './balancer-targets.ts';
 import { openBalancersAreOwners } from './balancers-at-rest.ts';
+import { openBindings } from './bindings.ts';
 import { openBlocks } from './blocks.ts';
 import { openCallsOnRecord } from './calls-on-record.ts';
 import { openClaimsAreMarks } from './claims.ts';
@@ -28,5 +29,5 @@ export const AUDITORS: readonly OpenAuditor[] = [
   ...[openAddressesInUse, openCallsOnRecord, openLeasesOfLock, openGrowingEpochs, openOwnFields, openOneCallEach],
   ...[openNobodyWaits, openCloudIsObjects, openNothingUnderWay, openSupplyMeetsDemand, openLeasesAreSandboxes],
   ...[openFewEvents, openEipsAreClaims, openBlocks, openClaimsAreMarks, openPackets, openAgentDisk, openHistory],
-  ...[openBalancerTargets, openBalancersAreOwners, openNodesAreInstances],
+  ...[openBalancerTargets, openBalancersAreOwners, openNodesAreInstances, openBindings],
 ];

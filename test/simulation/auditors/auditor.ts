@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../../sim/kube-api/object.ts';
 import type { StoreEvent } from '../../../sim/kube-api/store.ts';
 import type { CloudHost, RequestMoment } from '../../../sim/vpc/api/host.ts';
+import type { Told } from '../life.ts';
 import type { Sandbox } from '../standins/kubelet.ts';
 import type { WholeAgent } from '../whole-agent.ts';
 
@@ -25,6 +26,11 @@ export type AuditedWorld = {
   readonly cooldownMs: number;
   /** ENIs that somebody detached in the cloud, with the ids of their instances; they leave it once they are back. */
   readonly detachedByHand: Map<string, string>;
+  /** The extenders: whether there are any, and which of some nodes a Pod fits by each, by the names of their lives. */
+  readonly network: {
+    readonly isUsed: boolean;
+    fitting(pod: KubeObject, nodes: readonly string[]): ReadonlyMap<string, readonly string[]>;
+  };
   /** Who makes the change of the store that is just being made. */
   readonly writer: string;
   objects(plural: string): readonly KubeObject[];
@@ -43,6 +49,8 @@ export type Auditor = {
   readonly name: string;
   /** The store changed. */
   readonly change?: (plural: string, event: StoreEvent) => void;
+  /** A life of this name hears of objects of the API server. */
+  readonly told?: (life: string, told: Told) => void;
   /** A life sends a call to the cloud. */
   readonly sent?: (call: SentCall) => void;
   /** A call succeeded. */

@@ -64,6 +64,7 @@ import { keptOnNodes, wholeEnis } from './owned.ts';
 import { keptAddress, podCidrs } from './pods.ts';
 import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts';
 import { busyCollection, carelessRuntime, emptyRuntime, forcedDeletion } from './runtimes.ts';
+import { admittedPods, emptySubnet, ignoredExtender, lastAddresses, silentExtender } from './scheduling.ts';
 import { serviceStorm } from './service-storm.ts';
 import { makingGoesWrong, podTargets, serviceLife, settledService, sourceRanges } from './services.ts';
 import {
@@ -91,6 +92,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
   ...{ formerWrites, vanishedNodes },
   ...{ keptAddress, eips, podCidrs },
+  ...{ lastAddresses, emptySubnet, silentExtender, ignoredExtender, admittedPods },
   ...{ heldBlock, formerBlock, otherAllocator, givenByHand, brokenRecord, lateBlock, blocksInStorm },
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
   ...{ forcedAway, elsewhere, deletedClaims, nominated, staticRules, keptLists, manyMoves, registeredAddress },
