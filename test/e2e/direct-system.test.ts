@@ -9,14 +9,13 @@ import { auditThreeWays } from '../system/audit-three-ways.ts';
 import type { PodMarks } from '../system/cluster.ts';
 import { StatefulSet } from '../system/stateful-set.ts';
 import { countAssigned, createSystem, type SeenNec, type System } from '../system/system.ts';
-import type { RunPodOptions, SystemPod } from '../system/system-node.ts';
+import type { SystemPod } from '../system/system-node.ts';
 
 const NETWORKS = 'tke.cloud.tencent.com/networks';
 const SERVICE_CIDRS = {
   ...{ group: 'networking.k8s.io', version: 'v1', plural: 'servicecidrs', kind: 'ServiceCIDR' },
   isNamespaced: false,
 };
-const GROUPS = 'tke.cloud.tencent.com/pod-security-groups';
 const DIRECT = 'tke.cloud.tencent.com/direct-eni';
 
 let system: System;
@@ -62,8 +61,8 @@ function spare(nec: SeenNec): readonly NodeEniInfo[] {
 const MARKS: PodMarks = { annotations: { [NETWORKS]: 'tke-direct-eni' }, resources: [DIRECT] };
 
 /** Runs a Pod with an ENI of its own, as its annotation asks. */
-function runDirect(node: string, name: string, options: RunPodOptions = {}): Promise<SystemPod> {
-  return system.node(node).runPod(name, { plugin: 'tke-direct-eni', marks: MARKS, ...options });
+function runDirect(node: string, name: string): Promise<SystemPod> {
+  return system.node(node).runPod(name, { plugin: 'tke-direct-eni', marks: MARKS });
 }
 
 /** Packets flow in both directions between a Pod, its node, other Pods and the outside. */
@@ -144,18 +143,6 @@ longTest.serial('the agent is killed and started again: a Pod with a whole ENI l
   }
 });
 
-longTest.serial('DEL gives the ENI back, and the next Pod gets one', async (t) => {
-  const node = system.node('n1');
-  await node.removePod('whole');
-  const links = await node.scene.netns.ipJson('link');
-  const [eni] = whole(await system.nec('n1'));
-  t.true(links.some(({ address }) => address === eni?.mac));
-  t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
-  const pod = await runDirect('n1', 'whole-again');
-  t.true(await pod.sandbox.netns.ping(system.cloud.vpc.outside.ip));
-  await node.removePod('whole-again');
-});
-
 test.serial('a StatefulSet moves to another node and keeps its address and its MAC', async (t) => {
   const first = await faceOf(await db.start(0, 'n1'));
   await db.stop(0);
@@ -168,60 +155,6 @@ test.serial('a StatefulSet moves to another node and keeps its address and its M
   );
   t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
 });
-
-longTest.serial(
-  'ipamd and the agents are killed in the midst of a move: address and MAC come all the same',
-  async (t) => {
-    const pod = system.node('n2').pods.find(({ name }) => name === 'db-0') as SystemPod;
-    const first = await faceOf(pod);
-    await db.stop(0);
-    const started = db.start(0, 'n1', 120_000);
-    const [ipamd] = system.ipamds;
-    for (const node of system.nodes) {
-      await ipamd?.kill();
-      await node.killAgent();
-      ipamd?.start();
-      await node.startAgent('started');
-      await new Promise((resolve) => setTimeout(resolve, 1_500));
-    }
-    t.deepEqual(await faceOf(await started), first);
-    t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
-  },
-);
-
-longTest.serial('a Pod with security groups: they are in force in the cloud before it starts', async (t) => {
-  t.timeout(300_000);
-  const annotations = { [NETWORKS]: 'tke-direct-eni', [GROUPS]: 'sg-special1,sg-special2' };
-  const pod = await runDirect('n2', 'guarded', { marks: { annotations, resources: [DIRECT] } });
-  const eni = system.cloud.host.model.state.enis.get(system.cloud.vpc.eniOf(pod.ip) ?? '');
-  t.deepEqual(eni?.securityGroupIds, ['sg-special1', 'sg-special2']);
-  await assertReaches(t, pod, []);
-  await system.node('n2').removePod('guarded');
-  t.deepEqual(await auditThreeWays(system, { withinMs: 200_000 }), []);
-});
-
-longTest.serial(
-  'more Pods than the node has places: it says why, with numbers, and the next fits once one goes',
-  async (t) => {
-    const { spec, status } = (await system.nec('n2')) as SeenNec;
-    const [most = 0, allocatable = 0] = [spec?.maxDirectENI, status?.allocatableDirectENIs];
-    t.true(allocatable > 0 && allocatable < most, 'a shared ENI has one of the places');
-    const names: string[] = [];
-    let refused = '';
-    for (let n = 0; n <= most && refused === ''; n++) {
-      await runDirect('n2', `full-${n}`, { waitMs: 30_000 }).then(
-        () => names.push(`full-${n}`),
-        (error: unknown) => (refused = String(error)),
-      );
-    }
-    // Told in the Pod's event; kubelet is told of no more places, so that a scheduler sends no further Pod here.
-    t.is(names.length, allocatable);
-    t.regex(refused, new RegExp(`no exclusive ENI left: free 0, cooling 0, in use ${allocatable} of ${allocatable}`));
-    await system.cluster.removePod(`full-${names.length}`);
-    for (const name of names) await system.node('n2').removePod(name);
-    t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
-  },
-);
 
 test.serial('a node serves exclusive ENIs no more: spare ones go, that of a Pod when the Pod ends', async (t) => {
   const node = system.node('n1');
@@ -241,32 +174,3 @@ test.serial('a node serves exclusive ENIs no more: spare ones go, that of a Pod 
   await system.awaitNec('n1', 'a spare one again', (nec) => spare(nec).length === 1, 60_000);
   t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
 });
-
-longTest.serial(
-  'a node goes: its ENIs are given back, and a kept one waits for the next Pod of its name',
-  async (t) => {
-    t.timeout(300_000);
-    const pod = system.node('n1').pods.find(({ name }) => name === 'db-0') as SystemPod;
-    const first = await faceOf(pod);
-    for (const { name } of system.node('n1').pods) {
-      if (name === 'db-0') await db.stop(0);
-      else await system.node('n1').removePod(name);
-    }
-    await system.cluster.admin.delete(NODES, { name: 'n1' });
-    await system.awaitGone('n1', 60_000);
-    const enis = [...system.cloud.host.model.state.enis.values()].filter(
-      ({ isPrimary, attachment }) => !isPrimary && attachment?.instanceId !== system.cloud.instanceOf('n2'),
-    );
-    t.deepEqual(
-      enis.map(({ mac }) => mac),
-      [String(first[1])],
-      'nothing is left of it but the kept one',
-    );
-    t.deepEqual(await faceOf(await db.start(0, 'n2', 90_000)), first);
-    await db.stop(0);
-    await db.giveUp(0);
-    const isGone = () => [...system.cloud.host.model.state.enis.values()].every(({ mac }) => mac !== first[1]);
-    await waitUntil(isGone, { what: 'the kept ENI is deleted in the cloud', timeoutMs: 180_000 });
-    t.deepEqual(await auditThreeWays(system, { withinMs: 60_000, withoutAgent: ['n1'] }), []);
-  },
-);

@@ -265,17 +265,3 @@ test.serial(
     t.deepEqual(await Promise.all(['n1', 'n2'].map(taintsOf)), [[], []]);
   },
 );
-
-test.serial('a node is deleted: its route goes, and the others stay', async (t) => {
-  t.timeout(120_000);
-  const cidr = await podCidrOf('n2');
-  for (const { name } of system.node('n2').pods) await system.node('n2').removePod(name);
-  await system.node('n2').killAgent();
-  await system.cluster.admin.delete(NODES, { name: 'n2' });
-  await waitUntil(() => !routes().some((route) => route.startsWith(cidr)), {
-    what: `no route to ${cidr}`,
-    timeoutMs: 90_000,
-    explain: () => `${routes().join('\n')}\n${system.logs()}`,
-  });
-  t.is(routes().length, 1);
-});

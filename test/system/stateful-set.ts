@@ -1,6 +1,5 @@
 import { POD_ANNOTATION } from '../../crd/names.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { POD_NAMESPACE } from './cluster.ts';
 import { explainClaim } from './explain-claim.ts';
 import type { System } from './system.ts';
@@ -78,11 +77,6 @@ export class StatefulSet {
   async restart(ordinal: number, nodeName = this.nodeOf(ordinal) ?? ''): Promise<SystemPod> {
     await this.stop(ordinal);
     return this.start(ordinal, nodeName);
-  }
-
-  /** Gives a claim up, as `kubectl delete vipc` does. */
-  async giveUp(ordinal: number): Promise<void> {
-    await this.#system.cluster.admin.delete(VPC_IP_CLAIMS, { namespace: POD_NAMESPACE, name: this.podName(ordinal) });
   }
 
   /** Pods whose owner is not there are garbage, so the set is an object too. */

@@ -96,24 +96,6 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
   }
 }
 
-test('wirePod: what the Pod sees is its address, the gateway that nobody owns, and a permanent neighbour', async (t) => {
-  await withTestNode((node) => {
-    const sandbox = node.createPodNetns();
-    const pod = wire(node, sandbox.netns, podOf(firstEni(node), ['10.0.5.10', 'fd00:10:0:5::10']));
-    t.is(
-      sandbox.ip('route', 'show'),
-      'default via 169.254.1.1 dev eth0 proto 84 \n169.254.1.1 dev eth0 proto 84 scope link',
-    );
-    t.regex(sandbox.ip('-6', 'route', 'show', 'default'), /^default via fe80::1 dev eth0 proto 84 /);
-    t.deepEqual(
-      sandbox.ip.json('neigh', 'show').map(({ dst, lladdr, state }) => ({ dst, lladdr, state })),
-      ['169.254.1.1', 'fe80::1'].map((dst) => ({ dst, lladdr: pod.hostVeth.mac, state: ['PERMANENT'] })),
-    );
-    t.regex(sandbox.ip('address', 'show', 'dev', 'eth0'), /inet 10\.0\.5\.10\/32 /);
-    t.notRegex(sandbox.ip('-6', 'address', 'show', 'dev', 'eth0'), /fd00[^\n]*tentative/);
-  });
-});
-
 test('checkPod: of a Pod whose sandbox took addresses and routes out, compares the host and the link', async (t) => {
   await withTestNode(async (node) => {
     await node.reach(planNode(node.network, node.enis, []));
