@@ -25,8 +25,8 @@ export function endCooldowns(deps: UseCaseDeps): void {
     if (waiting.has(ip)) return false;
     if (isWholeEni === true) return (state.exclusivePool.state.get(eniId)?.use ?? 'free') === 'free';
     const pool = isPodCidrId(eniId) ? state.bridgePool : state.pool;
-    const now = pool.state.addresses.get(ip)?.state;
-    return now !== 'cooling' && now !== 'leased';
+    const { state: use, coolUntilMs } = pool.state.addresses.get(ip) ?? {};
+    return coolUntilMs === undefined && use !== 'leased';
   });
   if (over.length > 0) journal.eraseCooldowns(over.map(({ ip }) => ip));
 }

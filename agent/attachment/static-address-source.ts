@@ -9,8 +9,8 @@ import type { UseCaseDeps } from '../state/ports.ts';
 import type { AddressSource } from './lease-in-time.ts';
 
 /**
- * Takes the static address of a Pod, and never another. It did not cool, so connections of its last owner are ended
- * first.
+ * Takes the static address of a Pod, and never another. It did not cool after the last Pod of the name, so connections
+ * of that are ended first.
  */
 export function staticAddressSource(
   deps: UseCaseDeps,

@@ -1,5 +1,5 @@
 import type { Supply, SupplyAddress, SupplyEni } from '../journal/supply.ts';
-import { asSupplied } from './pool.ts';
+import { asSupplied, isResting } from './pool.ts';
 import type { PoolAddress, PoolEni, PoolState, Step, SupplyEntry, SupplyResult } from './pool-state.ts';
 
 /**
@@ -26,9 +26,10 @@ export function applySupply(state: PoolState, supply: Supply, minEpoch = -1): St
   const dropped: string[] = [];
   for (const known of state.addresses.values()) {
     if (addresses.has(known.ip)) continue;
-    const isInUse = known.state === 'leased' || known.state === 'cooling';
-    if (isInUse) addresses.set(known.ip, withoutEntry(known));
-    (isInUse ? missing : dropped).push(known.ip);
+    const isResting = known.coolUntilMs !== undefined;
+    if (isResting) addresses.set(known.ip, { ...withoutEntry(known), state: 'cooling', offered: false });
+    else if (known.state === 'leased') addresses.set(known.ip, withoutEntry(known));
+    (isResting || known.state === 'leased' ? missing : dropped).push(known.ip);
   }
   const enis = new Map(supply.enis.map((eni): [string, PoolEni] => [eni.eniId, poolEni(eni)]));
   return {
@@ -58,20 +59,20 @@ function fresh(offer: SupplyAddress, eni: SupplyEni): PoolAddress {
 
 function withEntry(known: PoolAddress, entry: SupplyEntry): PoolAddress {
   const { next: _next, pairedIp: _pairedIp, claim: _claim, ...rest } = known;
+  // Another assignment id means that ipamd took the offered address and assigned it again: it counts as new.
+  const offered = known.offered && known.assignmentId === entry.assignmentId;
   switch (known.state) {
     case 'leased':
       // The Pod's routes lead to the ENI of its lease; the new entry applies once the lease ends.
       return known.eniId === entry.eniId ? { ...rest, ...entry } : { ...withoutEntry(known), next: entry };
-    case 'cooling':
-      // A static address does not cool: connection tracking is flushed before its next Pod gets it.
-      return entry.claim === undefined ? { ...rest, ...entry } : asListed({ ...rest, ...entry });
+    case 'cooling': {
+      const listed = { ...rest, ...entry, offered };
+      return isResting(listed) ? listed : asListed(listed);
+    }
     case 'free':
     case 'kept':
-    case 'withdrawn': {
-      // Another assignment id means that ipamd took the offered address and assigned it again: it counts as new.
-      const offered = known.offered && known.assignmentId === entry.assignmentId;
+    case 'withdrawn':
       return asListed({ ...rest, ...entry, offered });
-    }
   }
 }
 

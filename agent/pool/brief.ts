@@ -35,6 +35,8 @@ export type LeaseEnd = {
   readonly nowMs: number;
   /** Uid of its Pod; absent or empty where that is not known. */
   readonly podUid?: string;
+  /** `claimKey` of its Pod; absent where that is not known. */
+  readonly podKey?: string;
   /** Absent: `unknown`. */
   readonly finding?: PodFinding;
 };

@@ -125,6 +125,7 @@ function describeWait(
     return `${text} is held by the sandbox ${address.leaseKey.split('/')[0]} of its predecessor`;
   }
   if (state.strangers?.has(address.ip) === true) return `${text} is in use on this node by another program`;
+  if (address.state === 'cooling') return `${text} rests after a Pod of another name`;
   if (address.supplyState === 'releasing') return `${text} is being taken off this node`;
   if (uid === undefined) return `${text} is on this node, but for no Pod yet`;
   if (!mayUse(uid, pod.uid)) return `${text} is for the Pod with uid ${uid}, not for this one with uid ${pod.uid}`;

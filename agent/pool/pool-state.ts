@@ -17,11 +17,12 @@ type SupplyState = 'assigned' | 'releasing' | 'missing';
  *         ^ |               ^                        |                                    (withdrawn, or dropped,
  *         | | offered,      +-------- forceCool -----+                                     as the supply says)
  *         | v releasing
- *      withdrawn            an address that leaves the supply while free or withdrawn is dropped
+ *      withdrawn            an address that leaves the supply is dropped, once nothing holds it
  * ```
- * An address with a claim mark is static and does not belong to the pool: for it `kept` replaces `free` and `cooling`,
- * and only the Pod that the mark names gets it, by `leaseStatic`. When a mark appears or disappears, `free` becomes
- * `kept` and back.
+ * An address with a claim mark is static and does not belong to the pool: for it `kept` replaces `free`, and only the
+ * Pod that the mark names gets it, by `leaseStatic`. When a mark appears or disappears, `free` becomes `kept` and back.
+ * It does not cool for the next Pod of the name that its last Pod had, and so is `kept` at once; it cools as soon as the
+ * mark is of another name, or gone.
  */
 type PoolAddressState = 'free' | 'kept' | 'leased' | 'cooling' | 'withdrawn';
 
@@ -54,8 +55,10 @@ export type PoolAddress = {
   readonly claim?: ClaimMark;
   /** The owner, while leased. */
   readonly leaseKey?: LeaseKey;
+  /** The `claimKey` of its last Pod. Only while its cooldown runs; absent where that is not known. */
+  readonly podKey?: string;
   /**
-   * Only while cooling. Times are milliseconds since boot: a wall clock that jumps ahead would end every cooldown at
+   * Only while its cooldown runs. Times are milliseconds since boot: a wall clock that jumps ahead would end every cooldown at
    * once.
    */
   readonly coolUntilMs?: number;

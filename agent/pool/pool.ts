@@ -1,5 +1,6 @@
 import type { Cooldown, Offer } from '../journal/journal-content.ts';
 import { type Lease, type LeaseKey, leaseKey } from '../journal/lease.ts';
+import { claimKey } from '../journal/supply.ts';
 import { type LeaseEnd, marksOfRest, type ShownPods, withoutContradicted, withoutMarks, withProof } from './brief.ts';
 import { chooseAddresses, isCooled } from './choose.ts';
 import type {
@@ -63,8 +64,9 @@ function leaseWith(state: PoolState, request: LeaseRequest, mayForce: boolean): 
 }
 
 /**
- * Ends a lease: its addresses cool for `cooldownMs`, then are free if the supply still lists them; with 0 at once.
- * Static addresses do not cool. A key without lease is `unknown`, which is no error: DEL may come twice.
+ * Ends a lease: its addresses cool for `cooldownMs`, then are free if the supply still lists them; with 0 at once. A
+ * static one is kept for the next Pod of the name meanwhile. A key without lease is `unknown`, which is no error: DEL may
+ * come twice.
  */
 export function release(
   state: PoolState,
@@ -77,25 +79,29 @@ export function release(
   const freed = leasedIps
     .flatMap((ip) => state.addresses.get(ip) ?? [])
     .map((address) => {
-      const cooling = { freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs, cooldownMs };
+      const named = pod.podKey === undefined ? {} : { podKey: pod.podKey };
+      const cooling = { freedAtMs: nowMs, coolUntilMs: nowMs + cooldownMs, cooldownMs, ...named };
       return asCooling(address, { ...cooling, ...marksOfRest(address, { nowMs, ...pod }) });
     });
-  const cools = (address: PoolAddress): boolean => cooldownMs > 0 && !isListedAsStatic(address);
-  const released: PoolState = { ...state, addresses: withAddresses(state, freed), leases };
+  const released: PoolState = { ...state, addresses: withAddresses(state, freed.map(whileCooling)), leases };
   return {
-    state: endCooldownsOf(
-      released,
-      freed.filter((address) => !cools(address)),
-    ),
-    result: { kind: 'released', cooldowns: freed.filter(cools).flatMap(cooldownOf) },
+    state: cooldownMs > 0 ? released : endCooldownsOf(released, freed),
+    result: { kind: 'released', cooldowns: cooldownMs > 0 ? freed.flatMap(cooldownOf) : [] },
   };
 }
 
 /**
- * Tells whether an address is static by the supply. One that left the supply may come back as any kind, so it cools.
+ * Tells whether a cooldown keeps an address from whoever the supply has it for. It does not keep it from the next Pod of
+ * the name that its last Pod had; but one that left the supply may come back for anybody.
  */
-function isListedAsStatic({ claim, supplyState }: PoolAddress): boolean {
-  return claim !== undefined && supplyState !== 'missing';
+export function isResting({ coolUntilMs, claim, supplyState, podKey }: PoolAddress): boolean {
+  if (coolUntilMs === undefined) return false;
+  return claim === undefined || supplyState === 'missing' || claimKey(claim) !== podKey;
+}
+
+/** Returns an address whose cooldown runs in the state that it has meanwhile. */
+function whileCooling(address: PoolAddress): PoolAddress {
+  return isResting(address) ? address : (asSupplied(address) ?? address);
 }
 
 /**
@@ -103,7 +109,7 @@ function isListedAsStatic({ claim, supplyState }: PoolAddress): boolean {
  * by another clock (a journal of an older release): it is shortened to that, so that no address cools for ever.
  */
 export function tick(state: PoolState, nowMs: number): Step<readonly string[]> {
-  const cooling = [...state.addresses.values()].filter((address) => address.state === 'cooling');
+  const cooling = [...state.addresses.values()].filter(({ coolUntilMs }) => coolUntilMs !== undefined);
   const over = cooling.filter((address) => isCooled(address, nowMs));
   const moved = cooling.flatMap((address): readonly PoolAddress[] => {
     const latestMs = nowMs + (address.cooldownMs ?? 0);
@@ -116,7 +122,7 @@ export function tick(state: PoolState, nowMs: number): Step<readonly string[]> {
 
 function endCooldownsOf(state: PoolState, over: readonly PoolAddress[]): PoolState {
   const addresses = new Map(state.addresses);
-  for (const address of over) {
+  for (const { coolUntilMs: _until, cooldownMs: _length, podKey: _pod, ...address } of over) {
     const supplied = asSupplied(address);
     if (supplied === undefined) addresses.delete(address.ip);
     else addresses.set(address.ip, supplied);
@@ -164,13 +170,13 @@ export function adopt(state: PoolState, found: readonly Lease[]): Step<readonly 
   return { state: { ...state, addresses, leases }, result: conflicts };
 }
 
-/** Takes over cooldowns from the journal. Idempotent. An address that is leased or static by now does not cool. */
+/**
+ * Takes over cooldowns from the journal. Idempotent. An address that is leased by now does not cool. The record does not
+ * say whose it was: one that the supply in force keeps for a name is taken for that of its last Pod.
+ */
 export function adoptCooldowns(state: PoolState, cooldowns: readonly Cooldown[]): Step<void> {
   const cooling = cooldowns
-    .filter(({ ip }) => {
-      const known = state.addresses.get(ip);
-      return known === undefined || (known.leaseKey === undefined && !isListedAsStatic(known));
-    })
+    .filter(({ ip }) => state.addresses.get(ip)?.leaseKey === undefined)
     .map(({ freedAtMs, coolUntilMs, cooldownMs, ...found }) => {
       const known = state.addresses.get(found.ip) ?? {
         ...found,
@@ -178,7 +184,9 @@ export function adoptCooldowns(state: PoolState, cooldowns: readonly Cooldown[])
         supplyState: 'missing',
         offered: false,
       };
-      return asCooling(known, { freedAtMs, coolUntilMs, cooldownMs });
+      const podKey = known.podKey ?? (known.claim === undefined ? undefined : claimKey(known.claim));
+      const named = podKey === undefined ? {} : { podKey };
+      return whileCooling(asCooling(known, { freedAtMs, coolUntilMs, cooldownMs, ...named }));
     });
   return { state: { ...state, addresses: withAddresses(state, cooling) }, result: undefined };
 }
@@ -269,8 +277,9 @@ export function counts(state: PoolState): PoolCounts {
  */
 export function asSupplied(address: PoolAddress): PoolAddress | undefined {
   if (address.supplyState === 'missing') return undefined;
-  const { leaseKey: _owner, coolUntilMs: _until, cooldownMs: _length, next: _next, ...rest } = withoutMarks(address);
+  const { leaseKey: _owner, next: _next, ...rest } = withoutMarks(address);
   const isOut = address.offered || address.supplyState === 'releasing';
+  if (!isOut && isResting(address)) return { ...rest, state: 'cooling' };
   return { ...rest, state: isOut ? 'withdrawn' : address.claim === undefined ? 'free' : 'kept' };
 }
 
@@ -281,11 +290,13 @@ export function isIdle({ state }: PoolAddress): boolean {
 
 /** Returns the address as leased to a key. */
 export function asLeased(address: PoolAddress, key: LeaseKey): PoolAddress {
-  const { coolUntilMs: _until, cooldownMs: _length, ...rest } = withoutMarks(address);
+  const { coolUntilMs: _until, cooldownMs: _length, podKey: _pod, ...rest } = withoutMarks(address);
   return { ...rest, state: 'leased', offered: false, leaseKey: key };
 }
 
-type Cooling = Required<Pick<PoolAddress, 'freedAtMs' | 'coolUntilMs' | 'cooldownMs'>> & ReturnType<typeof marksOfRest>;
+type Cooling = Required<Pick<PoolAddress, 'freedAtMs' | 'coolUntilMs' | 'cooldownMs'>> &
+  Pick<PoolAddress, 'podKey'> &
+  ReturnType<typeof marksOfRest>;
 
 /** Returns the address as cooling; one that the supply moved while it was leased changes to its new ENI now. */
 function asCooling(address: PoolAddress, cooling: Cooling): PoolAddress {

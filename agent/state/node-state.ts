@@ -7,7 +7,7 @@ import type { FastPathChoice } from '../fast-path/choose-fast-path.ts';
 import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from '../journal/journal-content.ts';
 import { type Lease, type LeaseKey, type LeasePlugin, leaseKey } from '../journal/lease.ts';
 import { bridgePodNetworkOf, exclusivePodNetworkOf, podNetworkOf } from '../journal/pod-network.ts';
-import { ON_LINK_ENI_ID, type Supply, type SupplyRefusal } from '../journal/supply.ts';
+import { claimKey, ON_LINK_ENI_ID, type Supply, type SupplyRefusal } from '../journal/supply.ts';
 import type { HostLink } from '../node/host-link.ts';
 import type { MasqueradeChoice } from '../pod-cidr/masquerade.ts';
 import { formerBlocks, isPodCidrId, podCidrSupply, usableBlocks } from '../pod-cidr/pod-cidr-supply.ts';
@@ -283,7 +283,9 @@ export class NodeState {
     lease: Lease,
     end: { readonly nowMs: number; readonly cooldownMs: number; readonly finding?: PodFinding },
   ): readonly Cooldown[] {
-    const request = { key: leaseKey(lease), podUid: lease.podUid, ...end };
+    const { podNamespace: namespace, podName: name, podUid } = lease;
+    const named = name === '' ? {} : { podKey: claimKey({ namespace, name }) };
+    const request = { key: leaseKey(lease), podUid, ...named, ...end };
     if (lease.plugin === 'direct-eni') return this.exclusivePool.release(request) ?? [];
     const released = this.#poolOf(lease).release(request);
     return released.kind === 'released' ? released.cooldowns : [];

@@ -1,6 +1,6 @@
 import type { Offer } from '../../agent/journal/journal-content.ts';
 import { type LeaseKey, leaseKey } from '../../agent/journal/lease.ts';
-import type { Supply } from '../../agent/journal/supply.ts';
+import { claimKey, type Supply } from '../../agent/journal/supply.ts';
 import { IpPool } from '../../agent/pool/ip-pool.ts';
 import type { PodIdentity } from '../../agent/pool/lease-static.ts';
 import { decidePublication } from '../../agent/supply/decide-publication.ts';
@@ -44,6 +44,8 @@ export class SimulatedAgent {
     LeaseKey,
     { readonly podId: string; readonly sinceMs: number; readonly kept?: PodIdentity }
   >();
+  /** Pods whose address is kept, by key. */
+  readonly #kept = new Map<LeaseKey, PodIdentity>();
   #seen: { readonly object: KubeObject; readonly nec: ObservedNec; readonly supply: Supply } | undefined;
   #lastReleaseMs: number;
   #nextReleaseMs: number | undefined;
@@ -90,7 +92,9 @@ export class SimulatedAgent {
 
   /** A Pod wants an address, of the pool or the one that is `kept` for its name; it gets it now or when there is one. */
   add(podId: string, kept?: PodIdentity): void {
-    this.#waiting.set(leaseKey({ containerId: podId, ifName: 'eth0' }), {
+    const key = leaseKey({ containerId: podId, ifName: 'eth0' });
+    if (kept !== undefined) this.#kept.set(key, kept);
+    this.#waiting.set(key, {
       podId,
       sinceMs: this.#options.clock.bootMs(),
       ...(kept === undefined ? {} : { kept }),
@@ -103,7 +107,10 @@ export class SimulatedAgent {
   remove(podId: string): void {
     const key = leaseKey({ containerId: podId, ifName: 'eth0' });
     this.#waiting.delete(key);
-    this.#pool.release({ key, nowMs: this.#options.clock.bootMs(), cooldownMs: this.#options.cooldownMs });
+    const kept = this.#kept.get(key);
+    const named = kept === undefined ? {} : { podKey: claimKey(kept) };
+    this.#kept.delete(key);
+    this.#pool.release({ key, ...named, nowMs: this.#options.clock.bootMs(), cooldownMs: this.#options.cooldownMs });
     // An address that is kept is free at once, for the next Pod of its name.
     this.#serve();
     void this.#publish();

@@ -141,7 +141,8 @@ function endSandboxes(world: KeptWorld, node: number): readonly Move<KeptWorld>[
   return [...agent.journal.leases.keys()]
     .filter((key) => !live.has(key))
     .map((key) => {
-      const { state: pool } = release(agent.pool, { key, nowMs: 0, cooldownMs: 1_000 });
+      const podKey = `${NAMESPACE}/${agent.journal.leases.get(key)?.podName}`;
+      const { state: pool } = release(agent.pool, { key, podKey, nowMs: 0, cooldownMs: 1_000 });
       const leases = new Map(agent.journal.leases);
       leases.delete(key);
       return {

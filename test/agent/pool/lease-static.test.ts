@@ -2,7 +2,7 @@ import test from 'ava';
 import type { ClaimMark, SupplyAddress, SupplyEni } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
 import { findClaimUids, leaseStatic, type PodIdentity } from '../../../agent/pool/lease-static.ts';
-import { adopt, adoptCooldowns, adoptOffers, lease, release } from '../../../agent/pool/pool.ts';
+import { adopt, adoptCooldowns, adoptOffers, lease, release, tick } from '../../../agent/pool/pool.ts';
 import { EMPTY_POOL, type PoolState } from '../../../agent/pool/pool-state.ts';
 import type { Family } from '../../../dataplane/ip-prefix.ts';
 import { sampleAddress, sampleEni, sampleLease, sampleSupply } from './supply-sample.ts';
@@ -97,17 +97,46 @@ test('leaseStatic: gives a key what it has already', (t) => {
   t.is(again.state, state);
 });
 
-test('release: keeps a kept address without a cooldown, and lets it rest that left the supply', (t) => {
-  const leased = ask(poolOf([kept('u1')])).state;
-  const ended = release(leased, { key: 'c1/eth0', nowMs: 10, cooldownMs: 120_000 });
-  t.deepEqual(ended.result, { kind: 'released', cooldowns: [] });
+const END = { key: 'c1/eth0', nowMs: 10, cooldownMs: 120_000 };
+const supplied = (state: PoolState, addresses: readonly SupplyAddress[], epoch: number): PoolState =>
+  applySupply(state, sampleSupply([sampleEni('eni-a', [], { addresses })], epoch)).state;
+const stateOf = ({ addresses }: PoolState) => addresses.get(IP)?.state;
+
+test('release: a kept address does not cool for its name, and cools for every other', (t) => {
+  const ended = release(ask(poolOf([kept('u1')])).state, { ...END, podKey: 'ns/web-0' });
+  t.is(ended.result.kind === 'released' ? ended.result.cooldowns.length : 0, 1, 'it is on record');
   t.like(ended.state.addresses.get(IP), { state: 'kept', claim: { uid: 'u1' }, leaseKey: undefined });
-  const gone = applySupply(leased, sampleSupply([sampleEni('eni-a', [])], 2)).state;
-  const rests = release(gone, { key: 'c1/eth0', nowMs: 10, cooldownMs: 120_000 });
+  t.is(ask(ended.state).result.kind, 'leased');
+  const other = { namespace: 'ns', name: 'web-1', uid: 'u1' };
+  for (const claim of [undefined, other, { ...other, name: 'web-0', namespace: 'elsewhere' }]) {
+    const passed = supplied(ended.state, [sampleAddress(IP, claim === undefined ? {} : { claim })], 2);
+    t.is(stateOf(passed), 'cooling');
+    t.is(lease(passed, { key: 'c2/eth0', families: [4], nowMs: 20 }).result.kind, 'exhausted');
+    if (claim !== undefined) {
+      const reason = `address ${IP} kept for ${claim.namespace}/${claim.name} rests after a Pod of another name`;
+      t.deepEqual(ask(passed, claim).result, { kind: 'waits', reason });
+    }
+    t.is(stateOf(supplied(passed, [kept('u2')], 3)), 'kept', 'its own name has it at once');
+    t.is(stateOf(tick(passed, 120_010).state), claim === undefined ? 'free' : 'kept');
+  }
+  t.is(stateOf(supplied(tick(ended.state, 120_010).state, [sampleAddress(IP)], 2)), 'free');
+});
+
+test('release: an address of the pool rests, also when it is kept for a name meanwhile', (t) => {
+  const leased = lease(poolOf([sampleAddress(IP)]), { key: 'c1/eth0', families: [4], nowMs: 0 }).state;
+  const ended = release(leased, { ...END, podKey: 'ns/web-5' }).state;
+  t.is(stateOf(supplied(ended, [kept('u1')], 2)), 'cooling');
+});
+
+test('release: a kept address that left the supply rests, and is there for its name when it comes back', (t) => {
+  const gone = supplied(ask(poolOf([kept('u1')])).state, [], 2);
+  const rests = release(gone, { ...END, podKey: 'ns/web-0' });
   t.is(rests.result.kind === 'released' ? rests.result.cooldowns.length : 0, 1);
-  t.is(rests.state.addresses.get(IP)?.state, 'cooling');
-  const back = applySupply(rests.state, sampleSupply([sampleEni('eni-a', [], { addresses: [kept('u2')] })], 3)).state;
-  t.is(back.addresses.get(IP)?.state, 'kept', 'its mark ends the rest');
+  t.is(stateOf(rests.state), 'cooling');
+  t.is(stateOf(supplied(rests.state, [kept('u2')], 3)), 'kept');
+  t.is(stateOf(supplied(rests.state, [sampleAddress(IP)], 3)), 'cooling');
+  const left = supplied(release(ask(poolOf([kept('u1')])).state, { ...END, podKey: 'ns/web-0' }).state, [], 2);
+  t.is(stateOf(supplied(left, [sampleAddress(IP)], 3)), 'cooling', 'also when it left after its Pod');
 });
 
 test('applySupply: a mark takes an address out of the pool, and its end puts it back', (t) => {
@@ -123,10 +152,10 @@ test('applySupply: a Pod that runs when its address is marked goes on, and then 
   const running = adopt(poolOf([sampleAddress(IP)]), [sampleLease('c1', 'eni-a', [IP])]).state;
   const marked = applySupply(running, sampleSupply([sampleEni('eni-a', [], { addresses: [kept('u1')] })], 2)).state;
   t.like(marked.addresses.get(IP), { state: 'leased', leaseKey: 'c1/eth0' });
-  t.is(release(marked, { key: 'c1/eth0', nowMs: 0, cooldownMs: 9 }).state.addresses.get(IP)?.state, 'kept');
+  t.is(stateOf(release(marked, { ...END, podKey: 'ns/web-0' }).state), 'kept');
 });
 
-test('adoptCooldowns: a kept address does not rest', (t) => {
+test('adoptCooldowns: a kept address rests for every name but its own', (t) => {
   const cooldown = {
     ip: IP,
     family: 4,
@@ -136,7 +165,9 @@ test('adoptCooldowns: a kept address does not rest', (t) => {
     coolUntilMs: 9,
     cooldownMs: 9,
   } as const;
-  t.is(adoptCooldowns(poolOf([kept('u1')]), [cooldown]).state.addresses.get(IP)?.state, 'kept');
+  const adopted = adoptCooldowns(poolOf([kept('u1')]), [cooldown]).state;
+  t.is(stateOf(adopted), 'kept');
+  t.is(stateOf(supplied(adopted, [sampleAddress(IP)], 2)), 'cooling');
 });
 
 test('findClaimUids: knows the Pods that the marks of a name are for, and whether there are any', (t) => {

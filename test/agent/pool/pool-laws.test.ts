@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import test from 'ava';
 import fc from 'fast-check';
-import type { ClaimMark, Supply } from '../../../agent/journal/supply.ts';
+import { type ClaimMark, claimKey, type Supply } from '../../../agent/journal/supply.ts';
 import { applySupply } from '../../../agent/pool/apply-supply.ts';
 import { leaseStatic } from '../../../agent/pool/lease-static.ts';
 import { adopt, adoptCooldowns, forceCool, lease, release, restore, tick, withdraw } from '../../../agent/pool/pool.ts';
@@ -103,7 +103,12 @@ const arbEvent: fc.Arbitrary<Event> = fc.oneof(
       .tuple(arbKey, fc.constantFrom(...NAMES), fc.constantFrom(...UIDS), arbFamilies)
       .map(([key, name, uid, families]) => leaseKeptEvent(key, name, uid, families)),
   },
-  { weight: 5, arbitrary: arbKey.map(releaseEvent) },
+  {
+    weight: 5,
+    arbitrary: fc
+      .tuple(arbKey, fc.constantFrom(undefined, ...NAMES))
+      .map(([key, name]) => releaseEvent(key, name === undefined ? undefined : `ns/${name}`)),
+  },
   { weight: 2, arbitrary: arbSupply.map(supplyEvent) },
   { weight: 3, arbitrary: fc.integer({ min: 1, max: 150 }).map(passEvent) },
   { weight: 1, arbitrary: fc.integer({ min: -1000, max: -1 }).map(passEvent) },
@@ -166,7 +171,8 @@ function isGivable({ state }: World, ip: string, name: string, uid: string): boo
   const address = state.addresses.get(ip);
   if (address?.claim === undefined || address.leaseKey !== undefined) return false;
   const isMarked = address.claim.name === name && address.claim.uid === uid;
-  const isThere = address.supplyState === 'assigned' && !address.offered;
+  const rests = address.coolUntilMs !== undefined && address.podKey !== `ns/${name}`;
+  const isThere = address.supplyState === 'assigned' && !address.offered && !rests;
   return isMarked && isThere && state.enis.get(address.eniId)?.serves === true;
 }
 
@@ -222,17 +228,13 @@ function assertOldest(
   }
 }
 
-function releaseEvent(key: string): Event {
-  return named(`release ${key}`, (world) => {
+function releaseEvent(key: string, podKey: string | undefined): Event {
+  return named(`release ${key} of ${podKey}`, (world) => {
     const held = world.state.leases.get(key) ?? [];
-    const { state, result } = release(world.state, { key, nowMs: world.nowMs, cooldownMs: COOLDOWN_MS });
+    const named = podKey === undefined ? {} : { podKey };
+    const { state, result } = release(world.state, { key, ...named, nowMs: world.nowMs, cooldownMs: COOLDOWN_MS });
     const cooling = result.kind === 'released' ? result.cooldowns.map((cooldown) => cooldown.ip) : [];
-    const resting = held.filter((ip) => {
-      const before = world.state.addresses.get(ip);
-      const { claim, supplyState } = before?.next ?? before ?? {};
-      return claim === undefined || supplyState === 'missing';
-    });
-    assertThat(cooling.join() === resting.join(), `released ${cooling} of ${held}, where ${resting} rest`);
+    assertThat(cooling.join() === held.join(), `released ${cooling} of ${held}`);
     return { ...world, state };
   });
 }
@@ -271,7 +273,7 @@ function restarted(world: World): World {
     return sampleLease(key.split('/')[0] ?? '', eniId, ips);
   });
   const cooldowns = [...world.state.addresses.values()].flatMap((a) =>
-    a.state === 'cooling' && a.freedAtMs !== undefined && a.coolUntilMs !== undefined
+    a.freedAtMs !== undefined && a.coolUntilMs !== undefined
       ? [
           {
             ip: a.ip,
@@ -285,14 +287,11 @@ function restarted(world: World): World {
         ]
       : [],
   );
-  const adopted = adopt(EMPTY_POOL, leases);
+  const adopted = adopt(applySupply(EMPTY_POOL, world.supply).state, leases);
   assertThat(adopted.result.length === 0, `conflicts ${JSON.stringify(adopted.result)}`);
-  const state = applySupply(adoptCooldowns(adopted.state, cooldowns).state, world.supply).state;
-  for (const { ip } of cooldowns) {
-    const after = state.addresses.get(ip);
-    const isKept = after?.claim !== undefined && after.state !== 'free';
-    assertThat(after?.state === 'cooling' || isKept, `${ip} forgot its cooldown`);
-  }
+  const { state } = adoptCooldowns(adopted.state, cooldowns);
+  for (const { ip, coolUntilMs } of cooldowns)
+    assertThat(state.addresses.get(ip)?.coolUntilMs === coolUntilMs, `${ip} forgot its cooldown`);
   for (const [key, ips] of world.state.leases)
     assertThat(state.leases.get(key)?.join() === ips.join(), `${key} lost its lease`);
   return { ...world, state };
@@ -308,17 +307,17 @@ function assertInvariants({ state, nowMs, supply }: World): void {
   const listed = new Set(supply.enis.flatMap((eni) => eni.addresses.map((a) => a.ip)));
   for (const a of state.addresses.values()) {
     assertThat((a.state === 'leased') === (a.leaseKey !== undefined), `${a.ip}: ${a.state} and owner ${a.leaseKey}`);
+    const isForOwn = a.claim !== undefined && a.supplyState !== 'missing' && a.podKey === claimKey(a.claim);
+    const isOut = a.state === 'withdrawn';
     assertThat(
-      (a.state === 'cooling') === (a.coolUntilMs !== undefined),
+      a.coolUntilMs === undefined ? a.state !== 'cooling' : isOut || (a.state === 'cooling') !== isForOwn,
       `${a.ip}: ${a.state} and deadline ${a.coolUntilMs}`,
     );
     if (a.state === 'free' || a.state === 'kept') {
       assertThat(a.supplyState === 'assigned' && !a.offered, `${a.ip} is ${a.state} but ${a.supplyState}`);
       assertThat((a.state === 'kept') === (a.claim !== undefined), `${a.ip} is ${a.state} with ${a.claim?.name}`);
     }
-    if (a.claim !== undefined && a.state === 'cooling')
-      assertThat(a.supplyState === 'missing', `${a.ip} is kept and cools`);
-    if (a.state === 'cooling')
+    if (a.coolUntilMs !== undefined)
       assertThat((a.coolUntilMs ?? 0) <= nowMs + 2 * COOLDOWN_MS + 1000, `${a.ip} cools for ever`);
     if (a.state !== 'leased' && a.state !== 'cooling') assertThat(listed.has(a.ip), `${a.ip} came from nowhere`);
   }

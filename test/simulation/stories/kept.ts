@@ -208,6 +208,14 @@ export const nextName: Story = {
       await stage.create(next, node, asking(ip));
       await stage.until(`${next} has it`, () => stage.ipOf(next) === ip);
     }
+    for (const [at, node] of [first, second].entries()) {
+      const [plain, next] = [`plain-${at}`, `db-${at}`];
+      await stage.pod(plain, first);
+      const ofPool = stage.ipOf(plain) ?? '';
+      await stage.endPods(plain);
+      await stage.create(next, node, asking(ofPool));
+      await stage.until(`${next} has it`, () => stage.ipOf(next) === ofPool);
+    }
   },
 };
 
