@@ -6,9 +6,8 @@ import type { OwnerReports, OwnerWriter } from './balancer-owner.ts';
 import type { LoadBalancerStep } from './load-balancer-step.ts';
 import { readOwnerMark, tokenOf } from './owner-mark.ts';
 import { StepError } from './run-step.ts';
+import { APPEARS_MS } from './unresolved-calls.ts';
 
-/** A load balancer whose creation is not known may be listed so much later. */
-const APPEARS_MS = 60_000;
 /** The owner has changed since the creation with a token was sent: what that made is still to be found. */
 const OTHER_REQUEST = 'UnsupportedOperation.IdempotentParameterMismatch';
 /** The creation with a token has failed, so that the token is used up. */

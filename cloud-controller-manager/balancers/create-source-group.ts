@@ -7,9 +7,8 @@ import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
 import { readOwnerMark } from './owner-mark.ts';
 import type { OwnerMarkWriter } from './owner-mark-writer.ts';
+import { APPEARS_MS } from './unresolved-calls.ts';
 
-/** A security group that is not found may be listed so much later. */
-const APPEARS_MS = 60_000;
 const ASK_AGAIN_MS = 20_000;
 
 /** Makes the security groups for source ranges. The API has no ClientToken, so one is on record before it is made. */

@@ -25,6 +25,7 @@ import { existingIdOf, OwnerMarkWriter } from './owner-mark-writer.ts';
 import { RefusedSteps, withKnownPlaces } from './refused-steps.ts';
 import { StepError } from './run-step.ts';
 import { takeSteps } from './take-steps.ts';
+import type { UnresolvedCalls } from './unresolved-calls.ts';
 
 /** How far a load balancer is. */
 type KeepResult =
@@ -72,6 +73,7 @@ export class BalancerKeeper {
   readonly #drift: DriftFinder;
   readonly #published: OwnerAddresses;
   readonly #memory: ListenerMemory;
+  readonly #calls: UnresolvedCalls;
   readonly #kind: OwnerKind;
   /** By owner: since when its load balancer is being made, or is not known; monotonic milliseconds. */
   readonly #pendingSinceMs = new Map<string, number>();
@@ -84,7 +86,9 @@ export class BalancerKeeper {
     reports: OwnerReports,
     published: OwnerAddresses,
     memory: ListenerMemory,
+    calls: UnresolvedCalls,
   ) {
+    this.#calls = calls;
     this.#published = published;
     this.#memory = memory;
     this.#kind = writer.kind;
@@ -128,6 +132,7 @@ export class BalancerKeeper {
     let drift: DriftDecision | undefined;
     for (let round = 1; round <= MAX_ROUNDS; round++) {
       const head = this.#marks.headOf(current);
+      this.#calls.see(desired.listenerName, readOwnerMark(head));
       const view = await this.#observe(head, desired, context);
       if (view.kind === 'pending') return this.#wait(head.key, view.loadBalancerId);
       this.#pendingSinceMs.delete(head.key);
@@ -137,10 +142,8 @@ export class BalancerKeeper {
         continue;
       }
       const wanted = withSourceGroup(desired, observed);
-      const refusal = this.#adopt(head, desired, observed, vpcId);
-      if (refusal !== undefined) return again(REFUSED_MS, [refusal]);
-      const unread = observed === undefined ? undefined : this.#noteFound(head, observed, desired);
-      if (unread !== undefined) return unread;
+      const held = this.#adopt(head, desired, observed, vpcId) ?? this.#noteFound(head, observed, desired);
+      if (held !== undefined) return held;
       drift =
         drift === undefined
           ? this.#drift.decide(head, wanted, observed, baseline)
@@ -153,9 +156,10 @@ export class BalancerKeeper {
       if (diff === undefined) return again(SOON_MS);
       const steps = withKnownPlaces(this.#refusedSteps.open(head.key, diff.steps), observed, desired);
       const [first] = steps;
-      const moved = await this.#marks.move(current, observed, first, desired, context.signal);
+      const moved = await this.#move(current, observed, first, desired, context);
       if (moved !== undefined) {
-        current = moved;
+        if ('kind' in moved) return moved;
+        current = moved.object;
         continue;
       }
       const refused = observed === undefined ? [] : this.#refusalsOf(head.key, observed.balancer.loadBalancerId);
@@ -255,18 +259,20 @@ export class BalancerKeeper {
     { source }: DesiredLoadBalancer,
     observed: ObservedLoadBalancer | undefined,
     vpcId: string,
-  ): Notice | undefined {
+  ): KeepAgain | undefined {
     if (source.kind !== 'existing' || observed?.balancer.loadBalancerId !== source.loadBalancerId) return undefined;
     const { kind: _, ...asked } = source;
-    return decideAdoption(observed, { ...asked, kind, clusterId: this.#deps.config.clusterId, vpcId });
+    const refusal = decideAdoption(observed, { ...asked, kind, clusterId: this.#deps.config.clusterId, vpcId });
+    return refusal === undefined ? undefined : again(REFUSED_MS, [refusal]);
   }
 
   /** @returns what holds all but the targets of the owner, where a listener of its own cannot be read */
   #noteFound(
     { key }: BalancerOwner,
-    observed: ObservedLoadBalancer,
+    observed: ObservedLoadBalancer | undefined,
     desired: DesiredLoadBalancer,
   ): KeepAgain | undefined {
+    if (observed === undefined) return undefined;
     const { loadBalancerId } = observed.balancer;
     this.#comparer.note(key, desired, observed);
     this.#memory.note({ kind: this.#kind, key }, desired.listenerName, observed);
@@ -297,6 +303,24 @@ export class BalancerKeeper {
     return undefined;
   }
 
+  /**
+   * Writes which load balancer is next, when the one on record is released and another one is asked for: nothing may be made on
+   * the former one any more. @returns undefined when none is. @throws CloudError, KubeError
+   */
+  async #move(
+    object: KubeObject,
+    observed: ObservedLoadBalancer | undefined,
+    first: LoadBalancerStep | undefined,
+    desired: DesiredLoadBalancer,
+    context: CallContext,
+  ): Promise<{ readonly object: KubeObject } | KeepAgain | undefined> {
+    if (!this.#marks.isReleased(object, observed, first, desired)) return undefined;
+    const stays = observed !== undefined && !observed.isOwn;
+    const unresolvedMs = stays ? await this.#calls.resolve(desired.listenerName, context) : 0;
+    if (unresolvedMs > 0) return again(unresolvedMs);
+    return { object: await this.#marks.next(object, desired.source, context.signal) };
+  }
+
   /** Makes the load balancer, unless one of which is on record may still be found. @throws CloudError, KubeError, StepError */
   async #create(
     object: KubeObject,
@@ -325,6 +349,7 @@ export class BalancerKeeper {
   ): Promise<void> {
     const taking = {
       cloud: this.#deps.cloud,
+      calls: this.#calls,
       refused: this.#comparer.refused,
       refusedSteps: this.#refusedSteps,
       service: head.key,

@@ -19,27 +19,23 @@ export class OwnerMarkWriter {
     return this.#writer.headOf(object);
   }
 
-  /**
-   * Writes which load balancer is next, when the one on record is released and another one is asked for.
-   * @returns undefined when none is. @throws KubeError
-   */
-  async move(
+  /** Tells whether nothing is left to do on the load balancer on record, and another one is asked for. */
+  isReleased(
     object: KubeObject,
     observed: ObservedLoadBalancer | undefined,
     first: LoadBalancerStep | undefined,
     { source, allowsAddressChange }: DesiredLoadBalancer,
-    signal: AbortSignal,
-  ): Promise<KubeObject | undefined> {
+  ): boolean {
     const { loadBalancerId } = readOwnerMark(this.headOf(object));
     const wantedId = existingIdOf(source);
-    const isReleased =
-      observed === undefined
-        ? wantedId !== undefined && loadBalancerId !== undefined && loadBalancerId !== wantedId
-        : allowsAddressChange &&
-          (first === undefined || first.kind === 'create') &&
-          otherVpcOf(source, observed) === undefined &&
-          compareIdentity(source, observed).length > 0;
-    return isReleased ? await this.next(object, source, signal) : undefined;
+    if (observed === undefined)
+      return wantedId !== undefined && loadBalancerId !== undefined && loadBalancerId !== wantedId;
+    return (
+      allowsAddressChange &&
+      (first === undefined || first.kind === 'create') &&
+      otherVpcOf(source, observed) === undefined &&
+      compareIdentity(source, observed).length > 0
+    );
   }
 
   /** Writes the mark of the next load balancer: the present one is released. @throws KubeError */

@@ -21,6 +21,7 @@ import type { OwnerEvents } from './owner-reports.ts';
 import type { OwnerUnit } from './owner-unit.ts';
 import { groupsKeyOf, type ReleaseSettings, releaseBalancer } from './release-balancer.ts';
 import { RESYNC_MS, UnitsInOrder } from './units-in-order.ts';
+import { UnresolvedCalls } from './unresolved-calls.ts';
 import type { OwnerObjects } from './write-owner.ts';
 
 /** The cache has not caught up with a write. */
@@ -43,6 +44,7 @@ type SyncParts<H extends BalancerOwner> = {
 export class OwnerSync<H extends BalancerOwner> {
   readonly #deps: ControllerDeps;
   readonly #parts: SyncParts<H>;
+  readonly #calls: UnresolvedCalls;
   readonly #keeper: BalancerKeeper;
   readonly #refused: RefusedKeeper<H>;
   readonly #inOrder: UnitsInOrder<H>;
@@ -53,7 +55,8 @@ export class OwnerSync<H extends BalancerOwner> {
     const { objects, reports, gates, published, memory } = parts;
     this.#deps = deps;
     this.#parts = parts;
-    this.#keeper = new BalancerKeeper(deps, objects, reports, published, memory);
+    this.#calls = new UnresolvedCalls(deps);
+    this.#keeper = new BalancerKeeper(deps, objects, reports, published, memory, this.#calls);
     this.#refused = new RefusedKeeper(deps, { keeper: this.#keeper, gates, published, memory });
     this.#inOrder = new UnitsInOrder(deps);
   }
@@ -122,7 +125,7 @@ export class OwnerSync<H extends BalancerOwner> {
     if (settings === undefined) return { kind: 'again', afterMs: CONFLICT_MS };
     const { cloud, clock, config } = this.#deps;
     const released = await releaseBalancer(
-      { cloud, clock, reports, absentSinceMs: this.#absentSinceMs },
+      { cloud, clock, reports, calls: this.#calls, absentSinceMs: this.#absentSinceMs },
       { head: current, settings, clusterId: config.clusterId, ...this.#parts.memory.claimOf(listenerName) },
       context,
     );
@@ -130,6 +133,11 @@ export class OwnerSync<H extends BalancerOwner> {
     await published.release(head.key, context.signal);
     await objects.forget(fresh ?? object, context.signal);
     return { kind: 'done' };
+  }
+
+  /** Notes that no former process has sent anything for listeners. */
+  begin(listenerName: string): void {
+    this.#calls.begin(listenerName);
   }
 
   /** Tells whether the load balancer of a unit was as planned when it was compared last. */
@@ -225,7 +233,7 @@ export class OwnerSync<H extends BalancerOwner> {
     const { loadBalancerId } = kept.balancer;
     const isInOrder = known?.desired === text && kept.isAsBefore && kept.waitMs === Number.POSITIVE_INFINITY;
     const recorded =
-      isInOrder && kept.notices.length === 0
+      isInOrder && kept.notices.length === 0 && !this.#calls.isUnresolved(unit.listenerName)
         ? await objects.writeHash(kept.object, desiredHashOf(loadBalancerId, plan.desired), context.signal)
         : kept.object;
     await unit.publish(recorded, addresses, [...notices, ...kept.notices], context.signal);

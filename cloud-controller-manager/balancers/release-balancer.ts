@@ -9,11 +9,13 @@ import { releaseSteps, retainSteps } from './diff-load-balancer.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { readOwnerMark } from './owner-mark.ts';
 import { deleteGroup, StepRunner } from './run-step.ts';
+import { APPEARS_MS, type UnresolvedCalls } from './unresolved-calls.ts';
 
 /** What a release works with. */
 type ReleaseDeps = Pick<ControllerDeps, 'cloud'> & {
   readonly clock: Clock;
   readonly reports: Pick<OwnerReports, 'progress'>;
+  readonly calls: UnresolvedCalls;
   /** By owner, and by `groupsKeyOf` it: since when nothing of it is found. */
   readonly absentSinceMs: Map<string, number>;
 };
@@ -36,8 +38,6 @@ export type ReleaseSettings = {
 };
 
 const SOON_MS = 2_000;
-/** Nothing is found for so long before it counts as gone, unless it was deleted here. */
-const APPEARS_MS = 60_000;
 
 /**
  * Removes what an owner has in the cloud: its own load balancer, or its listeners of one that exists for others too.
@@ -48,11 +48,12 @@ export async function releaseBalancer(
   { head, settings, clusterId, ...claim }: ReleasedOwner,
   context: CallContext,
 ): Promise<ReconcileResult> {
-  const { clock, reports, absentSinceMs } = deps;
+  const { calls, clock, reports, absentSinceMs } = deps;
   const { mode, retain, deletionProtection } = settings;
   if (mode === 'skip') return { kind: 'done' };
   const mark = readOwnerMark(head);
   const { loadBalancerId } = mark;
+  calls.see(claim.listenerName, mark);
   const looksForGroups = retain === true && mark.sourceGroup === true;
   const { listenerName } = claim;
   const search = { owner: ownerOf(clusterId, head.uid, head.kind), ...claim, loadBalancerId, looksForGroups };
@@ -62,14 +63,17 @@ export async function releaseBalancer(
   const steps = view.kind === 'absent' ? [] : stepsOf(listenerName, view.observed);
   if (view.kind === 'absent' || steps.length === 0) {
     if (mark.serial === 0) return { kind: 'done' };
+    // On a load balancer that stays, something may still be made.
+    const unresolvedMs = view.kind === 'absent' ? 0 : await calls.resolve(listenerName, context);
     const groups = groupsKeyOf(head.key);
     if (mark.sourceGroup === true) {
       const deleted = await releaseGroups(deps, search.owner, context);
       if (deleted === undefined) return { kind: 'again', afterMs: SOON_MS };
       if (deleted > 0) absentSinceMs.set(groups, Number.NEGATIVE_INFINITY);
     }
-    // What is read may be as of a while ago.
+    // What is read may be as of a while ago: nothing is found for so long before it counts as gone, unless it was deleted here.
     const leftMs = Math.max(
+      unresolvedMs,
       ...[head.key, ...(mark.sourceGroup === true ? [groups] : [])].map((key) => {
         const since = absentSinceMs.get(key) ?? clock.monotonicMs();
         absentSinceMs.set(key, since);

@@ -1,6 +1,6 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
-import type { LoadBalancerTask } from '../../cloud/load-balancers.ts';
+import type { LoadBalancerOutcome, LoadBalancerTask } from '../../cloud/load-balancers.ts';
 import type { RefusedTargets, TargetRef, TargetSpec } from '../../cloud/targets.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { PlainStep, RuleStep, StepTarget } from './load-balancer-step.ts';
@@ -15,6 +15,7 @@ import {
   type TargetPlace,
   targetIdOf,
 } from './target-place.ts';
+import type { UnresolvedCalls } from './unresolved-calls.ts';
 
 /** A change of a load balancer that the cloud did not make. */
 export class StepError extends Error {
@@ -32,6 +33,7 @@ const MAX_SPLITS = 24;
 /** Runs steps on one load balancer, and knows the ids of the listeners that it made. */
 export class StepRunner {
   readonly #cloud: ControllerDeps['cloud'];
+  readonly #calls: UnresolvedCalls;
   readonly #id: string;
   /** By key of a listener of any layer. */
   readonly #listenerIds: Map<string, string>;
@@ -45,11 +47,12 @@ export class StepRunner {
   #splits = 0;
 
   constructor(
-    { cloud }: Pick<ControllerDeps, 'cloud'>,
+    { cloud, calls }: Pick<ControllerDeps, 'cloud'> & { readonly calls: UnresolvedCalls },
     { balancer, listeners }: ObservedLoadBalancer,
     listenerName: string,
   ) {
     this.#cloud = cloud;
+    this.#calls = calls;
     this.#id = balancer.loadBalancerId;
     this.#mark = listenerName;
     this.#address = balancer.vips[0] ?? balancer.domain;
@@ -97,8 +100,7 @@ export class StepRunner {
       case 'deleteSecurityGroup':
         return await deleteGroup(this.#cloud, step.securityGroupId, context);
       case 'createListeners': {
-        const { listenerIds, task } = await listeners.create(id, step.spec, context);
-        await this.#settle(task, context);
+        const { listenerIds } = await this.#make(listeners.create(id, step.spec, context), context);
         for (const [at, { port }] of step.spec.ports.entries()) {
           this.#noteListener(step.spec.protocol, port, listenerIds[at] ?? '');
         }
@@ -125,8 +127,7 @@ export class StepRunner {
     switch (step.kind) {
       case 'createRules': {
         const listenerId = this.#listenerIdOf(step.listener);
-        const { ruleIds, task } = await rules.create(id, listenerId, step.rules, context);
-        await this.#settle(task, context);
+        const { ruleIds } = await this.#make(rules.create(id, listenerId, step.rules, context), context);
         for (const [at, rule] of step.rules.entries())
           this.#places.set(ruleKeyOf(step.listener, rule), { listenerId, ruleId: ruleIds[at] ?? '' });
         return;
@@ -197,7 +198,7 @@ export class StepRunner {
   /** As the port does; an error about the request is a refusal of all of it. */
   async #tryRegister(targets: readonly TargetSpec[], context: CallContext): Promise<readonly RefusedTargets[]> {
     try {
-      return await this.#cloud.targets.register(this.#id, targets, context);
+      return await this.#noted(this.#cloud.targets.register(this.#id, targets, context));
     } catch (error) {
       if (!isCloudError(error, 'never') || !error.code.startsWith('InvalidParameter')) throw error;
       const { message: reason } = error;
@@ -219,12 +220,31 @@ export class StepRunner {
     ...(this.#places.get(place) ?? { listenerId: '' }),
   });
 
+  /** Waits for what makes something. What it may make later is remembered when it fails. @throws CloudError, StepError */
+  async #make<T extends { readonly task: LoadBalancerTask }>(sent: Promise<T>, context: CallContext): Promise<T> {
+    const made = await this.#noted(sent);
+    this.#require(made.task, await this.#calls.settle(this.#mark, made.task, context));
+    return made;
+  }
+
+  async #noted<T>(sent: Promise<T>): Promise<T> {
+    try {
+      return await sent;
+    } catch (error) {
+      this.#calls.noteFailure(this.#mark, error);
+      throw error;
+    }
+  }
+
   async #settle(task: LoadBalancerTask, context: CallContext): Promise<void> {
-    const outcome = await this.#cloud.loadBalancers.settle(task, context);
+    this.#require(task, await this.#cloud.loadBalancers.settle(task, context));
+  }
+
+  #require({ action }: LoadBalancerTask, outcome: LoadBalancerOutcome): void {
     // A task that is not known any more is over: the next comparison shows what it did.
     if (outcome.kind === 'done' || outcome.kind === 'lost') return;
     const how = outcome.kind === 'failed' ? `failed: ${outcome.reason}` : 'takes longer than --cloud-timeout';
-    throw new StepError(`${task.action} of ${this.#id} ${how}`);
+    throw new StepError(`${action} of ${this.#id} ${how}`);
   }
 }
 

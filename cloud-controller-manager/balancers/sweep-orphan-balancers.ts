@@ -12,6 +12,7 @@ import { ListenerMemory } from './listener-memory.ts';
 import { LivingOwners, type Owners } from './living-owners.ts';
 import { observeLoadBalancer } from './observe-load-balancer.ts';
 import { deleteGroup, StepError, StepRunner } from './run-step.ts';
+import { UnresolvedCalls } from './unresolved-calls.ts';
 
 /** Soon after the start, so that a process that never lives for a whole period sweeps too. */
 const FIRST_MS = 300_000;
@@ -136,7 +137,7 @@ const COUNTED = {
 } as const;
 
 async function deleteBalancer(
-  { deps: { cloud, config }, owners }: SweepParts,
+  { deps: { cloud, clock, config }, owners }: SweepParts,
   balancer: LoadBalancer,
   context: CallContext,
 ): Promise<OrphanOutcome> {
@@ -155,7 +156,7 @@ async function deleteBalancer(
     const why = `its listener ${foreign.listenerId} (${foreign.name}) is of somebody else; delete it by hand`;
     return { kind: 'kept', why };
   }
-  const runner = new StepRunner({ cloud }, view.observed, listenerName);
+  const runner = new StepRunner({ cloud, calls: new UnresolvedCalls({ cloud, clock }) }, view.observed, listenerName);
   try {
     for (const step of releaseSteps(listenerName, view.observed)) await runner.run(step, context);
   } catch (error) {

@@ -6,11 +6,13 @@ import type { ObservedLoadBalancer } from './observed-load-balancer.ts';
 import { isOfLayer7, type Layer7Step, nameOf, partsOf, type RefusedSteps, type StepRefusal } from './refused-steps.ts';
 import type { Refusal, RefusedTargets } from './refused-targets.ts';
 import { StepRunner } from './run-step.ts';
+import type { UnresolvedCalls } from './unresolved-calls.ts';
 
 const RELEASES = ['delete', 'deleteListeners', 'deleteRewrites'] as const;
 
 type Taking = {
   readonly cloud: ControllerDeps['cloud'];
+  readonly calls: UnresolvedCalls;
   readonly refused: RefusedTargets;
   readonly refusedSteps: RefusedSteps;
   /** `namespace/name`. */
@@ -24,7 +26,7 @@ type Taking = {
  * @returns what was done, for people. @throws CloudError, StepError
  */
 export async function takeSteps(
-  { cloud, refused, refusedSteps, service, listenerName }: Taking,
+  { cloud, calls, refused, refusedSteps, service, listenerName }: Taking,
   observed: ObservedLoadBalancer,
   steps: readonly LoadBalancerStep[],
   context: CallContext,
@@ -33,7 +35,7 @@ export async function takeSteps(
   readonly areTargets: boolean;
   readonly refusals: readonly (Refusal | StepRefusal)[];
 }> {
-  const runner = new StepRunner({ cloud }, observed, listenerName);
+  const runner = new StepRunner({ cloud, calls }, observed, listenerName);
   const contents = steps.flatMap((step) =>
     step.kind === 'create' || step.kind === 'createSecurityGroup' ? [] : [step],
   );

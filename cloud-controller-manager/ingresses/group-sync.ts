@@ -107,6 +107,7 @@ export class GroupSync {
     const { staying, leaving } = members;
     const hasRules = staying.some(({ membership }) => membership !== 'left');
     if (!hasRules && leaving.length === 0) return { kind: 'unserved' };
+    if (![...staying, ...leaving].some(({ head }) => isJoined(head))) this.#parts.sync.begin(group.listenerName);
     const refuse = await this.#reservations.of(group.loadBalancerId, context);
     const parts = { ...this.#parts, claims: this.#claims, refuse };
     const planned: PlannedMember[] = [];

@@ -96,19 +96,19 @@ export class ServiceStage {
   }
 
   /** Makes a load balancer as a person does; returns its id. */
-  async buy(): Promise<string> {
+  async buy(name = 'bought'): Promise<string> {
     const { host } = this.#stage.world;
     const request = {
       LoadBalancerType: 'OPEN',
-      LoadBalancerName: 'bought',
+      LoadBalancerName: name,
       VpcId: 'vpc-0000test',
-      ClientToken: 'bought',
+      ClientToken: name,
     };
     await this.#stage.people(
       createInProcessApi(host).call('CreateLoadBalancer', request, new AbortController().signal),
     );
     await this.#stage.until('it is made', () => this.balancers.every(({ state }) => state === 'NORMAL'));
-    return this.balancers.find(({ name }) => name === 'bought')?.loadBalancerId ?? '';
+    return this.balancers.find((one) => one.name === name)?.loadBalancerId ?? '';
   }
 
   /** A person takes a target off the load balancer of a Service, or changes its weight; nothing where there is none. */
@@ -140,6 +140,11 @@ export class ServiceStage {
     return [...this.#stage.world.host.model.state.clb.balancers().values()];
   }
 
+  /** How many listeners load balancers have, also those that lead nowhere. */
+  get listeners(): number {
+    return this.balancers.reduce((sum, { listeners }) => sum + listeners.size, 0);
+  }
+
   /** Where clients reach a Service or Ingress, as it says. */
   address(kind: keyof typeof KINDS, name: string): string {
     const { ingress } = recordOf(recordOf(this.find(kind, name)?.['status'])['loadBalancer']);
@@ -150,7 +155,16 @@ export class ServiceStage {
 
   /** What load balancers bring where, each with its weight: `TCP/80 10.0.0.1:30080 10`, of layer 7 `HTTPS/443 www.example.com/ 10.0.0.1:8080 10`. */
   get ways(): string {
-    const lines = this.balancers.flatMap(({ listeners }) =>
+    return this.#ways(this.balancers);
+  }
+
+  /** The same of one load balancer. */
+  waysOf(id: string): string {
+    return this.#ways(this.balancers.filter(({ loadBalancerId }) => loadBalancerId === id));
+  }
+
+  #ways(balancers: readonly ModelLoadBalancer[]): string {
+    const lines = balancers.flatMap(({ listeners }) =>
       [...listeners.values()].flatMap((listener) => {
         const { protocol, port, layer7, targets } = listener;
         const places =

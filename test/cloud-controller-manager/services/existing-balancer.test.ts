@@ -26,6 +26,33 @@ test('an existing load balancer is used, and only what is of the Service changes
   await world.stop();
 });
 
+test('a Service on an existing load balancer ends at once when no call is unresolved, also after a restart', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const metadata = { annotations: { [EXISTED]: await world.buy() } };
+  const endsWithin = async (name: string, ms: number): Promise<boolean> => {
+    await world.delete(name);
+    await world.advance(ms);
+    return world.service(name) === undefined;
+  };
+  await world.create('brief', { metadata });
+  await world.advance(DONE_MS / 4);
+  t.deepEqual(Object.keys(world.listeners()), ['UDP/53', 'TCP/80']);
+  t.true(await endsWithin('brief', 5_000), 'in the first minute of a leader that made all itself');
+  await world.create('settled', { metadata });
+  await world.advance(30 * 60_000);
+  await world.create('unsettled', { metadata, spec: { ports: [{ port: 81 }] } });
+  await world.advance(DONE_MS);
+  await world.replace();
+  await world.advance(10_000);
+  t.true(await endsWithin('settled', 5_000), 'what is in force is on record');
+  t.false(await endsWithin('unsettled', 5_000), 'the former leader may have sent something');
+  await world.advance(60_000);
+  t.is(world.service('unsettled'), undefined);
+  t.deepEqual(world.listeners(), { 'UDP/53': [] });
+  await world.stop();
+});
+
 test('a port that another listener has is reported, and the others are served', async (t) => {
   const world = await ServiceWorld.start();
   const ip = await world.join('n1');

@@ -1,3 +1,4 @@
+import { SERVICE_ANNOTATION } from '../../../crd/names.ts';
 import { recordOf, recordsOf, textOf } from '../../../runtime/json.ts';
 import type { KubeObject } from '../../../sim/kube-api/object.ts';
 import type { ModelLoadBalancer } from '../../../sim/vpc/api/model/clb/types.ts';
@@ -15,7 +16,7 @@ export const openBalancersAreOwners: OpenAuditor = (world) => ({
     const used = new Set<string>();
     const groups = new Set<string>();
     for (const { balancer, owner } of own) {
-      if (owner === undefined) yield `${balancer.loadBalancerId} is nobody's`;
+      if (owner === undefined && !isKept(balancer)) yield `${balancer.loadBalancerId} is nobody's`;
       for (const { layer7 } of balancer.listeners.values())
         for (const { certIds } of [layer7?.certificates, ...(layer7?.domains.values() ?? [])].flatMap(
           (one) => one ?? [],
@@ -35,9 +36,27 @@ export const openBalancersAreOwners: OpenAuditor = (world) => ({
       else yield* differences(world, service, one.balancer);
       if (annotations[DIRECT] === 'true') yield* gated(world, service);
     }
+    yield* leftovers(world, own);
     for (const { balancer, owner } of own) if (owner?.kind === 'Ingress') yield* strangers(world, owner, balancer);
   },
 });
+
+/** Whether a Service asked that its load balancer stays when it goes. */
+function isKept({ name, isDeleteProtected }: ModelLoadBalancer): boolean {
+  return isDeleteProtected && name.startsWith('kept_');
+}
+
+/** Listeners of ours that nobody's record names, on load balancers that stay. */
+function* leftovers(world: AuditedWorld, own: ReturnType<typeof ownBalancers>): Iterable<string> {
+  const ours = new Set(own.flatMap(({ balancer, owner }) => (owner === undefined ? [] : [balancer.loadBalancerId])));
+  const owners = [...world.objects('services'), ...world.objects('ingresses')];
+  const records = owners.map(({ metadata: { annotations = {} } }) => annotations[SERVICE_ANNOTATION.record] ?? '');
+  for (const { loadBalancerId, listeners } of world.host.model.state.clb.balancers().values()) {
+    if (ours.has(loadBalancerId) || records.some((one) => one.includes(`"${loadBalancerId}"`))) continue;
+    for (const { listenerId, name } of listeners.values())
+      if (name.startsWith('tke-eni-')) yield `${listenerId} is nobody's on ${loadBalancerId}`;
+  }
+}
 
 /** Pods that wait for nothing but a gate that their load balancer opens. */
 function* gated(world: AuditedWorld, service: KubeObject): Iterable<string> {

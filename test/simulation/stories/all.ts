@@ -44,7 +44,7 @@ import {
   lentEips,
   wrongEips,
 } from './eips.ts';
-import { ingressGroup, ingressLife } from './ingresses.ts';
+import { ingressGroup, ingressLife, lateRules } from './ingresses.ts';
 import { elsewhere, forcedAway, keptInStorm, keptLists, manyMoves, nextName, registeredAddress } from './kept.ts';
 import {
   cutOffLeader,
@@ -66,7 +66,7 @@ import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts
 import { busyCollection, carelessRuntime, emptyRuntime, forcedDeletion } from './runtimes.ts';
 import { admittedPods, emptySubnet, ignoredExtender, lastAddresses, silentExtender } from './scheduling.ts';
 import { serviceStorm } from './service-storm.ts';
-import { makingGoesWrong, podTargets, serviceLife, settledService, sourceRanges } from './services.ts';
+import { lateListeners, makingGoesWrong, podTargets, serviceLife, settledService, sourceRanges } from './services.ts';
 import {
   drift,
   eniGrowth,
@@ -100,6 +100,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ lentEips, wrongEips, eipLimits, eipsByHand, eipLists, eipExpiry, editedEips, eipsInStorm },
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
   ...{ serviceLife, podTargets, sourceRanges, settledService, makingGoesWrong, ingressLife, ingressGroup },
+  ...{ lateListeners, lateRules },
   ...{ busyCollection, emptyRuntime, carelessRuntime, forcedDeletion },
   ...{ keptOnNodes, wholeEnis, fullDisk, offerBeforeBoot, reboots, lostJournal },
   ...{ stormOfRoutes: ROUTE_STORMS[0], stormOfTables: ROUTE_STORMS[1], stormOfClusterRoutes: ROUTE_STORMS[2] },

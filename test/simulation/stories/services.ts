@@ -1,6 +1,6 @@
 import { BACKEND_READY_GATE } from '../../../crd/names.ts';
 import type { Fault } from '../../../sim/vpc/api/faults.ts';
-import { ServiceStage } from '../service-stage.ts';
+import { type Change, ServiceStage } from '../service-stage.ts';
 import type { Story } from '../story.ts';
 
 /** A cluster whose load balancers are made by the cloud controller manager. */
@@ -9,10 +9,13 @@ export const WORLD = { ccmFlags: ['--load-balancers=clb', '--ingress=clb', '--vp
 export const DIRECT = 'service.cloud.tencent.com/direct-access';
 /** Label of Nodes that are no targets. */
 export const CLOSED_NODE = 'node.kubernetes.io/exclude-from-external-load-balancers';
+/** Annotation of Services whose load balancer is another's. */
+const EXISTED = 'service.kubernetes.io/tke-existed-lbid';
+const ALLOWS_CHANGE = { 'tke.cloud.tencent.com/allow-address-change': 'true' };
 /** Annotations of Services whose load balancer is of the VPC alone. */
 export const INTERNAL = {
+  ...ALLOWS_CHANGE,
   'service.kubernetes.io/qcloud-loadbalancer-internal-subnetid': 'subnet-nodes000',
-  'tke.cloud.tencent.com/allow-address-change': 'true',
 };
 
 /** A Service gets its load balancer, another port, one of another kind, and goes. One of others stays. */
@@ -125,6 +128,57 @@ export const settledService: Story = {
     await services.changeNode(second, { metadata: { labels: { [CLOSED_NODE]: null } } });
     await stage.seconds(40);
     stage.expect('both Nodes are targets', /^TCP\/80( [\d.]+:\d+ 10){2}$/.test(services.ways));
+  },
+};
+
+/** Services on load balancers of others go, or move, while a listener for them is still to be made; so does one whose own load balancer is kept. */
+export const lateListeners: Story = {
+  title: 'no listener is left on a load balancer that stays, however late it is made',
+  world: WORLD,
+  tell: async (stage) => {
+    const services = new ServiceStage(stage);
+    await stage.node();
+    const [bought, other] = [await services.buy(), await services.buy('other')];
+    const isReached = (name: string) => () => services.address('Service', name) !== '';
+    const createLate = async (name: string, annotations: Change['annotations'] & object): Promise<void> => {
+      stage.stray('CreateListener', 45, 'ccm');
+      await services.create(name, { annotations });
+    };
+    const end = async (name: string): Promise<void> => {
+      await services.end('Service', name);
+      await stage.seconds(60);
+      stage.expect(`nothing of ${name}`, services.listeners === 0);
+    };
+    stage.begin();
+    await createLate('web', { [EXISTED]: bought });
+    await stage.until('web is reached', isReached('web'));
+    await end('web');
+    // The next leader does not know what the one before it sent.
+    const sent = stage.sent('CreateListener');
+    await createLate('inherited', { [EXISTED]: bought });
+    await stage.until('a listener is sent for', () => stage.sent('CreateListener') > sent);
+    stage.killLeader('ccm');
+    await stage.until('inherited is reached', isReached('inherited'));
+    await end('inherited');
+    await createLate('moved', { [EXISTED]: bought });
+    await stage.until('moved is reached', isReached('moved'));
+    await services.change('Service', 'moved', { annotations: { ...ALLOWS_CHANGE, [EXISTED]: other } });
+    await stage.until('it is on the other one', () => services.waysOf(other) !== '');
+    await stage.seconds(60);
+    stage.expect('nothing of moved', services.waysOf(bought) === '');
+    await end('moved');
+    await createLate('kept', { 'service.cloud.tencent.com/loadbalance-retain': 'true' });
+    await stage.until('kept is reached', isReached('kept'));
+    await end('kept');
+    // The cloud accepts this one, and is long about it.
+    const accepted = stage.sent('CreateListener');
+    stage.cloudFault({ fault: { kind: 'slow-task', ms: 200_000 }, actions: ['CreateListener'], times: 1 });
+    await services.create('slow', { annotations: { [EXISTED]: bought } });
+    await stage.until('a listener is accepted', () => stage.sent('CreateListener') > accepted);
+    await stage.seconds(5);
+    await services.end('Service', 'slow');
+    await stage.seconds(200);
+    stage.expect('nothing of slow', services.listeners === 0);
   },
 };
 
