@@ -35,6 +35,8 @@ export type ReleaseSettings = {
   readonly retain?: boolean;
   /** `false`: the protection against deletion is taken off before. */
   readonly deletionProtection?: boolean;
+  /** The load balancer of others that it asks for. */
+  readonly existedLbId?: string;
 };
 
 const SOON_MS = 2_000;
@@ -49,22 +51,26 @@ export async function releaseBalancer(
   context: CallContext,
 ): Promise<ReconcileResult> {
   const { calls, clock, reports, absentSinceMs } = deps;
-  const { mode, retain, deletionProtection } = settings;
+  const { mode, retain, deletionProtection, existedLbId } = settings;
   if (mode === 'skip') return { kind: 'done' };
   const mark = readOwnerMark(head);
   const { loadBalancerId } = mark;
-  calls.see(claim.listenerName, mark);
   const looksForGroups = retain === true && mark.sourceGroup === true;
   const { listenerName } = claim;
   const search = { owner: ownerOf(clusterId, head.uid, head.kind), ...claim, loadBalancerId, looksForGroups };
-  const view = await observeLoadBalancer(deps, search, context);
+  // The finalizer was written with a record: without one, that was removed, and tells nothing.
+  const hasRecord = mark.serial > 0;
+  if (hasRecord) calls.see(listenerName, mark);
+  let view = await observeLoadBalancer(deps, search, context);
+  if (view.kind === 'absent' && !hasRecord && existedLbId !== undefined)
+    view = await observeLoadBalancer(deps, { ...search, loadBalancerId: existedLbId }, context);
   if (view.kind === 'pending') return { kind: 'again', afterMs: SOON_MS };
   const stepsOf = retain === true ? retainSteps : releaseSteps;
   const steps = view.kind === 'absent' ? [] : stepsOf(listenerName, view.observed);
   if (view.kind === 'absent' || steps.length === 0) {
-    if (mark.serial === 0) return { kind: 'done' };
     // On a load balancer that stays, something may still be made.
     const unresolvedMs = view.kind === 'absent' ? 0 : await calls.resolve(listenerName, context);
+    if (!hasRecord) return unresolvedMs > 0 ? { kind: 'again', afterMs: unresolvedMs } : { kind: 'done' };
     const groups = groupsKeyOf(head.key);
     if (mark.sourceGroup === true) {
       const deleted = await releaseGroups(deps, search.owner, context);

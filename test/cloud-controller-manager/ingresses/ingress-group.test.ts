@@ -1,4 +1,5 @@
 import test from 'ava';
+import { INGRESSES } from '../../../kube/resource-types.ts';
 import { DIRECT, IngressWorld, ruleOf } from './ingress-world.ts';
 
 const EXISTING = 'kubernetes.io/ingress.existLbId';
@@ -46,6 +47,32 @@ test('a load balancer that was made for another object, or is in no VPC of ours,
   await world.advance(DONE_MS);
   t.regex(world.events('IngressRefused')[0] ?? '', /kubernetes\.io\/ingress\.existLbId was made for/);
   t.deepEqual(Object.keys(world.services.listeners()), ['TCP/80']);
+  await world.stop();
+});
+
+test('a group of which some or all records were removed leaves nothing', async (t) => {
+  const world = await IngressWorld.start();
+  await world.serve('web');
+  const annotations = { [EXISTING]: await world.services.buy(), [GROUP]: 'true' };
+  for (const removed of [['one'], ['two'], ['one', 'two']]) {
+    await world.create('one', { annotations, spec: ruleOf('/a') });
+    await world.create('two', { annotations, spec: ruleOf('/b') });
+    await world.advance(DONE_MS);
+    t.deepEqual(Object.keys(world.services.listeners()).toSorted(), ['HTTP/80', 'UDP/53']);
+    // All at once, before the controller writes them again.
+    const { clock, admin } = world.services.world.scene;
+    const body = { metadata: { annotations: { [RECORD]: null } } };
+    const refOf = (name: string) => ({ namespace: 'default', name });
+    await clock.run(
+      Promise.all([
+        ...removed.map((name) => admin.patch(INGRESSES, refOf(name), { kind: 'merge', body })),
+        ...['one', 'two'].map((name) => admin.delete(INGRESSES, refOf(name))),
+      ]),
+    );
+    await world.advance(DONE_MS);
+    t.deepEqual([world.ingress('one'), world.ingress('two')], [undefined, undefined]);
+    t.deepEqual(Object.keys(world.services.listeners()), ['UDP/53'], removed.join());
+  }
   await world.stop();
 });
 

@@ -174,6 +174,24 @@ test('a record that a person edits leads to no harm', async (t) => {
   await world.stop();
 });
 
+test('a Service whose record was removed leaves nothing on the existing load balancer, and nothing of its own', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const bought = await world.buy();
+  await world.create('web', { metadata: { annotations: { [EXISTED]: bought } } });
+  await world.create('api');
+  await world.advance(DONE_MS);
+  const without = { 'tke.cloud.tencent.com/load-balancer-record': null };
+  await world.patch('web', { metadata: { annotations: without } });
+  await world.patch('api', { metadata: { annotations: { ...without, [EXISTED]: bought } } });
+  for (const name of ['web', 'api']) await world.delete(name);
+  await world.advance(DONE_MS);
+  t.deepEqual([world.service('web'), world.service('api')], [undefined, undefined]);
+  t.like(world.balancer(), { loadBalancerId: bought });
+  t.deepEqual(world.listeners(), { 'UDP/53': [] });
+  await world.stop();
+});
+
 test('a load balancer that a person deletes is made again, and a protected one is not deleted', async (t) => {
   const world = await ServiceWorld.start();
   await world.join('n1');
