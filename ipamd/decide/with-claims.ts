@@ -41,9 +41,10 @@ function withMarks(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigSt
   return withEnis(status, enis);
 }
 
-function isUnmarked({ inUse }: NodeView, ownerOf: OwnerOf, address: NodeEniAddress): boolean {
+function isUnmarked({ inUse, podNames }: NodeView, ownerOf: OwnerOf, address: NodeEniAddress): boolean {
   const { ip, state, claim } = address;
-  return claim === undefined && state === 'Assigned' && ownerOf(ip) !== undefined && inUse?.has(ip) !== true;
+  const owner = claim === undefined && state === 'Assigned' ? ownerOf(ip) : undefined;
+  return owner !== undefined && (inUse?.has(ip) !== true || podNames?.get(ip) === owner);
 }
 
 /** Returns the key of the claim that an address belongs to. */

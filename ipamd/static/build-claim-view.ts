@@ -214,7 +214,8 @@ export class ClaimViewBuilder {
     const { vips, pods } = this.#term;
     const vip = vips.get(vpcIpName(ip));
     if (vip !== undefined && !vip.isRecord && vip.podKey !== key) return { kind: 'claim', key: vip.podKey };
-    if (vip?.isRecord === true && pods.get(vip.podKey)?.uid === vip.podUid) return { kind: 'pod', key: vip.podKey };
+    const isOfOther = vip?.isRecord === true && vip.podKey !== key;
+    if (isOfOther && pods.get(vip.podKey)?.uid === vip.podUid) return { kind: 'pod', key: vip.podKey };
     return this.#markedHolderOf(ip, key);
   }
 

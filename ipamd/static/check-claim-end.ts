@@ -34,7 +34,7 @@ export async function findObjection(
   )
     return 'the definition of its kind is being deleted';
   const isNew = claim?.kind === 'create' && view.locations.length === 0;
-  if (isNew && view.pod?.hasAddress === true && definitions.wereLostLately) return RESTORE;
+  if (isNew && view.pod?.ip !== undefined && definitions.wereLostLately) return RESTORE;
   if (claim?.kind === 'delete' && view.pod === undefined) {
     const pod = await kube.get(PODS, refOfKey(view.key), signal);
     return pod !== undefined && isStaticAndAlive(pod) ? `Pod ${view.key} exists` : undefined;

@@ -40,8 +40,8 @@ export type ClaimPod = {
   readonly allocation?: string;
   /** The uid in the API, where it differs: of a mirror Pod. */
   readonly apiUid?: string;
-  /** It runs with an address already. */
-  readonly hasAddress?: true;
+  /** The address that it runs with already, by its status: its claim is of this one and no other. */
+  readonly ip?: string;
   readonly rule: ClaimRule;
 };
 

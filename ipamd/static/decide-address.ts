@@ -1,6 +1,6 @@
 import type { VpcIp } from '../../crd/vpc-ip.ts';
 import type { ClaimReason } from './claim-decision.ts';
-import type { ClaimLocation, ClaimPod, ClaimView } from './claim-view.ts';
+import type { ClaimLocation, ClaimPod, ClaimView, IpHolder } from './claim-view.ts';
 
 /** The address of a claim. */
 export type KnownAddress = {
@@ -44,17 +44,24 @@ type Choice =
   | { readonly kind: 'this'; readonly ip: string; readonly subnetId: string | undefined }
   | { readonly kind: 'none'; readonly obstacle: Obstacle };
 
-/** Decides the address of a claim that has none: the one that its Pod requests, else the first free one of its pool. */
-export function decideChoice(view: ClaimView, { rule }: ClaimPod): Choice {
+/**
+ * Decides the address of a claim that has none: the one that its Pod runs with, as after the loss of its former claim; else
+ * the one that its Pod requests, else the first free one of its pool.
+ */
+export function decideChoice(view: ClaimView, { rule, ip }: ClaimPod): Choice {
   const { nominatedIp, pool } = rule;
+  if (ip !== undefined) {
+    const holder = view.holderOf(ip);
+    if (holder === undefined) return { kind: 'this', ip, subnetId: view.subnetOf(ip) };
+    return none('AddressTaken', `${ip}, which the Pod runs with, is of ${holderText(holder)}`);
+  }
   if (nominatedIp !== undefined) {
     const holder = view.holderOf(nominatedIp);
     if (holder === undefined && view.isRegistered?.(nominatedIp) === true) {
       return none('AddressTaken', `${nominatedIp}, which the Pod asks for, is still a target of a load balancer`);
     }
     if (holder === undefined) return { kind: 'this', ip: nominatedIp, subnetId: view.subnetOf(nominatedIp) };
-    const who = holder.kind === 'claim' ? 'VpcIPClaim' : 'Pod';
-    return none('AddressTaken', `${nominatedIp}, which the Pod asks for, is of ${who} ${holder.key}`);
+    return none('AddressTaken', `${nominatedIp}, which the Pod asks for, is of ${holderText(holder)}`);
   }
   if (pool === undefined) return { kind: 'any' };
   const zone = view.pod === undefined ? undefined : view.nodeOf(view.pod.nodeName).zone;
@@ -67,6 +74,10 @@ export function decideChoice(view: ClaimView, { rule }: ClaimPod): Choice {
   if (free !== undefined) return { kind: 'this', ip: free, subnetId: view.subnetOf(free) };
   const where = zone === undefined ? '' : ` in zone ${zone}`;
   return none('AddressPoolExhausted', `none of the ${pool.length} addresses of its StaticIPConfig is free${where}`);
+}
+
+function holderText({ kind, key }: IpHolder): string {
+  return `${kind === 'claim' ? 'VpcIPClaim' : 'Pod'} ${key}`;
 }
 
 function none(reason: ClaimReason, message: string): Choice {
@@ -86,6 +97,10 @@ export function evaluateObstacle(
   if (pod.nodeName === '') return { reason: 'PodUnscheduled', message: 'the Pod has no node yet' };
   // A Pod keeps the address that it has: later changes apply to later Pods.
   if (isServed(view, pod)) return undefined;
+  if (pod.ip !== undefined && pod.rule.mode === 'route-eni' && address.ip !== undefined && address.ip !== pod.ip) {
+    const message = `the Pod runs with ${pod.ip}, and its claim is of ${address.ip}: delete the VpcIPClaim, and the next one is of ${pod.ip}`;
+    return { reason: 'AddressElsewhere', message };
+  }
   const node = view.nodeOf(pod.nodeName);
   if (!node.enableStaticIp && pod.rule.isStatic) {
     const message = `node ${pod.nodeName} gives no static addresses: spec.enableStaticIP is not set in its NodeENIConfig`;

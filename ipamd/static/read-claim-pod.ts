@@ -3,6 +3,7 @@ import { readClaimExpiry } from '../../crd/pod-network-request.ts';
 import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
 import { Faults, renderFault } from '../../runtime/decode.ts';
 import { networkRequestOf, type PodFacts, type PodOwner, runtimeUidOf } from '../cache/pod-facts.ts';
+import { isIpv4 } from '../decide/with-enis.ts';
 import type { ClaimPod, ClaimRule } from './claim-view.ts';
 
 /**
@@ -23,12 +24,12 @@ export function readClaimPod(
   const faultTexts = faults.map(renderFault);
   const uid = runtimeUidOf(pod);
   const allocation = pod.annotations[POD_ANNOTATION.vpcIpAllocation];
-  const running = pod.ips.length === 0 ? {} : ({ hasAddress: true } as const);
+  const ip = pod.ips.find(isIpv4) ?? pod.ips[0];
   return {
     uid,
     nodeName: pod.nodeName,
     labels,
-    ...running,
+    ...(ip === undefined ? {} : { ip }),
     ...(allocation === undefined ? {} : { allocation }),
     ...(uid === pod.uid ? {} : { apiUid: pod.uid }),
     rule: { ...ruleOf(), ...configured(), faults: faultTexts },

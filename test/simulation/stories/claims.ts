@@ -15,6 +15,7 @@ import { recordOf } from '../../../runtime/json.ts';
 import {
   claimOf,
   deleteClaim,
+  ipOfClaim,
   KEPT,
   keep,
   move,
@@ -218,6 +219,39 @@ export const lostClaims: Story = {
     await restore(...saved.slice(0, 2));
     await stage.minutes(1);
     await move(stage, 'web-0', second);
+  },
+};
+
+/** All definitions are deleted, and nothing is brought back for longer than ipamd waits for that; then a VpcIP of another address. */
+export const lostForGood: Story = {
+  title: 'a Pod that runs keeps its address when its claim is lost for good',
+  world: worldOf(),
+  tell: async (stage) => {
+    const [first, second] = [await stage.node(), await stage.node()];
+    const ip = await start(stage, 'web-0', first);
+    const { admin } = stage.world;
+    const saved = backupOf(objectOf(stage, 'vpcips', ip));
+    const other = '10.1.0.200';
+    const wrong = {
+      ...{ ...saved, metadata: { ...saved.metadata, name: other } },
+      spec: { ...recordOf(saved['spec']), ip: other },
+    };
+    stage.begin();
+    for (const isWrong of [false, true]) {
+      for (const { plural } of RESOURCE_KINDS)
+        await stage.people(admin.delete(CUSTOM_RESOURCE_DEFINITIONS, { name: `${plural}.${API_GROUP}` }));
+      await stage.minutes(20);
+      if (isWrong) {
+        await stage.people(admin.create(VPC_IPS, wrong));
+        await stage.minutes(60);
+        await untilWhy(stage, `AddressElsewhere: the Pod runs with ${ip}, and its claim is of ${other}`);
+        stage.expect('the Pod says so', stage.events('AddressElsewhere').length > 0);
+        await deleteClaim(stage);
+      } else await stage.minutes(60);
+      await untilPhase(stage, 'Bound');
+      stage.expect(`its claim is of ${ip}`, ipOfClaim(stage) === ip);
+      await move(stage, 'web-0', isWrong ? first : second);
+    }
   },
 };
 
