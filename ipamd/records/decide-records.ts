@@ -17,7 +17,10 @@ export type RecordsView = {
   readonly podOf: (key: string) => PodFacts | undefined;
   readonly vipOf: (name: string) => VipFacts | undefined;
   readonly claimOf: (key: string) => ClaimFacts | undefined;
-  /** Keys of claims that have been without their Pod for so long that the garbage collector will not delete them. */
+  /**
+   * Keys of Pods that have been `waiting` for so long that the garbage collector will not delete their claims, and no
+   * status of the node under way will show their addresses.
+   */
   readonly lingering: ReadonlySet<string>;
 };
 
@@ -46,7 +49,7 @@ export type RecordWrite =
   | { readonly kind: 'update-vip'; readonly record: PodRecord; readonly ip: RecordedIp; readonly vip: VipFacts }
   | { readonly kind: 'delete-vip'; readonly vip: VipFacts };
 
-/** The writes, and the claims that wait for the garbage collector. */
+/** The writes, and the keys of Pods whose records are to be deleted if nothing else ends that. */
 type RecordsDecision = { readonly writes: readonly RecordWrite[]; readonly waiting: readonly string[] };
 
 /**
@@ -58,13 +61,18 @@ export function decideRecords(view: RecordsView): RecordsDecision {
   const locations = locationsOf(view.status);
   const records = view.pods.flatMap((pod) => recordOf(pod, locations) ?? []);
   const inUse = new Set(records.flatMap((record) => record.ips.map(({ ip }) => vpcIpName(ip))));
-  const stale = view.vips.filter((vip) => vip.isRecord && !inUse.has(vip.name) && isStale(vip, view));
-  const abandoned = view.claims.filter((claim) => claim.isRecord && view.podOf(claim.key)?.uid !== claim.podUid);
+  const unused = view.vips.filter((vip) => vip.isRecord && !inUse.has(vip.name));
+  const adrift = unused.filter((vip) => isAdrift(vip.podKey, view));
+  const stale = unused.filter((vip) => isStale(vip, view) || (adrift.includes(vip) && view.lingering.has(vip.podKey)));
+  const abandoned = view.claims.filter(
+    ({ isRecord, key, podUid }) => isRecord && (view.podOf(key)?.uid !== podUid || isAdrift(key, view)),
+  );
   const recorded = new Set(records.map(({ pod }) => podKeyOf(pod)));
   // A Pod that failed is not deleted, so neither is its claim: another Pod may have the address meanwhile.
   const isOver = ({ key, ips }: ClaimFacts): boolean =>
     view.lingering.has(key) || ips.some((ip) => inUse.has(vpcIpName(ip)));
   const waiting = abandoned.map((claim) => claim.key).filter((key) => !recorded.has(key));
+  const drifting = adrift.filter((vip) => !stale.includes(vip)).map(({ podKey }) => podKey);
   return {
     writes: [
       ...stale.filter(({ isLeaving }) => !isLeaving).map((vip): RecordWrite => ({ kind: 'delete-vip', vip })),
@@ -73,7 +81,7 @@ export function decideRecords(view: RecordsView): RecordsDecision {
         .map((claim): RecordWrite => ({ kind: 'delete-claim', claim })),
       ...records.flatMap((record) => writesOf(record, view)),
     ],
-    waiting,
+    waiting: [...new Set([...waiting, ...drifting])],
   };
 }
 
@@ -117,6 +125,11 @@ function isStale(vip: VipFacts, view: RecordsView): boolean {
   const pod = view.podOf(vip.podKey);
   if (pod === undefined || pod.uid !== vip.podUid) return true;
   return pod.ips.length > 0 && !pod.ips.some((ip) => vpcIpName(ip) === vip.name);
+}
+
+/** Tells whether a Pod has an address while the node's ENIs are known: one that is on none of them is not the node's. */
+function isAdrift(podKey: string, { podOf, status }: RecordsView): boolean {
+  return status !== undefined && (podOf(podKey)?.ips.length ?? 0) > 0;
 }
 
 function writesOf(record: PodRecord, view: RecordsView): readonly RecordWrite[] {

@@ -147,6 +147,31 @@ test('decideRecords: a claim that outlived its Pod waits for the collector, and 
   );
 });
 
+test('decideRecords: the records of a Pod whose address is on no ENI any more end, but not in the first minute', (t) => {
+  for (const [ips, written] of [
+    [[], ['delete-vip', 'delete-claim']],
+    [['10.0.0.5'], ['delete-vip']],
+  ] as const) {
+    const world = worldOf([samplePod({ ips: ['10.0.0.5', '10.0.0.6'] })]);
+    world.settle(['n1']);
+    const before = world.nodes.get('n1') ?? {};
+    world.nodes.set('n1', sampleStatus(ips));
+    t.true(world.settle(['n1']));
+    t.deepEqual(decideRecords(world.view('n1')), { writes: [], waiting: ['default/web-0'] });
+    // What the node has is not known, or the Pod is between two sandboxes.
+    world.nodes.delete('n1');
+    t.deepEqual(decideRecords(world.view('n1', new Set(['default/web-0']))), { writes: [], waiting: [] });
+    world.nodes.set('n1', sampleStatus(ips));
+    const kinds = new Set(world.step('n1', new Set(['default/web-0'])).map(({ kind }) => kind));
+    t.deepEqual([...kinds], written);
+    t.deepEqual([...world.vips.keys()], ips);
+    t.deepEqual(decideRecords(world.view('n1')), { writes: [], waiting: [] });
+    world.nodes.set('n1', before);
+    t.true(world.settle(['n1']));
+    t.deepEqual([...world.vips.keys()].toSorted(), ['10.0.0.5', '10.0.0.6']);
+  }
+});
+
 const FOREIGN: KubeObject = {
   apiVersion: 'networking.tke.cloud.tencent.com/v1',
   kind: 'VpcIP',
