@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NetnsView } from '../../sim/support/netns.ts';
 import { type RunOptions, type RunResult, run } from '../../sim/support/run.ts';
@@ -126,11 +126,6 @@ export class ClusterNode {
   /** Runs a command on the node and returns its answer, failure included. */
   tryExec(argv: readonly string[], options?: RunOptions): Promise<RunResult> {
     return this.machine.tryExec(argv, options);
-  }
-
-  /** Reads a file of the node. @throws Error when there is none */
-  readFile(path: string): string {
-    return readFileSync(this.machine.insidePath(path), 'utf8');
   }
 
   /** Gives an image to the runtime: a docker-archive on the machine that the tests run on. Idempotent. */

@@ -75,16 +75,6 @@ export class Daemon {
     this.start();
   }
 
-  /** Stops its time (SIGSTOP): it neither answers nor dies. */
-  pause(): void {
-    signalQuietly(this.pid, 'SIGSTOP');
-  }
-
-  /** Lets its time go on. */
-  resume(): void {
-    signalQuietly(this.pid, 'SIGCONT');
-  }
-
   /** All that it wrote, over all its starts. */
   logs(): string {
     return existsSync(this.#spec.logPath) ? readFileSync(this.#spec.logPath, 'utf8') : '';

@@ -190,12 +190,6 @@ export class ContainerdNode {
     };
   }
 
-  /** Ids of the sandboxes that the runtime has. */
-  async sandboxIds(): Promise<readonly string[]> {
-    const { items } = await this.cri.call('ListPodSandbox');
-    return Array.isArray(items) ? items.filter(isObject).map((item) => String(item['id'])) : [];
-  }
-
   /** Stops and removes a Pod sandbox and what runs in it: the runtime calls CNI DEL. Idempotent. */
   async removePod(sandboxId: string): Promise<void> {
     await this.cri.call('StopPodSandbox', { podSandboxId: sandboxId });

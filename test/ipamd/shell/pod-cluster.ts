@@ -48,8 +48,6 @@ const LIMIT_MS = 900_000;
 export abstract class PodCluster {
   readonly scene: ShellScene;
   readonly sandboxes = new Map<string, Sandbox>();
-  /** Nodes on which nothing runs any more. */
-  readonly deadNodes = new Set<string>();
   /** Pods that a kubelet was told of, by uid; it starts and stops them. */
   protected readonly started = new Map<string, { readonly pod: string; readonly node: string }>();
   /** The highest epoch of the supply that was in force, by node. */
@@ -119,11 +117,6 @@ export abstract class PodCluster {
     old.close().then(heal, heal);
   }
 
-  /** Metrics of the ipamd that runs, as they are scraped. */
-  async metricsText(): Promise<string> {
-    return (await this.#ipamd?.metrics.registry.metrics()) ?? '';
-  }
-
   async stopIpamd(): Promise<void> {
     if (this.#ipamd !== undefined) await this.run(this.#ipamd.close());
     this.#ipamd = undefined;
@@ -150,8 +143,8 @@ export abstract class PodCluster {
     return uid;
   }
 
-  /** Deletes a Pod; by force its sandbox lives on, for the kubelet has not heard of it. */
-  async deletePod(name: string, isForced = false): Promise<void> {
+  /** Deletes a Pod, and its kubelet ends its sandbox. */
+  async deletePod(name: string): Promise<void> {
     const { server, clock } = this.scene;
     const resource = server.api.registry.find('', 'v1', 'pods');
     if (resource === undefined) throw new Error('no Pods');
@@ -159,18 +152,11 @@ export abstract class PodCluster {
     const query = new URLSearchParams('gracePeriodSeconds=0');
     dispatch(server.api, 'delete', { ...target, query, user: ADMIN, userAgent: 'kubelet', contentType: '', body: {} });
     await clock.advance(1);
-    if (!isForced) this.stopSandboxes(name);
-  }
-
-  /** The kubelet ends what runs under a name. */
-  stopSandboxes(name: string): void {
-    for (const [uid, { pod }] of this.started) if (pod === name) this.stopSandbox(uid);
-  }
-
-  /** The kubelet ends one sandbox. */
-  stopSandbox(uid: string): void {
-    this.started.delete(uid);
-    this.sandboxes.delete(uid);
+    for (const [uid, { pod }] of this.started) {
+      if (pod !== name) continue;
+      this.started.delete(uid);
+      this.sandboxes.delete(uid);
+    }
   }
 
   objects(plural: string): readonly KubeObject[] {
@@ -210,9 +196,7 @@ export abstract class PodCluster {
 
   async step(): Promise<void> {
     await this.scene.clock.advance(STEP_MS);
-    for (const { metadata } of this.objects('nodeeniconfigs')) {
-      if (!this.deadNodes.has(metadata.name)) await this.#agentTurn(metadata.name);
-    }
+    for (const { metadata } of this.objects('nodeeniconfigs')) await this.#agentTurn(metadata.name);
     this.check();
   }
 

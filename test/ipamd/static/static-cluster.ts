@@ -1,7 +1,7 @@
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import type { NodeEniConfigSpec } from '../../../crd/node-eni-config-fields.ts';
 import type { KubeObject, OwnerReference } from '../../../kube/kube-client.ts';
-import { NODES, VPC_IP_CLAIMS, VPC_IPS } from '../../../kube/resource-types.ts';
+import { VPC_IP_CLAIMS, VPC_IPS } from '../../../kube/resource-types.ts';
 import { isRecord } from '../../../runtime/decode.ts';
 import { type NodeZones, PodCluster, type Sandbox } from '../shell/pod-cluster.ts';
 import type { ShellScene } from '../shell/shell-scene.ts';
@@ -38,33 +38,6 @@ export class StaticCluster extends PodCluster {
     return await this.makePod(name, node, own, { metadata, kubeletUid: annotations[MIRROR] });
   }
 
-  /** The node is no more, and nothing on it answers. */
-  async deleteNode(node: string): Promise<void> {
-    this.deadNodes.add(node);
-    await this.run(this.scene.kube.delete(NODES, { name: node }));
-  }
-
-  async labelNode(node: string, label: string, value: string): Promise<void> {
-    const body = { metadata: { labels: { [label]: value } } };
-    await this.run(this.scene.kube.patch(NODES, { name: node }, { kind: 'merge', body }));
-  }
-
-  async setReady(node: string, isReady: boolean): Promise<void> {
-    await this.run(
-      this.scene.kube.patch(
-        NODES,
-        { name: node },
-        {
-          kind: 'merge',
-          body: { status: { conditions: [{ type: 'Ready', status: isReady ? 'True' : 'Unknown' }] } },
-          subresource: 'status',
-        },
-      ),
-    );
-    if (isReady) this.deadNodes.delete(node);
-    else this.deadNodes.add(node);
-  }
-
   claim(name: string): KubeObject | undefined {
     return this.objects('vpcipclaims').find(({ metadata }) => metadata.name === name);
   }
@@ -91,19 +64,8 @@ export class StaticCluster extends PodCluster {
     return this.sandboxes.get(uid)?.ip;
   }
 
-  /** What is not as it must be at any moment: a sandbox whose address the cloud has on another ENI than its node's. */
-  broken(): readonly string[] {
-    const enis = [...this.scene.host.model.state.enis.values()];
-    return [...this.sandboxes.values()].flatMap(({ pod, node, ip }) => {
-      if (this.deadNodes.has(node)) return [];
-      const eni = enis.find(({ ips }) => ips.has(ip));
-      const where = eni?.eniId ?? 'no ENI';
-      return this.isOn(node, eni?.eniId) ? [] : [`${pod} on node ${node} uses ${ip}, which is on ${where}`];
-    });
-  }
-
   protected override check(): void {
-    const ips = [...this.sandboxes.values()].filter(({ node }) => !this.deadNodes.has(node)).map(({ ip }) => ip);
+    const ips = [...this.sandboxes.values()].map(({ ip }) => ip);
     if (new Set(ips).size !== ips.length) throw new Error(`two sandboxes have one address: ${ips.join(' ')}`);
   }
 
@@ -121,7 +83,6 @@ export class StaticCluster extends PodCluster {
   /** Nothing for a pool; offered is what is marked, without a sandbox, and for no Pod that is to run here. */
   protected override demandOf(node: string, isBelieved: boolean): Partial<NodeEniConfigSpec> {
     if (!isBelieved) return { desiredRouteENIIP: 0, releasableIPs: [] };
-    this.#dropTakenOver(node);
     const used = new Set([...this.sandboxes.values()].filter((one) => one.node === node).map(({ ip }) => ip));
     const releasableIPs = this.#marked(node)
       .filter(({ claim, ip, state }) => state === 'Assigned' && !used.has(ip) && !this.started.has(claim.uid ?? ''))
@@ -133,17 +94,6 @@ export class StaticCluster extends PodCluster {
     return (this.statusOf(node).eniInfos ?? []).flatMap(({ addresses = [], eniID }) =>
       addresses.flatMap((one) => (one.claim === undefined ? [] : [{ ...one, claim: one.claim, eniID }])),
     );
-  }
-
-  /** What was taken over while the node was away has no routes any more. */
-  #dropTakenOver(node: string): void {
-    const enis = this.statusOf(node).eniInfos ?? [];
-    for (const [uid, one] of this.sandboxes) {
-      const isHere = enis.some(({ addresses = [] }) => addresses.some(({ ip }) => ip === one.ip));
-      if (one.node !== node || isHere) continue;
-      this.sandboxes.delete(uid);
-      if (this.podUidOf(one.pod) !== uid) this.started.delete(uid);
-    }
   }
 
   /** Somebody else's ENI has an address. Returns what gives it back. */
@@ -163,16 +113,6 @@ export class StaticCluster extends PodCluster {
     });
     eni.state = 'AVAILABLE';
     return () => state.removeEni(eni);
-  }
-
-  async annotateVip(ip: string, name: string, value: string): Promise<void> {
-    const body = { metadata: { annotations: { [name]: value } } };
-    await this.run(this.scene.kube.patch(VPC_IPS, { name: ip }, { kind: 'merge', body }));
-  }
-
-  podUidOf(name: string): unknown {
-    const pod = this.scene.server.objects('pods').find(({ metadata }) => metadata['name'] === name);
-    return pod?.metadata['uid'];
   }
 
   async deleteVip(ip: string): Promise<void> {
