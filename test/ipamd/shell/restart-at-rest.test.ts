@@ -51,22 +51,3 @@ test('startIpamd: a new leader writes nothing to nodes at rest, and tells nobody
   );
   await scene.clock.run(second.close());
 });
-
-test('startIpamd: the audit of a new leader finds what changed in the cloud', async (t) => {
-  const scene = await restedScene();
-  const second = await scene.start({ name: 'second' });
-  await scene.until(() => second.isLeading);
-  await scene.clock.advance(MINUTE_MS);
-  const { state } = scene.host.model;
-  const eni = [...state.enis.values()].find((one) => one.tags['tke-node'] === 'n2');
-  if (eni === undefined) throw new Error('no ENI');
-  const gone = [...eni.ips.values()].find((ip) => !ip.isPrimary);
-  if (gone === undefined) throw new Error('no address');
-  state.removeIp(eni, gone);
-  state.touch(eni);
-  const has = () => statusOf(scene, 'n2').eniInfos?.[0]?.addresses?.some((address) => address.ip === gone.ip) ?? false;
-  t.true(has());
-  await scene.clock.advance(15 * MINUTE_MS);
-  t.false(has());
-  await scene.clock.run(second.close());
-});

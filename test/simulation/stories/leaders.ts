@@ -1,6 +1,7 @@
 import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
 import { API_GROUP } from '../../../crd/names.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../kube/resource-types.ts';
+import type { Stage } from '../stage.ts';
 import type { Story } from '../story.ts';
 import { WHOLE } from './whole-nodes.ts';
 
@@ -170,19 +171,35 @@ export const restoredOffers: Story = {
   },
 };
 
-/** All definitions are deleted, and with them all objects of this project. */
+/** Ends all definitions, and with them all objects of this project: people delete them, or the store loses them at once. */
+async function loseDefinitions({ world }: Stage, isWiped: boolean): Promise<void> {
+  const { store } = world.api.api;
+  const kinds = RESOURCE_KINDS.map(({ plural }) => `${API_GROUP}/${plural}`);
+  for (const key of isWiped ? [...kinds, 'apiextensions.k8s.io/customresourcedefinitions'] : [])
+    for (const object of store.list(key)) store.remove(key, object);
+  for (const { plural } of isWiped ? [] : RESOURCE_KINDS)
+    await world.run(world.admin.delete(CUSTOM_RESOURCE_DEFINITIONS, { name: `${plural}.${API_GROUP}` }));
+}
+
+/** The two replicas look at other moments: now the leader is the first to notice, and now the other. */
 export const lostDefinitions: Story = {
   title: 'definitions that are lost cost no Pod its address',
   tell: async (stage) => {
     const node = await stage.node();
     await stage.pods(node, 4);
-    const before = stage.enis(node).length;
+    await stage.until('the node has what it wants', () => stage.isReady(node));
+    const enisOf = () => JSON.stringify(stage.enis(node).map(({ eniId, ips }) => [eniId, [...ips.keys()]]));
+    const before = enisOf();
     stage.begin();
-    for (const { plural } of RESOURCE_KINDS)
-      await stage.people(stage.world.admin.delete(CUSTOM_RESOURCE_DEFINITIONS, { name: `${plural}.${API_GROUP}` }));
-    await stage.minutes(2);
-    await stage.until('the node is ready again', () => stage.isReady(node));
-    stage.expect('no ENI was made or released', stage.enis(node).length === before);
+    for (const [turn, seconds] of [0, 3, 6, 9].entries()) {
+      await stage.seconds(seconds);
+      await loseDefinitions(stage, turn % 2 > 0);
+      await stage.minutes(2);
+      await stage.until('the node is ready again', () => stage.isReady(node));
+      stage.expect('no ENI or address was made or released', enisOf() === before);
+    }
+    stage.expect('it is told', stage.events('DefinitionsLost').length > 0);
+    stage.expect('its end is told', stage.events('DefinitionsRestored').length > 0);
     await stage.pods(node, 3);
   },
 };
