@@ -28,8 +28,8 @@ export type NodeMemory = {
   readonly calls: Map<string, RunningCall>;
   /** When this leader first read an intent, by its id; monotonic milliseconds. */
   readonly intentSinceMs: Map<string, number>;
-  /** When an own call ended with an unknown outcome, by intent id. */
-  readonly unclearMs: Map<string, number>;
+  /** How often an own call ended with an unknown outcome, and when it last did, by intent id; monotonic milliseconds. */
+  readonly unclear: Map<string, { readonly times: number; readonly lastMs: number }>;
   /** Since when an ENI has been Attaching, by its id; monotonic milliseconds. */
   readonly attachingSinceMs: Map<string, number>;
   /** Addresses that own calls took off an ENI lately, and when: a description may be older; monotonic milliseconds. */
@@ -81,7 +81,7 @@ export function trackIntents(memory: NodeMemory, status: NodeEniConfigStatus, no
   const attaching = new Set((status.eniInfos ?? []).filter((eni) => eni.state === 'Attaching').map((eni) => eni.eniID));
   syncSince(memory.intentSinceMs, intents, nowMs);
   syncSince(memory.attachingSinceMs, attaching, nowMs);
-  for (const id of memory.unclearMs.keys()) if (!intents.has(id)) memory.unclearMs.delete(id);
+  for (const id of memory.unclear.keys()) if (!intents.has(id)) memory.unclear.delete(id);
   for (const [ip, atMs] of memory.removedIpsMs)
     if (nowMs - atMs > MAX_DESCRIPTION_AGE_MS) memory.removedIpsMs.delete(ip);
   for (const [id, call] of memory.calls) {
@@ -120,7 +120,7 @@ export class NodeMemories {
       isReconciling: false,
       calls: new Map(),
       intentSinceMs: new Map(),
-      unclearMs: new Map(),
+      unclear: new Map(),
       attachingSinceMs: new Map(),
       removedIpsMs: new Map(),
       describe: undefined,

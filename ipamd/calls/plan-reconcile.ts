@@ -1,5 +1,6 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import { requestedIpCount } from '../decide/address-counts.ts';
 import { type Allocatable, decideAllocatable } from '../decide/decide-allocatable.ts';
 import { claimWaitsOf } from '../decide/decide-claims.ts';
@@ -163,7 +164,10 @@ function applyOutcomes(
       continue;
     }
     for (const ip of removedIpsOf(outcome)) memory.removedIpsMs.set(ip, deps.clock.monotonicMs());
-    if (outcome.kind === 'unclear') memory.unclearMs.set(intent.id, deps.clock.monotonicMs());
+    if (outcome.kind === 'unclear') {
+      const times = (memory.unclear.get(intent.id)?.times ?? 0) + 1;
+      memory.unclear.set(intent.id, { times, lastMs: deps.clock.monotonicMs() });
+    }
     if (outcome.kind === 'refused' || outcome.kind === 'unclear') countSubnet(deps, intent, status, -1);
     status = finishIntent(status, intent, outcome, deps.ids, reserved);
   }
@@ -180,8 +184,7 @@ function removedIpsOf(outcome: IntentOutcome): readonly string[] {
 }
 
 /** Own calls of unknown outcome are resolved again with growing pauses. */
-const FIRST_PAUSE_MS = 500;
-const MAX_PAUSE_MS = 30_000;
+const PAUSE: BackoffSettings = { firstMs: 1_000, maxMs: 30_000, factor: 2, jitter: 0 };
 
 function planFollowUps(
   { clock, leader }: NodeDeps,
@@ -206,10 +209,9 @@ function planFollowUps(
   return { followUps, waitMs: waits.length === 0 ? undefined : Math.min(...waits) };
 }
 
-function pauseOf(memory: NodeMemory, { id, tries = 0 }: Intent, nowMs: number): number {
-  const sinceMs = memory.unclearMs.get(id);
-  if (sinceMs === undefined) return 0;
-  return Math.max(0, sinceMs + Math.min(FIRST_PAUSE_MS * 2 ** Math.min(tries, 10), MAX_PAUSE_MS) - nowMs);
+function pauseOf({ unclear }: NodeMemory, { id }: Intent, nowMs: number): number {
+  const before = unclear.get(id);
+  return before === undefined ? 0 : Math.max(0, before.lastMs + backoffMs(PAUSE, before.times, 0) - nowMs);
 }
 
 /**

@@ -39,8 +39,8 @@ const DESCRIBE_RETRY_MS = 2_000;
 const MAX_DESCRIBES = 15;
 const MAX_DESCRIBE_PAUSE_MS = 20_000;
 /**
- * An unknown outcome is resolved at most so often; then a call that the description does not show as done counts as
- * refused.
+ * A call is sent at most so often without an answer; then it counts as refused when the description does not show it as
+ * done.
  */
 const MAX_TRIES = 6;
 
@@ -121,7 +121,7 @@ async function resolveIntent(
   if (last !== undefined && isRefusal(intent, last)) return refuse(deps, one, last);
   // With a ClientToken repeating is always safe, and giving up may leave an unknown ENI.
   const mayGiveUp = !MUTATIONS[intent.action].takesClientToken;
-  const isGivenUp = mayGiveUp && (intent.tries ?? 0) >= MAX_TRIES;
+  const isGivenUp = mayGiveUp && (intent.tries ?? 1) >= MAX_TRIES;
   return isGivenUp && last !== undefined ? refuse(deps, one, last) : 'repeat';
 }
 

@@ -41,15 +41,15 @@ export function finishIntent(
     }
     case 'unclear': {
       const lastError = errorOf(outcome.error, ids);
-      return withIntent(status, { ...recorded, phase: 'Unclear', lastError, tries: (recorded.tries ?? 0) + 1 });
+      return withIntent(status, { ...recorded, phase: 'Unclear', lastError, tries: recorded.tries ?? 1 });
     }
   }
 }
 
-/** Returns the status with the intent ready to be sent again by the leader of `epoch`. */
+/** Returns the status with the intent ready to be sent again by the leader of `epoch`: `tries` counts that send too. */
 export function resendIntent(status: NodeEniConfigStatus, intent: Intent, epoch: number): NodeEniConfigStatus {
   const { taskID: _old, ...rest } = intent;
-  return withIntent(status, { ...rest, phase: 'Recorded', leaderEpoch: epoch, tries: (intent.tries ?? 0) + 1 });
+  return withIntent(status, { ...rest, phase: 'Recorded', leaderEpoch: epoch, tries: (intent.tries ?? 1) + 1 });
 }
 
 const MAX_LENGTH = { code: 128, message: 1024, requestId: 64 } as const;
