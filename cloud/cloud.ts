@@ -12,6 +12,8 @@ export type CallContext = {
   readonly signal: AbortSignal;
   /** Most milliseconds for the whole call, its waits and retries included; default 60,000. */
   readonly timeoutMs?: number;
+  /** Called when a change with a ClientToken that may have had an effect is sent again: its answer may be that of before. */
+  readonly onRepeat?: () => void;
 };
 
 /** A CVM instance, with the properties that its ENIs and its Node depend on. */

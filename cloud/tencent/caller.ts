@@ -147,6 +147,7 @@ async function callWithRetries<A extends Action>(
       }
       const waitMs = decideRetry(error, nature, error.retry === 'credentials' ? refusedKeys : attempt, deps.random());
       if (waitMs === undefined) throw finalError(error, progress);
+      if (progress.ambiguousError !== undefined) context.onRepeat?.();
       await deps.clock.sleep(waitMs, context.signal);
     }
   }

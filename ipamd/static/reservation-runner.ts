@@ -73,9 +73,7 @@ export class ReservationRunner {
     const leftMs = (failure?.untilMs ?? 0) - clock.monotonicMs();
     if (failure !== undefined && leftMs > 0) return leftMs;
     try {
-      if (step.kind !== 'release') this.#absences.delete(key);
-      if (step.kind === 'reserve') await this.#reserve(key, step.order, signal);
-      const againMs = step.kind === 'release' ? await this.#release(key, signal) : undefined;
+      const againMs = await this.#carryOut(key, step, signal);
       this.#failures.delete(key);
       return againMs;
     } catch (error) {
@@ -89,7 +87,15 @@ export class ReservationRunner {
     }
   }
 
-  async #reserve(key: string, order: ReservationOrder, signal: AbortSignal): Promise<void> {
+  async #carryOut(key: string, step: ReservationStep, signal: AbortSignal): Promise<number | undefined> {
+    if (step.kind === 'reserve') return await this.#reserve(key, step.order, signal);
+    if (step.kind === 'release') return await this.#release(key, signal);
+    this.#absences.delete(key);
+    return undefined;
+  }
+
+  /** Returns the milliseconds until the next look when it is not sure that what the cloud answered is there. */
+  async #reserve(key: string, order: ReservationOrder, signal: AbortSignal): Promise<number | undefined> {
     const { cloud, config, ids } = this.#term;
     const { clusterId } = config;
     const fresh: ReservationRecord = {
@@ -100,12 +106,19 @@ export class ReservationRunner {
       ...(order.ip === undefined ? {} : { ip: order.ip }),
     };
     const recorded = await this.#write(key, (before) => before ?? fresh, signal);
-    if (recorded?.state !== 'Recorded') return;
+    if (recorded?.state !== 'Recorded') return undefined;
     if (!this.#isInOurVpc(key, recorded)) {
       await this.#write(key, (before) => (isSame(before, recorded) ? undefined : before), signal);
-      return;
+      return undefined;
     }
-    const context = this.#contextOf(key, signal);
+    // The cloud answers a token that it knows with the success of before, also when that reservation is gone.
+    let mayBeRepeated = recorded.clientToken !== fresh.clientToken;
+    const context = {
+      ...this.#contextOf(key, signal),
+      onRepeat: () => {
+        mayBeRepeated = true;
+      },
+    };
     const [found, ...others] = await this.#search.own(key, recorded, context);
     const isOther = found !== undefined && recorded.ip !== undefined && found.ip !== recorded.ip;
     for (const one of isOther ? [found, ...others] : others) await this.#end(one, context);
@@ -116,6 +129,10 @@ export class ReservationRunner {
             if (isDefinite(error)) await this.#withdraw(key, recorded, error, signal);
             throw error;
           });
+    const isListed = ({ reservationId }: ReservedIp): boolean => reservationId === made.reservationId;
+    const isThere = made === found || !mayBeRepeated || (await this.#search.own(key, recorded, context)).some(isListed);
+    if (!isThere && !this.#isGone(key)) return LOOK_AGAIN_MS;
+    this.#absences.delete(key);
     const subnetID = made.subnetId === '' ? recorded.subnetID : made.subnetId;
     const { clientToken, vpcID } = recorded;
     const reserved: ReservationRecord = {
@@ -126,7 +143,9 @@ export class ReservationRunner {
       ip: made.ip,
       id: made.reservationId,
     };
-    await this.#write(key, (before) => (isSame(before, recorded) ? reserved : before), signal);
+    const after = isThere ? reserved : undefined;
+    await this.#write(key, (before) => (isSame(before, recorded) ? after : before), signal);
+    return isThere ? undefined : LOOK_AGAIN_MS;
   }
 
   /** Returns the milliseconds until the next look when it is not sure yet that nothing is left. */

@@ -122,3 +122,17 @@ test('Caller: takes a new key but once', async (t) => {
   t.like(await failureOf(clock, create(cloud)), { retry: 'credentials' });
   t.is(sent.length, 2);
 });
+
+const repeats = test.macro(async (t, answers: readonly Answer[], count: number) => {
+  const { clock, cloud } = scripted(...answers, 'OK');
+  let seen = 0;
+  const onRepeat = () => {
+    seen += 1;
+  };
+  const spec = { vpcId: 'vpc-1', subnetId: 'subnet-1', name: 'n', clientToken: 't' };
+  await clock.run(cloud.enis.create(spec, contextOf({ onRepeat })));
+  t.is(seen, count);
+});
+test('Caller: an answer to a first request is of that', repeats, [], 0);
+test('Caller: an answer after one that was refused is of the last request', repeats, ['RequestLimitExceeded'], 0);
+test('Caller: an answer after one that was lost may be of before', repeats, ['NETWORK', 'RequestLimitExceeded'], 2);

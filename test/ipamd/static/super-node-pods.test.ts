@@ -192,3 +192,22 @@ test('a Pod of a super node that names a network of ENIs and keeps nothing is to
   t.regex(told[0]?.[1] ?? '', /^super node eklet-\d has no ENIs: .*vpc-ip-claim-delete-policy: Never/);
   await cluster.stopIpamd();
 });
+
+test('a Pod of a super node: an answer that is given again counts for nothing when its reservation is gone', async (t) => {
+  const { cluster, eklet, state, reservedIps } = await sceneOf();
+  const { faults, seen } = cluster.scene.host;
+  const action = 'CreateReserveIpAddresses';
+  faults.add({ fault: { kind: 'hang', after: true }, actions: [action], times: 1 });
+  const uid = await cluster.createPod('web-0', 'eklet-1');
+  await eklet.until(
+    () => seen.some((one) => one.action === action) && reservedIps().length > 0,
+    () => cluster.why('web-0'),
+  );
+  for (const one of [...state.reservedIps.reservations.values()]) state.releaseReserved(one);
+  await eklet.until(
+    () => eklet.ipOf(uid) !== undefined,
+    () => cluster.why('web-0'),
+  );
+  t.deepEqual(reservedIps(), [eklet.ipOf(uid)]);
+  await cluster.stopIpamd();
+});
