@@ -1,8 +1,9 @@
 /**
  * Plants the faults of `tools/mutations.json`, one at a time, in a copy of this working tree, and plays the run of the simulation,
  * or runs the test file, that must find it: `node tools/plant-faults.ts [PART OF A NAME...]`. For each it prints `found`,
- * `not found`, or `not reached` when the simulation has the hash that it has without the fault: then the line was never executed.
- * Exit code 1 unless all are found.
+ * `not found`, `not reached` when the simulation has the hash that it has without the fault: then the line was never executed, or
+ * `timed out` when the run takes ten times as long as without it, and a minute at least: then it is ended. Exit code 1 unless all are
+ * found.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -20,12 +21,23 @@ export type Mutation = {
   readonly run: string;
 };
 
-type Run = { readonly isWell: boolean; readonly hash: string; readonly says: string };
+/** How a run ended, the hashes of its simulations, its first complaint, and how long it took. */
+type Run = {
+  readonly end: 'well' | 'failed' | 'timed out';
+  readonly hash: string;
+  readonly says: string;
+  readonly tookMs: number;
+};
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MAIN = 'test/simulation/main.ts';
+const MAX_OUTPUT = 64 * 1024 * 1024;
 const AVA = 'node_modules/ava/entrypoints/cli.js';
 const WIDTH = 150;
+/** Longest time of a run without a fault. */
+const CLEAN_MS = 900_000;
+const LEAST_MS = 60_000;
+const SLOWER = 10;
 
 /** Puts a fault in the place of the text of a file. Pure. @throws Error when the text is not there exactly once */
 export function plant(content: string, { name, file, text, instead }: Mutation): string {
@@ -46,21 +58,31 @@ function copyTree(): string {
   return copy;
 }
 
-function runIn(copy: string, args: string): Run {
-  const command = args.startsWith('test/') ? [AVA, '--tap', args] : [MAIN, ...args.split(' ')];
-  const { status, stdout, stderr } = spawnSync(process.execPath, command, {
-    cwd: copy,
-    encoding: 'utf8',
+/** Runs Node with these arguments in a folder, and ends it after `limitMs`. */
+export function runNode(cwd: string, command: readonly string[], limitMs: number): Run {
+  const startMs = performance.now();
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, command, {
+    ...{ cwd, encoding: 'utf8', timeout: Math.ceil(limitMs), killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT },
   });
+  const tookMs = performance.now() - startMs;
+  const isTimedOut = error !== undefined && 'code' in error && error.code === 'ETIMEDOUT';
   const hash = [...stdout.matchAll(/"hash":"([0-9a-f]+)"/g)].map(([, one]) => one).join(' ');
   const why =
     stdout.split('\n').find((line) => /^(?: {2}[A-Zrs0-9]|not ok)/.test(line)) ??
     stderr.split('\n').find((line) => /Error/.test(line));
-  return { isWell: status === 0, hash, says: (why ?? '').trim().slice(0, WIDTH) };
+  const end = isTimedOut ? 'timed out' : status === 0 ? 'well' : 'failed';
+  return { end, hash, says: (why ?? '').trim().slice(0, WIDTH), tookMs };
 }
 
-function verdictOf(planted: Run, undisturbed: Run): string {
-  if (!planted.isWell) return 'found';
+function runIn(copy: string, args: string, limitMs: number): Run {
+  const command = args.startsWith('test/') ? [AVA, '--tap', args] : [MAIN, ...args.split(' ')];
+  return runNode(copy, command, limitMs);
+}
+
+/** Tells what a run with a fault shows, beside the same run without it. Pure. */
+export function verdictOf(planted: Pick<Run, 'end' | 'hash'>, undisturbed: Pick<Run, 'hash'>): string {
+  if (planted.end === 'timed out') return planted.end;
+  if (planted.end === 'failed') return 'found';
   return planted.hash !== '' && planted.hash === undisturbed.hash ? 'not reached' : 'not found';
 }
 
@@ -74,15 +96,15 @@ if (import.meta.main) {
   try {
     for (const mutation of chosen) {
       const { name, file, run } = mutation;
-      const undisturbed = clean.get(run) ?? runIn(copy, run);
+      const undisturbed = clean.get(run) ?? runIn(copy, run, CLEAN_MS);
       clean.set(run, undisturbed);
-      if (!undisturbed.isWell) throw new Error(`${run} fails without a fault: ${undisturbed.says}`);
+      if (undisturbed.end !== 'well') throw new Error(`${run} without a fault ${undisturbed.end}: ${undisturbed.says}`);
       const content = readFileSync(join(copy, file), 'utf8');
       writeFileSync(join(copy, file), plant(content, mutation));
-      const planted = runIn(copy, run);
+      const planted = runIn(copy, run, Math.max(LEAST_MS, SLOWER * undisturbed.tookMs));
       writeFileSync(join(copy, file), content);
       const verdict = verdictOf(planted, undisturbed);
-      if (planted.isWell) missed += 1;
+      if (verdict !== 'found') missed += 1;
       console.log(`${verdict.padEnd(11)} ${name} (${run})${planted.says === '' ? '' : `: ${planted.says}`}`);
     }
   } finally {

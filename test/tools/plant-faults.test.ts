@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { type Mutation, plant } from '../../tools/plant-faults.ts';
+import { type Mutation, plant, runNode, verdictOf } from '../../tools/plant-faults.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const MUTATIONS: readonly Mutation[] = JSON.parse(readFileSync(join(ROOT, 'tools/mutations.json'), 'utf8'));
@@ -19,4 +19,20 @@ test('tools/mutations.json: each fault can be planted, and changes its file', (t
     const content = readFileSync(join(ROOT, mutation.file), 'utf8');
     t.not(plant(content, mutation), content, mutation.name);
   }
+});
+
+test('runNode: a run that does not end is ended, and found nothing', (t) => {
+  const endless = runNode(ROOT, ['-e', 'setInterval(() => {}, 1_000)'], 500);
+  t.is(endless.end, 'timed out');
+  t.true(endless.tookMs < 10_000);
+  t.is(verdictOf(endless, { hash: '' }), 'timed out');
+});
+
+test('verdictOf: a run that fails found the fault, one that is well did not', (t) => {
+  const failed = runNode(ROOT, ['-e', 'process.exit(1)'], 60_000);
+  t.is(verdictOf(failed, { hash: 'a' }), 'found');
+  const well = runNode(ROOT, ['-e', ''], 60_000);
+  t.is(verdictOf(well, { hash: '' }), 'not found');
+  t.is(verdictOf({ ...well, hash: 'a' }, { hash: 'a' }), 'not reached');
+  t.is(verdictOf({ ...well, hash: 'b' }, { hash: 'a' }), 'not found');
 });
