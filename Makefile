@@ -46,7 +46,7 @@ soak-alone: packages build ## the same Pods, faults and audit without what follo
 
 # Without WITHIN it takes ten minutes, with it a sixth of that.
 simulate: node_modules/.installed ## new seeds of the simulation for WITHIN=12 / 6 minutes, or ten; a failing script is shrunk; SEED=1 chooses the first
-	@node test/simulation/main.ts --shrink --within=$(shell expr $(or $(WITHIN),60) / 6)
+	@node test/simulation/main.ts --shrink --within=$(shell awk -v minutes='$(or $(WITHIN),60)' 'BEGIN { print (minutes + 0 > 0 ? minutes / 6 : minutes) }')
 
 bench: packages build ## ours and the peers side by side, four minutes; tables and bench/results.json (docs/testing.md: what runs by name)
 	@node bench/main.ts

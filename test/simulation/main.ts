@@ -24,6 +24,10 @@ const { values } = parseArgs({
     ...{ program: { type: 'string' }, agents: { type: 'string' }, within: { type: 'string' } },
   },
 });
+if (values.within !== undefined && !(Number(values.within) > 0)) {
+  process.stderr.write(`--within wants a positive number of minutes, not ${values.within}\n`);
+  process.exit(2);
+}
 const PROGRAMS: readonly Program[] = ['ipamd', 'ccm', 'extender', 'agent'];
 const keepsLines = values.log === true;
 /** Real time, which no simulation may read; taken before it is guarded. */
