@@ -4,13 +4,14 @@ import { seedList } from '../../sim/support/seed.ts';
 import { tellingSeed } from '../support/with-seed.ts';
 import { crashAtEach, loseEach } from './crash.ts';
 import { STORMS } from './stories/all.ts';
+import { formerBlock, lateBlock } from './stories/blocks.ts';
 import { eips } from './stories/eips.ts';
 import { keptAddress, podCidrs } from './stories/pods.ts';
 import { lastAddresses } from './stories/scheduling.ts';
 import { eniGrowth, otherGroups, warmAndBack } from './stories/supply.ts';
 import { play } from './story.ts';
 
-const STORIES = { warmAndBack, eniGrowth, otherGroups, keptAddress, eips, podCidrs };
+const STORIES = { warmAndBack, eniGrowth, otherGroups, keptAddress, eips, podCidrs, formerBlock, lateBlock };
 
 for (const [name, story] of Object.entries(STORIES)) {
   test.serial(`${name}: also when the leader dies at any point`, crashAtEach(story, { every: 3 }));

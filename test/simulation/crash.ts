@@ -49,7 +49,8 @@ export function loseEach(story: Story, options: CrashOptions = {}) {
 }
 
 /** Calls that go on whatever happens in a story: the lock, and the look at the definitions. */
-const EVERYDAY = / (?:configmaps|endpoints|customresourcedefinitions|events|selfsubjectaccessreviews)$/;
+const EVERYDAY =
+  / (?:configmaps(?: .*(?:-leader|tke-eni-subnets))?|endpoints|customresourcedefinitions|events|selfsubjectaccessreviews)$/;
 
 /** Tells whether a point is one of the story: something is changed, described or seen there. */
 function isOfStory({ call, moment, isChange }: Point): boolean {

@@ -137,23 +137,31 @@ export class Life {
   kube(client: KubeClient): KubeClient {
     const pass =
       (verb: string, isChange: boolean) =>
-      <T>({ plural }: ResourceType, signal: AbortSignal | undefined, send: Send<T>): Promise<T> =>
-        this.#pass(kubePassage(verb, plural, isChange), signal, send);
+      <T>({ plural }: ResourceType, name: string, signal: AbortSignal | undefined, send: Send<T>): Promise<T> =>
+        // What is in a ConfigMap its name says: a lock, or a record.
+        this.#pass(
+          kubePassage(verb, plural === 'configmaps' && name !== '' ? `${plural} ${name}` : plural, isChange),
+          signal,
+          send,
+        );
     const [get, list] = [pass('get', false), pass('list', false)];
     const [create, update, patch] = [pass('create', true), pass('update', true), pass('patch', true)];
     const remove = pass('delete', true);
     return {
-      get: (type, ref, signal) => get(type, signal, (end) => client.get(type, ref, end)),
+      get: (type, ref, signal) => get(type, ref.name, signal, (end) => client.get(type, ref, end)),
       listPage: async (type, query, signal) => {
-        const page = await list(type, signal, (end) => client.listPage(type, query, end));
+        const page = await list(type, '', signal, (end) => client.listPage(type, query, end));
         const isFirst = query.continueToken === undefined;
         this.#deps.onTold?.({ kind: 'page', plural: type.plural, isFirst, items: page.items });
         return page;
       },
-      create: (type, object, signal) => create(type, signal, (end) => client.create(type, object, end)),
-      update: (type, object, signal) => update(type, signal, (end) => client.update(type, object, end)),
-      patch: (type, ref, change, signal) => patch(type, signal, (end) => client.patch(type, ref, change, end)),
-      delete: (type, ref, only, signal) => remove(type, signal, (end) => client.delete(type, ref, only, end)),
+      create: (type, object, signal) =>
+        create(type, object.metadata.name, signal, (end) => client.create(type, object, end)),
+      update: (type, object, signal) =>
+        update(type, object.metadata.name, signal, (end) => client.update(type, object, end)),
+      patch: (type, ref, change, signal) =>
+        patch(type, ref.name, signal, (end) => client.patch(type, ref, change, end)),
+      delete: (type, ref, only, signal) => remove(type, ref.name, signal, (end) => client.delete(type, ref, only, end)),
       watch: (type, query, signal, onOpen) => {
         const over = AbortSignal.any([signal, this.#end.signal]);
         return this.#follow(type.plural, client.watch(type, query, over, onOpen));

@@ -16,13 +16,17 @@ test('AddressHistory.judge: tells of both when an address is in two sandboxes, o
   t.deepEqual(texts(history), []);
 });
 
-test('AddressHistory.judge: an address rests between two sandboxes, unless its connections were flushed', (t) => {
+test('AddressHistory.judge: an address rests between two sandboxes, unless its connections were flushed on its node', (t) => {
   for (const [flushedMs, found] of [
     [undefined, [`A8 b has ${IP} 5000 ms after a`]],
     [4_000, [`A8 b has ${IP} 5000 ms after a`]],
     [12_000, []],
   ] as const) {
-    const history = new AddressHistory({ kinds: ['sandbox'], cooldownMs: 30_000, flushedMs: () => flushedMs });
+    const history = new AddressHistory({
+      kinds: ['sandbox'],
+      cooldownMs: 30_000,
+      flushedMs: (_, node) => (node === 'n1' ? flushedMs : 60_000),
+    });
     history.begin(0, IP, 'sandbox', on('n1', 'a'));
     history.end(10_000, IP, 'sandbox', on('n1', 'a'));
     history.begin(15_000, IP, 'sandbox', on('n1', 'b'));
@@ -30,6 +34,9 @@ test('AddressHistory.judge: an address rests between two sandboxes, unless its c
     history.end(16_000, IP, 'sandbox', on('n1', 'b'));
     history.begin(46_000, IP, 'sandbox', on('n1', 'c'));
     t.deepEqual(texts(history), []);
+    history.end(50_000, IP, 'sandbox', on('n1', 'c'));
+    history.begin(55_000, IP, 'sandbox', on('n2', 'd'));
+    t.deepEqual(texts(history), [`A8 d has ${IP} 5000 ms after c`]);
   }
 });
 

@@ -13,8 +13,8 @@ type Hold = Holder & { readonly ip: string; readonly kind: HoldKind; readonly fr
 type HistoryOptions = {
   readonly kinds: readonly HoldKind[];
   readonly cooldownMs?: number;
-  /** When connections of an address were forgotten last, if they were; on the clock of the history. */
-  readonly flushedMs?: (ip: string) => number | undefined;
+  /** When connections of an address were forgotten last on a node, if they were; on the clock of the history. */
+  readonly flushedMs?: (ip: string, node: string) => number | undefined;
   /** The name whose Pods an address is kept for, if it is: between two of them it needs no rest. Owners are `NAME` or `NAME#NUMBER`. */
   readonly keptFor?: (ip: string) => string | undefined;
 };
@@ -114,11 +114,13 @@ export class AddressHistory {
     return this.#options.kinds.includes(kind) && !this.#openOf(ip, kind).some((one) => one.node === node);
   }
 
-  #judgeRest({ ip, owner, fromMs }: Hold): void {
+  #judgeRest({ ip, node, owner, fromMs }: Hold): void {
     const { cooldownMs = 0, flushedMs, keptFor } = this.#options;
     const others = (this.#past.get(ip) ?? []).filter((one) => one.kind === 'sandbox' && one.owner !== owner);
     const last = others.at(-1);
-    if (last === undefined || (flushedMs?.(ip) ?? Number.NEGATIVE_INFINITY) >= last.toMs) return;
+    if (last === undefined) return;
+    // On another node nobody can forget them.
+    if (last.node === node && (flushedMs?.(ip, node) ?? Number.NEGATIVE_INFINITY) >= last.toMs) return;
     const restMs = fromMs - last.toMs;
     const isOfOneName = [owner, last.owner].every((one) => one.split('#')[0] === keptFor?.(ip));
     if (restMs < cooldownMs && !isOfOneName)

@@ -3,18 +3,17 @@ import { isServed } from './addresses-in-use.ts';
 import type { OpenAuditor } from './auditor.ts';
 import { necFacts } from './nec-facts.ts';
 
-/** Q1: no Pod waits that no event or condition speaks of. */
+/** Q1: no Pod waits, unless a condition of its node or of its claim says now that something is missing. */
 export const openNobodyWaits: OpenAuditor = (world) => ({
   name: 'Q1',
   rest: function* () {
-    const told = world.objects('events').map((event) => textOf(recordOf(event['involvedObject'])['name']));
-    const short = world
-      .objects('nodeeniconfigs')
-      .filter((one) => recordsOf(recordOf(one['status'])['conditions']).some(isFalse));
-    for (const pod of world.objects('pods')) {
-      const node = textOf(recordOf(pod['spec'])['nodeName']);
-      const isTold = told.includes(pod.metadata.name) || short.some(({ metadata }) => metadata.name === node);
-      if (recordOf(pod['status'])['podIP'] === undefined && node !== '' && !isTold) yield `${pod.metadata.name} waits`;
+    const short = [...world.objects('nodeeniconfigs'), ...world.objects('vpcipclaims')]
+      .filter((one) => recordsOf(recordOf(one['status'])['conditions']).some(isFalse))
+      .map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`);
+    for (const { metadata, spec, status } of world.objects('pods')) {
+      const node = textOf(recordOf(spec)['nodeName']);
+      const isSaid = [`/${node}`, `${metadata.namespace}/${metadata.name}`].some((one) => short.includes(one));
+      if (recordOf(status)['podIP'] === undefined && node !== '' && !isSaid) yield `${metadata.name} waits`;
     }
   },
 });

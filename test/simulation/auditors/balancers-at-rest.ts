@@ -1,12 +1,14 @@
 import { SERVICE_ANNOTATION } from '../../../crd/names.ts';
 import { recordOf, recordsOf, textOf } from '../../../runtime/json.ts';
 import type { KubeObject } from '../../../sim/kube-api/object.ts';
-import type { ModelLoadBalancer } from '../../../sim/vpc/api/model/clb/types.ts';
+import type { ModelLoadBalancer, ModelTarget } from '../../../sim/vpc/api/model/clb/types.ts';
 import type { AuditedWorld, OpenAuditor } from './auditor.ts';
 import { OWNER_TAG, ownBalancers, podsBehind, targetsOf } from './balancer-owners.ts';
 
 const EXISTING = 'service.kubernetes.io/tke-existed-lbid';
 const DIRECT = 'service.cloud.tencent.com/direct-access';
+/** Of a target that serves. */
+const WEIGHT = 10;
 
 /** Q2 for load balancers: each Service of type LoadBalancer has one, as it asks for it and as it says, and nothing of ours is nobody's. */
 export const openBalancersAreOwners: OpenAuditor = (world) => ({
@@ -79,13 +81,13 @@ function* differences(world: AuditedWorld, service: KubeObject, balancer: ModelL
     const ips = annotations[DIRECT] === 'true' ? readyIps(world, service) : nodeIps(world);
     const at = annotations[DIRECT] === 'true' ? (port['targetPort'] ?? port['port']) : port['nodePort'];
     return `${textOf(port['protocol'])}/${port['port']}: ${ips
-      .map((ip) => `${ip}:${at}`)
+      .map((ip) => `${ip}:${at} ${WEIGHT}`)
       .sort()
       .join(' ')}`;
   });
   const is = [...balancer.listeners.values()].map((listener) => {
     const serving = targetsOf(listener).filter(({ weight }) => weight > 0);
-    const its = serving.map(({ ip, port }) => `${ip}:${port}`);
+    const its = serving.map(wayOf);
     return `${listener.protocol}/${listener.port}: ${its.sort().join(' ')}`;
   });
   if (is.sort().join() !== wanted.sort().join()) yield `${name} has ${is.join()}, and wants ${wanted.join()}`;
@@ -95,9 +97,27 @@ function* differences(world: AuditedWorld, service: KubeObject, balancer: ModelL
 function* strangers(world: AuditedWorld, owner: KubeObject, { listeners }: ModelLoadBalancer): Iterable<string> {
   const { name } = owner.metadata;
   const serving = [...listeners.values()].flatMap(targetsOf).filter(({ weight }) => weight > 0);
-  const is = [...new Set(serving.map(({ ip }) => ip))].sort().join(' ');
-  const wanted = readyIps(world, owner).join(' ');
+  const is = [...new Set(serving.map(wayOf))].sort().join();
+  const wanted = [...new Set(backendsOf(world, owner))].sort().join();
   if (is !== wanted) yield `${name} has the targets ${is}, and wants ${wanted}`;
+}
+
+/** Where the rules of an Ingress lead: to the Pods that are ready behind each Service that they name, at its port. */
+function backendsOf(world: AuditedWorld, owner: KubeObject): readonly string[] {
+  const paths = recordsOf(recordOf(owner['spec'])['rules']).flatMap((rule) =>
+    recordsOf(recordOf(rule['http'])['paths']),
+  );
+  return paths.flatMap(({ backend }) => {
+    const { name, port } = recordOf(recordOf(backend)['service']);
+    const service = world.objects('services').find(({ metadata }) => metadata.name === name);
+    if (service === undefined) return [];
+    const one = recordsOf(recordOf(service['spec'])['ports']).find((its) => its['port'] === recordOf(port)['number']);
+    return readyIps(world, service).map((ip) => `${ip}:${one?.['targetPort'] ?? one?.['port']} ${WEIGHT}`);
+  });
+}
+
+function wayOf({ ip, port, weight }: ModelTarget): string {
+  return `${ip}:${port} ${weight}`;
 }
 
 function readyIps(world: AuditedWorld, owner: KubeObject): readonly string[] {

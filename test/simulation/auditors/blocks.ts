@@ -1,4 +1,4 @@
-import { recordOf, recordsOf, textOf } from '../../../runtime/json.ts';
+import { recordOf, recordsOf, textOf, textsOf } from '../../../runtime/json.ts';
 import type { KubeObject } from '../../../sim/kube-api/object.ts';
 import type { AuditedWorld, OpenAuditor } from './auditor.ts';
 
@@ -37,15 +37,15 @@ export const openBlocks: OpenAuditor = (world) => {
       const others = nodes().filter((one) => one.name !== name);
       const owner = others.find((one) => one.cidr === cidr);
       if (owner !== undefined) world.violate('A19', `${cidr} is given to ${name}, and ${owner.name} has it`);
-      const route = places()
+      for (const { gatewayIp } of places()
         .flat()
-        .find((one) => one.cidr === cidr);
-      if (route !== undefined && route.gatewayIp !== ip)
-        world.violate('A19', `${cidr} is given to ${name}, and a route leads to ${route.gatewayIp}`);
+        .filter((one) => one.cidr === cidr))
+        if (gatewayIp !== ip) world.violate('A19', `${cidr} is given to ${name}, and a route leads to ${gatewayIp}`);
       if (world.host.model.state.spec.subnets.some((one) => one.cidr === cidr))
         world.violate('A19', `${cidr} is given to ${name}, and is that of a subnet`);
-      if (!ownersIn(world).includes(`"${name}"`))
-        world.violate('A19', `${cidr} is given to ${name}, and not on record`);
+      const recorded = recordedOwner(world, cidr);
+      if (recorded !== name)
+        world.violate('A19', `${cidr} is given to ${name}, and is ${textOf(recorded) || "nobody's"} by the record`);
       for (const [other] of lastOf)
         if (other !== machine && isInMinute(cidr, other))
           world.violate('A19', `${cidr} is given to ${name}, and was that of ${other} a moment ago`);
@@ -82,8 +82,33 @@ function nodeOf({ metadata, spec, status }: KubeObject) {
   };
 }
 
-function ownersIn(world: AuditedWorld): string {
+/** The Node whose a block is by the record. */
+function recordedOwner(world: AuditedWorld, cidr: string): unknown {
   const map = world.objects('configmaps').find(({ metadata }) => metadata.name === 'tke-eni-pod-cidrs');
-  const { owners, held } = recordOf(map?.['data']);
-  return textOf(owners) + textOf(held);
+  const { owners, settings } = recordOf(map?.['data']);
+  const block = numberOf(recordOf(parsed(settings)), cidr);
+  const all = parsed(owners);
+  return (Array.isArray(all) ? all : []).find((one) => Array.isArray(one) && one[0] === block)?.[1];
+}
+
+/** The number of a block: the ranges of the cluster count on, one after the other. */
+function numberOf({ clusterCIDRs, maskSize }: Readonly<Record<string, unknown>>, cidr: string): number | undefined {
+  const size = 2 ** (32 - Number(maskSize));
+  const [at = 0] = rangeOf(cidr);
+  let before = 0;
+  for (const [first, count] of textsOf(clusterCIDRs).map(rangeOf)) {
+    if (at >= first && at < first + count) return before + (at - first) / size;
+    before += count / size;
+  }
+  return undefined;
+}
+
+/** The first address of a range as a number, and how many it has. */
+function rangeOf(cidr: string): readonly [first: number, count: number] {
+  const [ip = '', bits] = cidr.split('/');
+  return [ip.split('.').reduce((sum, part) => sum * 256 + Number(part), 0), 2 ** (32 - Number(bits))];
+}
+
+function parsed(text: unknown): unknown {
+  return JSON.parse(textOf(text) || 'null');
 }

@@ -12,7 +12,7 @@ export const openHistory: OpenAuditor = (world) => {
     kinds: KINDS,
     cooldownMs: world.cooldownMs - TOLERANCE_MS,
     keptFor: (ip) => keptFor(world, ip),
-    flushedMs: (ip) => Math.max(...world.machines.map(({ whole }) => whole?.flushedMs.get(ip) ?? -1)),
+    flushedMs: (ip, node) => world.machines.find(({ name }) => name === node)?.whole?.flushedMs.get(ip),
   });
   const look = (): void => {
     forgiveNoMore(world);

@@ -52,9 +52,9 @@ export const formerBlock: Story = {
   title: 'a node that registers again gets its block, and another machine of its name another',
   world: worldOf('192.168.0.0/20'),
   tell: async (stage) => {
+    stage.begin();
     const [first, second] = [await joinWithBlock(stage), await joinWithBlock(stage)];
     const before = [first, second].map((one) => stage.podCidrOf(one));
-    stage.begin();
     await stage.unregister(first);
     stage.killAll();
     await stage.unregister(second);
