@@ -114,24 +114,18 @@ class DescribedInstances implements InstanceCache {
     const described = new Map(
       (await this.#deps.cloud.instances.describe(ids, context)).map((one) => [one.instanceId, one] as const),
     );
-    for (const id of ids) {
-      this.#records.set(
-        id,
-        recordDescription(this.#records.get(id), described.get(id), this.#deps.clock.monotonicMs()),
-      );
+    for (const id of ids) if (!described.has(id)) this.#record(id, undefined);
+    for (const instance of described.values()) {
+      // Together with its limits: without them it would look unknown to the cloud. They are read each time: the cloud port caches
+      // the cloud's own answer, and asks again while it only has the built-in table.
+      this.#record(instance.instanceId, instance, await this.#deps.cloud.instances.eniLimits(instance, context));
     }
-    for (const instance of described.values()) await this.#readLimits(instance, context);
     for (const id of ids) this.#notify(id);
   }
 
-  /**
-   * Reads the limits each time: the cloud port caches the cloud's own answer, and asks again while it only has the
-   * built-in table.
-   */
-  async #readLimits(instance: Instance, context: CallContext): Promise<void> {
-    const limits = await this.#deps.cloud.instances.eniLimits(instance, context);
-    const record = this.#records.get(instance.instanceId);
-    if (record !== undefined) this.#records.set(instance.instanceId, { ...record, limits });
+  #record(id: string, instance: Instance | undefined, limits?: InstanceRecord['limits']): void {
+    const record = recordDescription(this.#records.get(id), instance, this.#deps.clock.monotonicMs());
+    this.#records.set(id, { ...record, ...(limits === undefined ? {} : { limits }) });
   }
 
   #notify(id: string): void {

@@ -131,16 +131,12 @@ function kernelOf({ whole }: Machine): string | undefined {
   return whole === undefined ? undefined : JSON.stringify(describeKernel(whole));
 }
 
-/**
- * What each node has and, where no agent is new, which revision of its object says so. Not of one that lacks addresses: a new leader
- * says of it that its instance is unknown, until it has read the limits of the instance.
- */
+/** What each node has and, where no agent is new, which revision of its object says so. */
 function describeState(world: World): string {
   const hasAgents = world.machines.some(({ whole }) => whole !== undefined);
   const nodes = world.objects('nodeeniconfigs').map((object) => {
-    const { eniInfos, conditions = [] } = necFacts(object).status;
-    const lacks = conditions.some(({ type, status }) => type === 'Ready' && status === 'False');
-    return [object.metadata.name, eniInfos, hasAgents || lacks ? '' : object.metadata['resourceVersion']];
+    const { eniInfos } = necFacts(object).status;
+    return [object.metadata.name, eniInfos, hasAgents ? '' : object.metadata['resourceVersion']];
   });
   return JSON.stringify(nodes);
 }
