@@ -2,7 +2,6 @@ import { classifyError } from '../../cloud/classify-error.ts';
 import type { CallContext, CallPriority, CloudTask, TaskOutcome } from '../../cloud/cloud.ts';
 import { DEADLINE_CODE, isCloudError } from '../../cloud/cloud-error.ts';
 import { MUTATIONS } from '../../crd/intent.ts';
-import { isRepeatable } from '../decide/decide-intent-resolution.ts';
 import type { CloudSnapshot, Intent, IntentFailure, IntentOutcome, ObservedEni } from '../decide/decision.ts';
 import {
   ENI_GONE_CODE,
@@ -40,7 +39,7 @@ const DESCRIBE_RETRY_MS = 2_000;
 const MAX_DESCRIBES = 15;
 const MAX_DESCRIBE_PAUSE_MS = 20_000;
 /**
- * A call that is not repeatable is sent at most so often without an answer; then it counts as refused when the description
+ * A call without a ClientToken is sent at most so often without an answer; then it counts as refused when the description
  * does not show it as done.
  */
 const MAX_TRIES = 6;
@@ -120,8 +119,10 @@ async function resolveIntent(
     return sound;
   }
   if (last !== undefined && isRefusal(intent, last)) return refuse(deps, one, last);
-  // Giving up a creation may leave an unknown ENI.
-  const isGivenUp = !isRepeatable(intent) && (intent.tries ?? 1) >= MAX_TRIES;
+  // With a ClientToken repeating is always safe, and giving up may leave an unknown ENI. A deletion is given up, though repeating is
+  // safe: then the node says that the cloud refuses it, and it is decided again.
+  const mayGiveUp = !MUTATIONS[intent.action].takesClientToken;
+  const isGivenUp = mayGiveUp && (intent.tries ?? 1) >= MAX_TRIES;
   return isGivenUp && last !== undefined ? refuse(deps, one, last) : 'repeat';
 }
 

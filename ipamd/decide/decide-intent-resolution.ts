@@ -38,7 +38,7 @@ export function decideIntentResolution(
  * Tells whether a call does no harm when it arrives late, or once more: it takes a ClientToken, or deletes an ENI, whose id
  * is never used again.
  */
-export function isRepeatable({ action }: Intent): boolean {
+function isRepeatable({ action }: Intent): boolean {
   return MUTATIONS[action].takesClientToken || action === 'DeleteNetworkInterface';
 }
 

@@ -27,21 +27,3 @@ test('a call without a token that stays without an outcome is sent six times, an
   );
   t.deepEqual(scene.violations, []);
 });
-
-test('a deletion, which does no harm twice, is sent until it has an outcome', async (t) => {
-  const scene = await openNodeScene();
-  scene.want(12);
-  scene.lead();
-  t.true(await scene.until(() => supplyOf(scene) === 12));
-  const action = 'DeleteNetworkInterface';
-  scene.host.faults.add({ fault: { kind: 'error', code: 'InternalError' }, actions: [action], times: 8 });
-  const ids = new Set<string>();
-  const isDeleted = () => {
-    for (const one of scene.nec()?.status?.intents ?? []) if (one.action === action) ids.add(one.id);
-    return [...scene.host.model.state.enis.values()].filter((eni) => !eni.isPrimary).length === 1;
-  };
-  scene.want(2);
-  t.true(await scene.until(isDeleted));
-  t.is(ids.size, 1);
-  t.deepEqual(scene.violations, []);
-});
