@@ -33,7 +33,7 @@ import {
   nominatedFirst,
   staticRules,
 } from './claims.ts';
-import { cloudNodes, nodesAndInstances } from './cloud-nodes.ts';
+import { cloudNodes, lackedInstances, nodesAndInstances } from './cloud-nodes.ts';
 import {
   editedEips,
   eipExpiry,
@@ -93,7 +93,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
   ...{ formerWrites, vanishedNodes },
   ...{ keptAddress, eips, podCidrs },
-  ...{ lastAddresses, emptySubnet, silentExtender, ignoredExtender, admittedPods },
+  ...{ lackedInstances, lastAddresses, emptySubnet, silentExtender, ignoredExtender, admittedPods },
   ...{ heldBlock, formerBlock, otherAllocator, givenByHand, brokenRecord, lateBlock, blocksInStorm },
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
   ...{ forcedAway, elsewhere, deletedClaims, nominated, staticRules, keptLists, manyMoves, registeredAddress },

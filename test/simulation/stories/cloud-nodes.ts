@@ -128,6 +128,60 @@ const API_FAULTS: readonly ApiFault[] = [
 const TURNS = 20;
 const PLACES = 5;
 
+/** A Node that is not ready, whose instance the cloud lacks for so many seconds; it is ready from its return on where that is said. */
+async function lack(stage: Stage, name: string, seconds: number, ready?: 'at its return' | 'unheard'): Promise<void> {
+  const { state } = stage.world.host.model;
+  const instanceId = `ins-${name}`;
+  await setReady(stage, name, 'Unknown');
+  await stage.seconds(1);
+  state.removeInstance(instanceId);
+  if (ready === 'unheard') {
+    await stage.seconds(7);
+    stage.apiFault({ userAgent: 'ccm-*', verbs: ['watch'], action: { kind: 'watch-delay', ms: 40_000 } });
+    stage.world.api.cutWatches('ccm-*');
+    await stage.seconds(1);
+    await setReady(stage, name, 'True');
+  }
+  await stage.seconds(seconds);
+  state.addInstance({ instanceId, cores: 2, subnetId: 'subnet-nodes000' });
+  if (ready === 'at its return') await setReady(stage, name, 'True');
+  await stage.seconds(20);
+  stage.expect(`${name} stays`, nodeOf(stage, name).isThere);
+}
+
+/** The cloud lacks instances that are there: for a moment, while they are young, again after a while, and when their Nodes are ready. */
+export const lackedInstances: Story = {
+  title: 'no Node is deleted for an instance that the cloud lacks for a moment',
+  world: {
+    cloud: {
+      vpcId: 'vpc-0000test',
+      subnets: [{ subnetId: 'subnet-nodes000', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' }],
+    },
+    flags: ['--default-network=tke-bridge'],
+    ccmFlags: [VPC, '--node-release-percent=100'],
+  },
+  tell: async (stage) => {
+    const { state } = stage.world.host.model;
+    const make = async (name: string): Promise<void> => {
+      state.addInstance({ instanceId: `ins-${name}`, cores: 2, subnetId: 'subnet-nodes000' });
+      await register(stage, name, { spec: { providerID: `qcloud:///100003/ins-${name}` }, isReady: true });
+      await stage.until(`${name} is seen`, () => nodeOf(stage, name).isSeen);
+    };
+    await stage.join();
+    await make('old00001');
+    await stage.minutes(3);
+    stage.begin();
+    await lack(stage, 'old00001', 9);
+    await setReady(stage, 'old00001', 'True');
+    for (let time = 0; time < 2; time++) await lack(stage, 'old00001', 6, 'at its return');
+    await make('young001');
+    await lack(stage, 'young001', 40);
+    await setReady(stage, 'young001', 'True');
+    await stage.minutes(3);
+    await lack(stage, 'young001', 20, 'unheard');
+  },
+};
+
 /** Nodes and instances come, go and stop, cloud and API server fail and answer wrongly, leaders die, by chance. */
 export const nodesAndInstances: Story = {
   title: 'no Node is deleted that the cloud has, whatever it answers; in the end those it lacks are deleted',
