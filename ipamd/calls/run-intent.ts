@@ -119,9 +119,9 @@ async function resolveIntent(
     return sound;
   }
   if (last !== undefined && isRefusal(intent, last)) return refuse(deps, one, last);
-  // With a ClientToken repeating is always safe, and giving up may leave an unknown ENI. A deletion is given up, though repeating is
-  // safe: then the node says that the cloud refuses it, and it is decided again.
-  const mayGiveUp = !MUTATIONS[intent.action].takesClientToken;
+  // With a ClientToken repeating is always safe, and giving up may leave an unknown ENI. An attachment creates nothing. A deletion is
+  // given up, though repeating is safe: then the node says that the cloud refuses it, and it is decided again.
+  const mayGiveUp = intent.action === 'AttachNetworkInterface' || !MUTATIONS[intent.action].takesClientToken;
   const isGivenUp = mayGiveUp && (intent.tries ?? 1) >= MAX_TRIES;
   return isGivenUp && last !== undefined ? refuse(deps, one, last) : 'repeat';
 }
@@ -266,17 +266,19 @@ async function resolveAfterFailure(
 ): Promise<IntentOutcome> {
   const intent: Intent = { ...one.intent, lastError: { ...failure, at: deps.ids.now() } };
   let evaluation: IntentEvaluation | undefined;
+  let undone = 0;
   for (let attempt = 0; attempt < MAX_DESCRIBES; attempt++) {
     try {
       evaluation = await resolveIntent(deps, { ...one, intent }, evaluation, signal);
       if (evaluation !== 'repeat' && evaluation.kind !== 'unclear') return evaluation;
+      if (evaluation === 'repeat') undone += 1;
     } catch (error) {
       signal.throwIfAborted();
       if (!isCloudError(error)) throw error;
     }
     await deps.clock.sleep(DESCRIBE_RETRY_MS, signal);
   }
-  const isUndone = failure.code === UNCONFIRMED_CODE && evaluation === 'repeat' && taskOf(one.intent) !== undefined;
+  const isUndone = failure.code === UNCONFIRMED_CODE && undone === MAX_DESCRIBES && taskOf(one.intent) !== undefined;
   if (!isUndone) return { kind: 'unclear', error: failure };
   deps.memory.requestDescribe(one.node, 'the cloud calls a call done that no description shows');
   return refuse(deps, one, { ...failure, message: 'the cloud calls it done, and no description shows it' });

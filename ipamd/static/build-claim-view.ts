@@ -52,8 +52,8 @@ export class ClaimViewBuilder {
   readonly #retained: StampAges;
   readonly #unreachableSinceMs = new Map<string, number>();
   readonly #startMs: number;
-  /** When an address was seen in use last. */
-  readonly #usedMs = new Map<string, number>();
+  /** Whether addresses are in use, as last looked at, and when they were last. */
+  readonly #uses = new Map<string, { readonly isNow: boolean; readonly lastMs: number }>();
   readonly #releasing = new Map<string, { readonly sinceMs: number; readonly idleSinceMs: number }>();
 
   constructor(term: ClaimsTerm, reservations: Reservations, zoneNames: Pick<ZoneNames, 'nameOf'>) {
@@ -140,8 +140,8 @@ export class ClaimViewBuilder {
     const since = this.#retained.firstOf(key, claim?.status?.retainedSince);
     const ownNames = new Set(own.map(({ name }) => name));
     const retainedForMs = this.#retained.ageMs(key, since);
-    const restMs = this.#restMs(key, { locations, pod, retainedForMs });
-    if (claim === undefined && locations.length === 0 && own.length === 0) this.#usedMs.delete(key);
+    const restMs = endsWithEni(claim) ? 0 : this.#restMs(key, { locations, pod, retainedForMs });
+    if (claim === undefined && locations.length === 0 && own.length === 0) this.#uses.delete(key);
     return {
       key,
       claim: claim && since !== undefined ? { ...claim, status: { ...claim.status, retainedSince: since } } : claim,
@@ -230,22 +230,25 @@ export class ClaimViewBuilder {
   }
 
   /**
-   * Measures how long an address still has to rest: from when it was last seen in use. In a term that has not seen it in
-   * use, from the begin of the term or the end of its last Pod, whichever was earlier.
+   * Measures how long an address still has to rest: from the look that found it in use no more. In a term that has not seen it in
+   * use, from the begin of the term or the end of its last Pod, whichever was earlier: from the former while a node has it, as a
+   * sandbox may outlive its Pod.
    */
   #restMs(key: string, { locations, pod, retainedForMs }: RestFacts): number {
     const { clock, necs, config } = this.#term;
     const nowMs = clock.monotonicMs();
-    const isUsed = locations.some(
+    const isOnNode = locations.some(
       (one) =>
         mayHaveSandbox(necs.get(one.nodeName)?.decoded?.spec ?? {}, one) &&
         // What may still run on a node that does not answer is cut off.
         this.noteNode(one.nodeName) < Math.max(1, config.staticTakeoverAfterMs),
     );
     // An annotation gives a Pod on a super node its address.
-    if (isUsed || pod?.allocation !== undefined) this.#usedMs.set(key, nowMs);
-    const usedMs = this.#usedMs.get(key) ?? Math.min(this.#startMs, nowMs - retainedForMs);
-    return Math.max(0, usedMs + REST_MS - nowMs);
+    const isNow = isOnNode || pod?.allocation !== undefined;
+    if (isNow || this.#uses.get(key)?.isNow === true) this.#uses.set(key, { isNow, lastMs: nowMs });
+    const unseenMs = locations.length > 0 ? this.#startMs : Math.min(this.#startMs, nowMs - retainedForMs);
+    const lastMs = this.#uses.get(key)?.lastMs ?? unseenMs;
+    return Math.max(0, lastMs + REST_MS - nowMs);
   }
 
   /**
@@ -283,4 +286,9 @@ function keysOf(status: NodeEniConfigStatus | undefined): readonly string[] {
     ...(claim === undefined ? [] : [markKey(claim)]),
     ...addresses.flatMap((one) => (one.claim === undefined ? [] : [markKey(one.claim)])),
   ]);
+}
+
+/** Reports whether a claim ends with its Pod, and its exclusive ENI with it: until then that takes a place that the next Pod may need. */
+function endsWithEni(claim: VpcIpClaim | undefined): boolean {
+  return claim?.spec.mode === 'direct-eni' && claim.spec.deletePolicy === 'Immediate';
 }

@@ -177,7 +177,11 @@ function decideRetained(view: ClaimView, claim: VpcIpClaim): ClaimDecision {
   if (!isWritten) return decision;
   const why = endReasonOf(view, claim, isEmpty);
   // While the address rests, the next Pod of the name may have it.
-  if (why !== undefined && view.restMs !== undefined && !isEmpty) return { ...decision, recheckMs: view.restMs };
+  if (why !== undefined && view.restMs !== undefined && !isEmpty) {
+    const message = `${why}: it ends when its address has rested for 2 minutes`;
+    const resting: DesiredClaim = { ...retainedClaim(view, claim, message), reason: 'AddressRetained' };
+    return { ...decision, claim: { kind: 'put', desired: resting }, recheckMs: view.restMs };
+  }
   if (why !== undefined) return { ...NOTHING, claim: { kind: 'delete', why }, requests };
   const expiry = decideExpiry(view);
   const untilMs = expiry.kind === 'never' ? undefined : Math.max(0, expiry.leftMs);

@@ -27,3 +27,26 @@ test('a call without a token that stays without an outcome is sent six times, an
   );
   t.deepEqual(scene.violations, []);
 });
+
+test('an attachment without an outcome is given up, and its ENI goes once nobody wants it', async (t) => {
+  const scene = await openNodeScene();
+  scene.want(0);
+  scene.lead();
+  await scene.pass(60_000);
+  scene.host.faults.add({ fault: { kind: 'error', code: 'InternalError' }, actions: ['AttachNetworkInterface'] });
+  const ids = new Set<string>();
+  const attachments = () =>
+    (scene.nec()?.status?.intents ?? []).filter(({ action }) => action === 'AttachNetworkInterface');
+  scene.want(4);
+  const isDecidedAgain = () => {
+    for (const { id } of attachments()) ids.add(id);
+    return ids.size > 1;
+  };
+  t.true(await scene.until(isDecidedAgain, 1_800_000));
+  scene.want(0);
+  const isClean = () =>
+    (scene.nec()?.status?.intents ?? []).length === 0 &&
+    [...scene.host.model.state.enis.values()].every(({ isPrimary }) => isPrimary);
+  t.true(await scene.until(isClean, 900_000));
+  t.deepEqual(scene.violations, []);
+});

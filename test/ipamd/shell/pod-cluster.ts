@@ -145,6 +145,12 @@ export abstract class PodCluster {
 
   /** Deletes a Pod, and its kubelet ends its sandbox. */
   async deletePod(name: string): Promise<void> {
+    await this.forcePod(name);
+    for (const [uid, { pod }] of this.started) if (pod === name) this.endSandbox(uid);
+  }
+
+  /** Deletes a Pod by force: its sandbox lives on. */
+  async forcePod(name: string): Promise<void> {
     const { server, clock } = this.scene;
     const resource = server.api.registry.find('', 'v1', 'pods');
     if (resource === undefined) throw new Error('no Pods');
@@ -152,11 +158,12 @@ export abstract class PodCluster {
     const query = new URLSearchParams('gracePeriodSeconds=0');
     dispatch(server.api, 'delete', { ...target, query, user: ADMIN, userAgent: 'kubelet', contentType: '', body: {} });
     await clock.advance(1);
-    for (const [uid, { pod }] of this.started) {
-      if (pod !== name) continue;
-      this.started.delete(uid);
-      this.sandboxes.delete(uid);
-    }
+  }
+
+  /** A kubelet ends the sandbox of a Pod. */
+  endSandbox(uid: string): void {
+    this.started.delete(uid);
+    this.sandboxes.delete(uid);
   }
 
   objects(plural: string): readonly KubeObject[] {
