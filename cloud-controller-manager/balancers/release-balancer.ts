@@ -1,4 +1,5 @@
 import type { CallContext } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -60,10 +61,12 @@ export async function releaseBalancer(
   const search = { owner: ownerOf(clusterId, head.uid, head.kind), ...claim, loadBalancerId, looksForGroups };
   // The finalizer was written with a record: without one, that was removed, and tells nothing.
   const hasRecord = mark.serial > 0;
-  if (hasRecord) calls.see(listenerName, mark);
+  // One without an id does not tell what was sent to the load balancer that the annotation names.
+  const otherId = loadBalancerId === undefined ? existedLbId : undefined;
+  if (hasRecord && otherId === undefined) calls.see(listenerName, mark);
   let view = await observeLoadBalancer(deps, search, context);
-  if (view.kind === 'absent' && !hasRecord && existedLbId !== undefined)
-    view = await observeLoadBalancer(deps, { ...search, loadBalancerId: existedLbId }, context);
+  if (view.kind === 'absent' && otherId !== undefined)
+    view = await observeAsked(deps, { ...search, loadBalancerId: otherId }, context);
   if (view.kind === 'pending') return { kind: 'again', afterMs: SOON_MS };
   const stepsOf = retain === true ? retainSteps : releaseSteps;
   const steps = view.kind === 'absent' ? [] : stepsOf(listenerName, view.observed);
@@ -108,6 +111,21 @@ export async function releaseBalancer(
   // Once more: what is gone is not found any more, and that is certain.
   absentSinceMs.set(head.key, Number.NEGATIVE_INFINITY);
   return { kind: 'again', afterMs: 0 };
+}
+
+/** Reads a load balancer that only an annotation names; an id that the cloud refuses is that of none. @throws CloudError */
+async function observeAsked(
+  deps: ReleaseDeps,
+  search: Parameters<typeof observeLoadBalancer>[1],
+  context: CallContext,
+): ReturnType<typeof observeLoadBalancer> {
+  try {
+    return await observeLoadBalancer(deps, search, context);
+  } catch (error) {
+    const isRefused = isCloudError(error, 'never') && error.code.startsWith('InvalidParameter');
+    if (isRefused || isCloudError(error, 'gone')) return { kind: 'absent' };
+    throw error;
+  }
 }
 
 /** Returns the key of the security groups of an owner. */

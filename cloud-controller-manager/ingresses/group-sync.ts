@@ -276,7 +276,8 @@ export class GroupSync {
     const { certificates, gates, sync } = this.#parts;
     const { unitKey, listenerName } = group;
     const unserved = staying.filter(({ membership }) => membership !== 'left');
-    const [first, ...others] = leaving;
+    // The record of a joined one names the load balancer.
+    const first = leaving.find(({ head }) => isJoined(head)) ?? leaving[0];
     if (first !== undefined) {
       const released = await sync.release(
         { key: unitKey, ...first, listenerName },
@@ -286,6 +287,7 @@ export class GroupSync {
       if (unserved.length > 0) gates.note(unitKey, 'refused');
       if (released.kind === 'again') return released;
       this.#forget(first.head.key);
+      const others = leaving.filter((member) => member !== first);
       await forEach(others, (member) => this.#end(member, context.signal));
     }
     for (const member of staying) if (member.membership === 'left') await this.#end(member, context.signal);

@@ -50,18 +50,19 @@ test('a load balancer that was made for another object, or is in no VPC of ours,
   await world.stop();
 });
 
-test('a group of which some or all records were removed leaves nothing', async (t) => {
+test('a group of which some or all records were removed, or lack the load balancer, leaves nothing', async (t) => {
   const world = await IngressWorld.start();
   await world.serve('web');
   const annotations = { [EXISTING]: await world.services.buy(), [GROUP]: 'true' };
-  for (const removed of [['one'], ['two'], ['one', 'two']]) {
+  const all = [['one'], ['two'], ['one', 'two']];
+  for (const [removed, record] of [null, '{"serial":1}'].flatMap((one) => all.map((names) => [names, one] as const))) {
     await world.create('one', { annotations, spec: ruleOf('/a') });
     await world.create('two', { annotations, spec: ruleOf('/b') });
     await world.advance(DONE_MS);
     t.deepEqual(Object.keys(world.services.listeners()).toSorted(), ['HTTP/80', 'UDP/53']);
     // All at once, before the controller writes them again.
     const { clock, admin } = world.services.world.scene;
-    const body = { metadata: { annotations: { [RECORD]: null } } };
+    const body = { metadata: { annotations: { [RECORD]: record } } };
     const refOf = (name: string) => ({ namespace: 'default', name });
     await clock.run(
       Promise.all([
@@ -71,7 +72,7 @@ test('a group of which some or all records were removed leaves nothing', async (
     );
     await world.advance(DONE_MS);
     t.deepEqual([world.ingress('one'), world.ingress('two')], [undefined, undefined]);
-    t.deepEqual(Object.keys(world.services.listeners()), ['UDP/53'], removed.join());
+    t.deepEqual(Object.keys(world.services.listeners()), ['UDP/53'], `${removed}: ${record}`);
   }
   await world.stop();
 });

@@ -192,6 +192,27 @@ test('a Service whose record was removed leaves nothing on the existing load bal
   await world.stop();
 });
 
+test('a Service without its record ends though the cloud refuses the id that its annotation names', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const { faults } = world.world.scene.host;
+  for (const [at, code] of ['InvalidParameter.FormatError', 'InvalidParameter.LBIdNotFound'].entries()) {
+    const name = `web${at}`;
+    await world.create(name);
+    await world.advance(DONE_MS);
+    await world.discard(world.balancer().loadBalancerId);
+    faults.add({ fault: { kind: 'error', code }, actions: ['DescribeLoadBalancers'], within: 'lb-nowhere00' });
+    await world.patch(name, {
+      metadata: { annotations: { 'tke.cloud.tencent.com/load-balancer-record': null, [EXISTED]: 'lb-nowhere00' } },
+    });
+    await world.delete(name);
+    await world.advance(DONE_MS);
+    t.is(world.service(name), undefined, code);
+    faults.clear();
+  }
+  await world.stop();
+});
+
 test('a load balancer that a person deletes is made again, and a protected one is not deleted', async (t) => {
   const world = await ServiceWorld.start();
   await world.join('n1');
