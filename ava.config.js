@@ -3,7 +3,9 @@
 // chdir(2) are no business of a thread.
 
 import childProcess from 'node:child_process';
+import TapReporter from './node_modules/ava/lib/reporters/tap.js';
 import { SHARED_VARIABLE } from './tools/bundled-ava.ts';
+import { reportTimeouts } from './tools/report-timeouts.ts';
 import { sharingFork } from './tools/share-processes.ts';
 
 // Files that take longest, the longest first: begun last, one of them would run alone while a core idles. `make test` prints
@@ -29,6 +31,8 @@ const LONGEST = [
 
 // Where it may, a process that has run a file runs another.
 if (process.env[SHARED_VARIABLE] !== undefined) childProcess.fork = sharingFork(childProcess.fork);
+
+reportTimeouts(TapReporter);
 
 /** Tells how early a file is begun; what is not among the longest keeps its place in the alphabet. */
 const rank = (file) => {

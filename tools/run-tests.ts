@@ -368,6 +368,8 @@ if (import.meta.main) {
     console.error(`no such suite: ${unknown.join(', ')}; known are ${SUITES.map((suite) => suite.name).join(', ')}`);
     process.exit(2);
   }
+  // What a shell exports is for one file: each suite says which part it runs.
+  delete process.env[PART_VARIABLE];
   // Drawn once for all processes of this run.
   const seed = readSeed(process.env['SEED']);
   process.env['SEED'] = String(seed);

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../../kube/kube-client.ts';
 import { inTime } from '../../../runtime/clock-timers.ts';
 import { recordsOf } from '../../../runtime/json.ts';
 import type { PostToWebhook } from '../../../sim/kube-api/admission/call-webhook.ts';
+import { NO_OBJECTS } from '../../../webhook/follow-objects.ts';
 import { openReviews } from '../../../webhook/open-reviews.ts';
 import { readWebhookConfig } from '../../../webhook/options.ts';
 import type { Timeline } from '../clock.ts';
@@ -19,10 +20,11 @@ export async function startWebhookLife({ life, log, streams, flags, kube }: Prog
   const deps = { clock: life.clock, log, random: streams.of(life.name), kube: life.kube(kube) };
   const { answers, ...followed } = openReviews(configOf(flags), deps);
   const all = Object.values(followed);
-  void Promise.all(all.map((one) => one.run(life.signal)));
+  // What is not followed has nothing to run.
+  const runs = all.filter((one) => one !== NO_OBJECTS).map((one) => one.run(life.signal));
   return {
     answers,
-    ended: new Promise(() => {}),
+    ended: life.take(Promise.race(runs)),
     get isLeading() {
       return all.every((one) => one.problem() === undefined);
     },
