@@ -132,7 +132,7 @@ export class BalancerKeeper {
     let drift: DriftDecision | undefined;
     for (let round = 1; round <= MAX_ROUNDS; round++) {
       const head = this.#marks.headOf(current);
-      this.#calls.see(desired.listenerName, readOwnerMark(head));
+      this.#calls.see(desired.listenerName, readOwnerMark(head), head.hasFinalizer);
       const view = await this.#observe(head, desired, context);
       if (view.kind === 'pending') return this.#wait(head.key, view.loadBalancerId);
       this.#pendingSinceMs.delete(head.key);

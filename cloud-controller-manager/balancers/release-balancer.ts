@@ -59,11 +59,10 @@ export async function releaseBalancer(
   const looksForGroups = retain === true && mark.sourceGroup === true;
   const { listenerName } = claim;
   const search = { owner: ownerOf(clusterId, head.uid, head.kind), ...claim, loadBalancerId, looksForGroups };
-  // The finalizer was written with a record: without one, that was removed, and tells nothing.
   const hasRecord = mark.serial > 0;
   // One without an id does not tell what was sent to the load balancer that the annotation names.
   const otherId = loadBalancerId === undefined ? existedLbId : undefined;
-  if (hasRecord && otherId === undefined) calls.see(listenerName, mark);
+  if (otherId === undefined) calls.see(listenerName, mark, head.hasFinalizer);
   let view = await observeLoadBalancer(deps, search, context);
   if (view.kind === 'absent' && otherId !== undefined)
     view = await observeAsked(deps, { ...search, loadBalancerId: otherId }, context);

@@ -42,9 +42,11 @@ export class UnresolvedCalls {
 
   /**
    * Notes what an owner's mark tells of former processes: without a load balancer they sent nothing, and with a hash all was in
-   * force. In a group the hash tells nothing: one member has it, and changes since may be in the mark of another.
+   * force. In a group the hash tells nothing: one member has it, and changes since may be in the mark of another. The finalizer
+   * was written with a mark: without one, that was removed, and tells nothing.
    */
-  see(listenerName: string, { loadBalancerId, settled, grouped }: OwnerMark): void {
+  see(listenerName: string, { serial, loadBalancerId, settled, grouped }: OwnerMark, hasFinalizer: boolean): void {
+    if (serial === 0 && hasFinalizer) return;
     if (loadBalancerId === undefined || (settled !== undefined && grouped !== true)) this.begin(listenerName);
   }
 

@@ -107,7 +107,8 @@ export class GroupSync {
     const { staying, leaving } = members;
     const hasRules = staying.some(({ membership }) => membership !== 'left');
     if (!hasRules && leaving.length === 0) return { kind: 'unserved' };
-    if (![...staying, ...leaving].some(({ head }) => isJoined(head))) this.#parts.sync.begin(group.listenerName);
+    const isBegun = [...staying, ...leaving].some(({ head }) => isJoined(head) || head.hasFinalizer);
+    if (!isBegun) this.#parts.sync.begin(group.listenerName);
     const refuse = await this.#reservations.of(group.loadBalancerId, context);
     const parts = { ...this.#parts, claims: this.#claims, refuse };
     const planned: PlannedMember[] = [];

@@ -29,10 +29,11 @@ test('calls of a former process have a minute, unless the mark of the owner tell
     settled: { serial: 1, loadBalancerId, settled },
     'settled in a group': { serial: 1, loadBalancerId, settled, grouped: true },
     'never begun': { serial: 0 },
+    'without its record': { serial: 0 },
   };
-  for (const [name, mark] of Object.entries(marks)) calls.see(name, mark);
+  for (const [name, mark] of Object.entries(marks)) calls.see(name, mark, name !== 'never begun');
   const unresolved = () => Object.keys(marks).filter((name) => calls.isUnresolved(name));
-  t.deepEqual(unresolved(), ['unsettled', 'settled in a group']);
+  t.deepEqual(unresolved(), ['unsettled', 'settled in a group', 'without its record']);
   t.is(await calls.resolve('unsettled', CONTEXT), MINUTE_MS / 3);
   time.nowMs += MINUTE_MS - 1;
   t.is(await calls.resolve('unsettled', CONTEXT), 1);

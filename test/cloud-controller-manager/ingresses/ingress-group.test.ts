@@ -60,20 +60,28 @@ test('a group of which some or all records were removed, or lack the load balanc
     await world.create('two', { annotations, spec: ruleOf('/b') });
     await world.advance(DONE_MS);
     t.deepEqual(Object.keys(world.services.listeners()).toSorted(), ['HTTP/80', 'UDP/53']);
-    // All at once, before the controller writes them again.
-    const { clock, admin } = world.services.world.scene;
-    const body = { metadata: { annotations: { [RECORD]: record } } };
-    const refOf = (name: string) => ({ namespace: 'default', name });
-    await clock.run(
-      Promise.all([
-        ...removed.map((name) => admin.patch(INGRESSES, refOf(name), { kind: 'merge', body })),
-        ...['one', 'two'].map((name) => admin.delete(INGRESSES, refOf(name))),
-      ]),
-    );
+    await endWithout(world, removed, record);
     await world.advance(DONE_MS);
     t.deepEqual([world.ingress('one'), world.ingress('two')], [undefined, undefined]);
     t.deepEqual(Object.keys(world.services.listeners()), ['UDP/53'], `${removed}: ${record}`);
   }
+  await world.stop();
+});
+
+test('a group without records does not count as begun here: a former leader may have sent something', async (t) => {
+  const world = await IngressWorld.start();
+  await world.serve('web');
+  const annotations = { [EXISTING]: await world.services.buy(), [GROUP]: 'true' };
+  for (const name of ['one', 'two']) await world.create(name, { annotations, spec: ruleOf(`/${name}`) });
+  await world.advance(DONE_MS);
+  await world.services.replace();
+  await world.advance(20_000);
+  await endWithout(world, ['one', 'two'], null);
+  await world.advance(10_000);
+  t.not(world.ingress('one'), undefined);
+  await world.advance(DONE_MS);
+  t.deepEqual([world.ingress('one'), world.ingress('two')], [undefined, undefined]);
+  t.deepEqual(Object.keys(world.services.listeners()), ['UDP/53']);
   await world.stop();
 });
 
@@ -159,3 +167,16 @@ test('the rules of a member stay while its class is missing, while it cannot be 
   t.deepEqual(Object.keys(world.rules()).toSorted(), ['HTTP:80 www.example.com/a', 'HTTP:80 www.example.com/c']);
   await world.stop();
 });
+
+/** Deletes the Ingresses `one` and `two`, all at once, before the controller writes the records again that are changed. */
+async function endWithout(world: IngressWorld, names: readonly string[], record: string | null): Promise<void> {
+  const { clock, admin } = world.services.world.scene;
+  const body = { metadata: { annotations: { [RECORD]: record } } };
+  const refOf = (name: string) => ({ namespace: 'default', name });
+  await clock.run(
+    Promise.all([
+      ...names.map((name) => admin.patch(INGRESSES, refOf(name), { kind: 'merge', body })),
+      ...['one', 'two'].map((name) => admin.delete(INGRESSES, refOf(name))),
+    ]),
+  );
+}

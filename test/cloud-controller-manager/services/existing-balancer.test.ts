@@ -192,6 +192,24 @@ test('a Service whose record was removed leaves nothing on the existing load bal
   await world.stop();
 });
 
+test('a record that was removed does not tell that a former leader sent nothing', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  await world.create('web', { metadata: { annotations: { [EXISTED]: await world.buy() } } });
+  await world.advance(DONE_MS);
+  await world.replace();
+  await world.advance(10_000);
+  await world.patch('web', { metadata: { annotations: { 'tke.cloud.tencent.com/load-balancer-record': null } } });
+  await world.advance(5_000);
+  t.not(world.annotation('web', 'tke.cloud.tencent.com/load-balancer-record'), undefined, 'it is written again');
+  await world.delete('web');
+  await world.advance(5_000);
+  t.not(world.service('web'), undefined);
+  await world.advance(60_000);
+  t.is(world.service('web'), undefined);
+  await world.stop();
+});
+
 test('a Service without its record ends though the cloud refuses the id that its annotation names', async (t) => {
   const world = await ServiceWorld.start();
   await world.join('n1');
