@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { SERVICE_ANNOTATION } from '../../../crd/names.ts';
 import { recordOf, recordsOf, textOf } from '../../../runtime/json.ts';
 import type { KubeObject } from '../../../sim/kube-api/object.ts';
 import type { ModelLoadBalancer, ModelTarget } from '../../../sim/vpc/api/model/clb/types.ts';
+import { CLUSTER_ID } from '../programs/ccm.ts';
 import type { AuditedWorld, OpenAuditor } from './auditor.ts';
 import { OWNER_TAG, ownBalancers, podsBehind, targetsOf } from './balancer-owners.ts';
 
@@ -15,6 +17,7 @@ export const openBalancersAreOwners: OpenAuditor = (world) => ({
   name: 'Q2',
   rest: function* () {
     const own = ownBalancers(world);
+    const balancers = [...world.host.model.state.clb.balancers().values()];
     const used = new Set<string>();
     const groups = new Set<string>();
     for (const { balancer, owner } of own) {
@@ -32,10 +35,14 @@ export const openBalancersAreOwners: OpenAuditor = (world) => ({
       if (tags[OWNER_TAG] !== undefined && !groups.has(groupId)) yield `the security group ${groupId} is nobody's`;
     for (const service of world.objects('services')) {
       const { name, annotations = {}, uid } = service.metadata;
-      if (recordOf(service['spec'])['type'] !== 'LoadBalancer' || annotations[EXISTING] !== undefined) continue;
-      const [one] = own.filter(({ owner }) => owner?.metadata.uid === uid);
-      if (one === undefined) yield `${name} has no load balancer`;
-      else yield* differences(world, service, one.balancer);
+      if (recordOf(service['spec'])['type'] !== 'LoadBalancer') continue;
+      const existing = annotations[EXISTING];
+      const [balancer] =
+        existing === undefined
+          ? own.flatMap((one) => (one.owner?.metadata.uid === uid ? [one.balancer] : []))
+          : balancers.filter(({ loadBalancerId }) => loadBalancerId === existing);
+      if (balancer === undefined) yield `${name} has no load balancer`;
+      else yield* differences(world, service, balancer);
       if (annotations[DIRECT] === 'true') yield* gated(world, service);
     }
     yield* leftovers(world, own);
@@ -48,16 +55,32 @@ function isKept({ name, isDeleteProtected }: ModelLoadBalancer): boolean {
   return isDeleteProtected && name.startsWith('kept_');
 }
 
-/** Listeners of ours that nobody's record names, on load balancers that stay. */
+/** Listeners with a name of ours whose owner does not live, or is on another load balancer by its record. */
 function* leftovers(world: AuditedWorld, own: ReturnType<typeof ownBalancers>): Iterable<string> {
-  const ours = new Set(own.flatMap(({ balancer, owner }) => (owner === undefined ? [] : [balancer.loadBalancerId])));
   const owners = [...world.objects('services'), ...world.objects('ingresses')];
-  const records = owners.map(({ metadata: { annotations = {} } }) => annotations[SERVICE_ANNOTATION.record] ?? '');
   for (const { loadBalancerId, listeners } of world.host.model.state.clb.balancers().values()) {
-    if (ours.has(loadBalancerId) || records.some((one) => one.includes(`"${loadBalancerId}"`))) continue;
+    const isOwn = ({ metadata }: KubeObject): boolean =>
+      own.some(
+        ({ balancer, owner }) => owner?.metadata.uid === metadata.uid && balancer.loadBalancerId === loadBalancerId,
+      );
+    const here = owners.filter((one) => isOwn(one) || recordedOf(one)['loadBalancerId'] === loadBalancerId);
+    const names = here.flatMap((one) => [
+      listenerNameOf(`${one.kind === 'Ingress' ? 'ingress' : 'service'}/${one.metadata.uid}`),
+      ...(recordedOf(one)['grouped'] === true ? [listenerNameOf(`ingress-group/${loadBalancerId}`)] : []),
+    ]);
     for (const { listenerId, name } of listeners.values())
-      if (name.startsWith('tke-eni-')) yield `${listenerId} is nobody's on ${loadBalancerId}`;
+      if (name.startsWith('tke-eni-') && !names.includes(name)) yield `${listenerId} is nobody's on ${loadBalancerId}`;
   }
+}
+
+/** What is on record about the load balancer of an object. */
+function recordedOf({ metadata: { annotations = {} } }: KubeObject): Readonly<Record<string, unknown>> {
+  return recordOf(JSON.parse(annotations[SERVICE_ANNOTATION.record] ?? '{}'));
+}
+
+/** The name that listeners have in the cloud, by whose they are. */
+function listenerNameOf(owner: string): string {
+  return `tke-eni-${createHash('sha256').update(`${CLUSTER_ID}/${owner}`).digest('hex').slice(0, 16)}`;
 }
 
 /** Pods that wait for nothing but a gate that their load balancer opens. */
@@ -85,10 +108,12 @@ function* differences(world: AuditedWorld, service: KubeObject, balancer: ModelL
       .sort()
       .join(' ')}`;
   });
-  const is = [...balancer.listeners.values()].map((listener) => {
+  const its = [...balancer.listeners.values()].filter(
+    (one) => annotations[EXISTING] === undefined || one.name === listenerNameOf(`service/${service.metadata.uid}`),
+  );
+  const is = its.map((listener) => {
     const serving = targetsOf(listener).filter(({ weight }) => weight > 0);
-    const its = serving.map(wayOf);
-    return `${listener.protocol}/${listener.port}: ${its.sort().join(' ')}`;
+    return `${listener.protocol}/${listener.port}: ${serving.map(wayOf).sort().join(' ')}`;
   });
   if (is.sort().join() !== wanted.sort().join()) yield `${name} has ${is.join()}, and wants ${wanted.join()}`;
 }

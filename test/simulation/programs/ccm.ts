@@ -6,7 +6,7 @@ import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import type { ProgramWorld } from '../replica.ts';
 
 /** Id of the cluster, as ipamd has it too. */
-const CLUSTER_ID = 'cls-sim00001';
+export const CLUSTER_ID = 'cls-sim00001';
 
 /** Starts the real cloud controller manager in a life of its own. */
 export async function startCcmLife({ life, log, streams, host, flags, kube }: ProgramWorld): Promise<RunningCcm> {
