@@ -34,7 +34,7 @@ type KeepResult =
       readonly object: KubeObject;
       readonly balancer: LoadBalancer;
       readonly notices: readonly Notice[];
-      /** Until a target has drained, or one that the cloud refused is tried again; infinite when none waits. */
+      /** Until a target has drained, one that the cloud refused is tried again, or a task is asked for; infinite when none waits. */
       readonly waitMs: number;
       /** What later changes of others are compared with. */
       readonly baseline: Baseline;
@@ -178,13 +178,8 @@ export class BalancerKeeper {
         current = made;
         continue;
       }
-      const { object: noted, waitMs: groupWaitMs } = await this.#groups.note(
-        current,
-        desired,
-        observed,
-        context.signal,
-      );
-      current = noted;
+      const noted = await this.#groups.note(current, desired, observed, context.signal);
+      current = noted.object;
       if (first === undefined && (diff.held ?? diff.awaited) !== undefined) {
         const waits = await this.#comparer.waitForSuccessors(head.key, observed, diff, context);
         if (waits === undefined) continue;
@@ -199,7 +194,8 @@ export class BalancerKeeper {
         const isAsBefore = round === 1 && drift.drifts.length === 0 && !mayLeadToPods(observed);
         const next = baselineOf(wanted, observed, drift.left);
         const kept = { object: current, balancer: observed.balancer, baseline: next, isAsBefore };
-        const leastMs = Math.min(waitMs, groupWaitMs, this.#refusedSteps.nextMs(head.key));
+        const tasksMs = await this.#calls.follow(desired.listenerName, context);
+        const leastMs = Math.min(waitMs, noted.waitMs, tasksMs, this.#refusedSteps.nextMs(head.key));
         return { kind: 'kept', ...kept, waitMs: leastMs, notices: [...notices, ...more] };
       }
       current = await this.#marks.clearHash(current, context.signal);
@@ -317,7 +313,9 @@ export class BalancerKeeper {
     if (!this.#marks.isReleased(object, observed, first, desired)) return undefined;
     const stays = observed !== undefined && !observed.isOwn;
     const unresolvedMs = stays ? await this.#calls.resolve(desired.listenerName, context) : 0;
-    if (unresolvedMs > 0) return again(unresolvedMs);
+    const overdue = this.#calls.describeOverdue(desired.listenerName);
+    const notices = overdue === undefined ? [] : [remark('SyncLoadBalancerFailed', overdue)];
+    if (unresolvedMs > 0) return again(unresolvedMs, notices);
     return { object: await this.#marks.next(object, desired.source, context.signal) };
   }
 

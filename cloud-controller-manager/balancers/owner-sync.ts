@@ -129,7 +129,11 @@ export class OwnerSync<H extends BalancerOwner> {
       { head: current, settings, clusterId: config.clusterId, ...this.#parts.memory.claimOf(listenerName) },
       context,
     );
-    if (released.kind === 'again') return released;
+    if (released.kind === 'again') {
+      const message = this.#calls.describeOverdue(listenerName);
+      if (message !== undefined) reports.problems(head, [{ reason: 'DeleteLoadBalancerFailed', message }]);
+      return released;
+    }
     await published.release(head.key, context.signal);
     await objects.forget(fresh ?? object, context.signal);
     return { kind: 'done' };

@@ -6,7 +6,14 @@ import type { OwnerMark } from './owner-mark.ts';
 
 /** A call without an answer has its effect, and shows it, so much later at most. */
 export const APPEARS_MS = 60_000;
+/** A task takes seconds. One that has not ended after so long counts as over. */
+const TASK_MS = 600_000;
+/** How long a round asks for a task that an earlier one has waited for, and how long until the next round does. */
+const ASK_MS = 8_000;
+const ASK_AGAIN_MS = 20_000;
 const SOON_MS = 2_000;
+/** A task that has not ended after so long is reported. */
+const SHOWN_MS = 60_000;
 
 type CallDeps = {
   readonly cloud: { readonly loadBalancers: Pick<LoadBalancerPort, 'settle'> };
@@ -17,8 +24,8 @@ type CallDeps = {
 type Unresolved = {
   /** Until when those without an answer may have their effect; monotonic milliseconds. */
   readonly untilMs: number;
-  /** Those that the cloud accepted, and may work on. */
-  readonly tasks: readonly LoadBalancerTask[];
+  /** Those that the cloud accepted, and may work on; since when, in monotonic milliseconds. */
+  readonly tasks: readonly { readonly task: LoadBalancerTask; readonly sinceMs: number }[];
 };
 
 const NONE: Unresolved = { untilMs: Number.NEGATIVE_INFINITY, tasks: [] };
@@ -53,6 +60,7 @@ export class UnresolvedCalls {
   /** Notes that no former process sent anything for listeners. */
   begin(listenerName: string): void {
     if (this.#deps.clock.monotonicMs() < this.#formerUntilMs) this.#withoutFormer.add(listenerName);
+    else this.#withoutFormer.clear();
   }
 
   /** Notes that a call that makes something failed; it may have made it all the same, unless the cloud refused it. */
@@ -62,16 +70,9 @@ export class UnresolvedCalls {
 
   /** Waits for a task that makes something, and remembers one that has not ended. @throws CloudError */
   async settle(listenerName: string, task: LoadBalancerTask, context: CallContext): Promise<LoadBalancerOutcome> {
-    const setTask = (...added: readonly LoadBalancerTask[]): void => {
-      const { untilMs, tasks } = this.#of(listenerName);
-      this.#set(listenerName, { untilMs, tasks: [...tasks.filter(({ taskId }) => taskId !== task.taskId), ...added] });
-    };
-    setTask(task);
-    const outcome = await this.#deps.cloud.loadBalancers.settle(task, context);
-    if (outcome.kind === 'pending') return outcome;
-    setTask();
-    if (outcome.kind === 'lost') this.#noteNow(listenerName);
-    return outcome;
+    const { untilMs, tasks } = this.#of(listenerName);
+    this.#set(listenerName, { untilMs, tasks: [...tasks, { task, sinceMs: this.#deps.clock.monotonicMs() }] });
+    return await this.#ask(listenerName, task, context);
   }
 
   /** Tells whether something may still be made for listeners. */
@@ -80,14 +81,48 @@ export class UnresolvedCalls {
   }
 
   /**
-   * Waits for the tasks that have not ended.
-   * @returns in how many milliseconds to look at the load balancer again; 0: what was seen is all that is made. @throws CloudError
+   * Asks for the tasks that have not ended, for a short time: a question that fails is asked again.
+   * @returns in how many milliseconds to look at the load balancer again; infinite: there were none
+   */
+  async follow(listenerName: string, context: CallContext): Promise<number> {
+    const { tasks } = this.#of(listenerName);
+    const timeoutMs = Math.min(context.timeoutMs ?? ASK_MS, ASK_MS);
+    for (const { task } of tasks)
+      try {
+        await this.#ask(listenerName, task, { ...context, timeoutMs });
+      } catch (error) {
+        if (!isCloudError(error)) throw error;
+      }
+    if (this.#of(listenerName).tasks.length > 0) return ASK_AGAIN_MS;
+    // What they made is not seen yet.
+    return tasks.length > 0 ? SOON_MS : Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Asks for the tasks that have not ended.
+   * @returns in how many milliseconds to look at the load balancer again; 0: what was seen is all that is made
    */
   async resolve(listenerName: string, context: CallContext): Promise<number> {
-    const { tasks } = this.#of(listenerName);
-    for (const task of tasks) await this.settle(listenerName, task, context);
-    // What they made is not seen yet.
-    return tasks.length > 0 ? SOON_MS : Math.min(this.#leftMs(listenerName), APPEARS_MS / 3);
+    const followMs = await this.follow(listenerName, context);
+    return followMs < Number.POSITIVE_INFINITY ? followMs : Math.min(this.#leftMs(listenerName), APPEARS_MS / 3);
+  }
+
+  /** Says which task has not ended for more than a minute, for people; undefined: none. */
+  describeOverdue(listenerName: string): string | undefined {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const overdue = this.#of(listenerName).tasks.find(({ sinceMs }) => nowMs - sinceMs >= SHOWN_MS);
+    if (overdue === undefined) return undefined;
+    const { action, taskId } = overdue.task;
+    return `${action} (task ${taskId}) is not known to have ended for more than a minute; the load balancer is left when it has, or ten minutes after its start. It is looked at again by itself`;
+  }
+
+  async #ask(listenerName: string, task: LoadBalancerTask, context: CallContext): Promise<LoadBalancerOutcome> {
+    const outcome = await this.#deps.cloud.loadBalancers.settle(task, context).catch(lostOf);
+    if (outcome.kind === 'pending') return outcome;
+    const { untilMs, tasks } = this.#of(listenerName);
+    this.#set(listenerName, { untilMs, tasks: tasks.filter((one) => one.task.taskId !== task.taskId) });
+    if (outcome.kind === 'lost') this.#noteNow(listenerName);
+    return outcome;
   }
 
   #leftMs(listenerName: string): number {
@@ -103,13 +138,22 @@ export class UnresolvedCalls {
   }
 
   #of(listenerName: string): Unresolved {
-    return this.#unresolved.get(listenerName) ?? NONE;
+    const { untilMs, tasks } = this.#unresolved.get(listenerName) ?? NONE;
+    const nowMs = this.#deps.clock.monotonicMs();
+    return { untilMs, tasks: tasks.filter(({ sinceMs }) => nowMs - sinceMs < TASK_MS) };
   }
 
   #set(listenerName: string, unresolved: Unresolved): void {
     this.#unresolved.set(listenerName, unresolved);
     const nowMs = this.#deps.clock.monotonicMs();
-    for (const [name, { untilMs, tasks }] of this.#unresolved)
-      if (tasks.length === 0 && untilMs <= nowMs) this.#unresolved.delete(name);
+    for (const [name, { untilMs }] of this.#unresolved)
+      if (untilMs <= nowMs && this.#of(name).tasks.length === 0) this.#unresolved.delete(name);
   }
+}
+
+/** @throws the error, unless the cloud refuses to know the task */
+function lostOf(error: unknown): LoadBalancerOutcome {
+  const isRefused = isCloudError(error, 'never') && error.code.startsWith('InvalidParameter');
+  if (isRefused || isCloudError(error, 'gone')) return { kind: 'lost' };
+  throw error;
 }

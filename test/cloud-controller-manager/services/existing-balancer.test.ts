@@ -192,6 +192,40 @@ test('a Service whose record was removed leaves nothing on the existing load bal
   await world.stop();
 });
 
+test('a task that outlasts --cloud-timeout is followed: what is in force gets on record', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const id = await world.buy();
+  const { faults } = world.world.scene.host;
+  faults.add({ fault: { kind: 'slow-task', ms: 90_000 }, actions: ['CreateListener'], times: 1 });
+  await world.create('web', { metadata: { annotations: { [EXISTED]: id } } });
+  await world.advance(30 * 60_000);
+  t.deepEqual(Object.keys(world.listeners()).toSorted(), ['TCP/80', 'UDP/53']);
+  t.regex(world.annotation('web', 'tke.cloud.tencent.com/load-balancer-record') ?? '', /"settled":/);
+  await world.stop();
+});
+
+test('a task that never ends holds a Service for ten minutes, and an event says so', async (t) => {
+  const world = await ServiceWorld.start();
+  await world.join('n1');
+  const id = await world.buy();
+  const { faults } = world.world.scene.host;
+  faults.add({ fault: { kind: 'slow-task', ms: 90 * 86_400_000 }, actions: ['CreateListener'], times: 1 });
+  await world.create('web', { metadata: { annotations: { [EXISTED]: id } } });
+  await world.advance(5_000);
+  await world.delete('web');
+  await world.advance(50_000);
+  t.deepEqual(world.events('DeleteLoadBalancerFailed'), []);
+  await world.advance(60_000);
+  t.regex(world.events('DeleteLoadBalancerFailed').join(), /CreateListener \(task .* more than a minute/);
+  await world.advance(6 * 60_000);
+  t.not(world.service('web'), undefined);
+  t.is(world.events('DeleteLoadBalancerFailed').length, 1);
+  await world.advance(3 * 60_000);
+  t.is(world.service('web'), undefined);
+  await world.stop();
+});
+
 test('a record that was removed does not tell that a former leader sent nothing', async (t) => {
   const world = await ServiceWorld.start();
   await world.join('n1');
