@@ -26,10 +26,9 @@ export type AuditedWorld = {
   readonly cooldownMs: number;
   /** ENIs that somebody detached in the cloud, with the ids of their instances; they leave it once they are back. */
   readonly detachedByHand: Map<string, string>;
-  /** The extenders: whether there are any, and which of some nodes a Pod fits by each, by the names of their lives. */
   readonly network: {
+    /** Whether there are extenders. */
     readonly isUsed: boolean;
-    fitting(pod: KubeObject, nodes: readonly string[]): ReadonlyMap<string, readonly string[]>;
   };
   /** Who makes the change of the store that is just being made. */
   readonly writer: string;

@@ -1,12 +1,8 @@
 import { readSchedulerConfig } from '../../../scheduler/config/options.ts';
-import { decideFilter } from '../../../scheduler/decide/decide-filter.ts';
-import { buildFitContext } from '../../../scheduler/decide/fit-context.ts';
 import type { PeerAnswer } from '../../../scheduler/forward/peer-client.ts';
 import { RenderedJson } from '../../../scheduler/http/rendered-json.ts';
 import { RequestError } from '../../../scheduler/http/request-error.ts';
 import type { ExtenderServerOptions } from '../../../scheduler/http/serve-extender.ts';
-import { readPodRequest } from '../../../scheduler/index/pod-request.ts';
-import type { SchedulerIndex } from '../../../scheduler/index/scheduler-index.ts';
 import { createSchedulerMetrics } from '../../../scheduler/observability/metrics.ts';
 import { type RunningScheduler, startScheduler } from '../../../scheduler/scheduler.ts';
 import type { Life } from '../life.ts';
@@ -18,7 +14,6 @@ type Listening = { readonly life: Life; readonly options: ExtenderServerOptions 
 /** The network between kube-scheduler and the replicas of the extender: an address leads to the last life that listens there. */
 export class ExtenderNetwork {
   readonly #listening = new Map<string, Listening>();
-  readonly #indexes = new Map<string, SchedulerIndex>();
   readonly #onFault: (text: string) => void;
 
   /** @param onFault is told of answers that no extender may give */
@@ -31,27 +26,9 @@ export class ExtenderNetwork {
     return this.#listening.size > 0;
   }
 
-  /** Which of some nodes a Pod fits, by each extender that lives; by the names of their lives. */
-  fitting(pod: Readonly<Record<string, unknown>>, nodes: readonly string[]): ReadonlyMap<string, readonly string[]> {
-    const demand = readPodRequest(pod);
-    const alive = [...this.#listening.values()].filter(({ life }) => !life.isDead);
-    const answers = alive.map(({ life }) => {
-      const index = this.#indexes.get(life.name);
-      if (demand === undefined || index === undefined) return [life.name, nodes] as const;
-      index.expire({ wallMs: life.clock.nowMs(), monotonicMs: life.clock.monotonicMs() });
-      return [life.name, decideFilter(buildFitContext(index, demand), nodes, index.nodesOf(nodes)).fitting] as const;
-    });
-    return new Map(answers);
-  }
-
   /** A life listens at an address. */
   listen(address: string, listening: Listening): void {
     this.#listening.set(address, listening);
-  }
-
-  /** What a life answers from. */
-  show(life: Life, index: SchedulerIndex): void {
-    this.#indexes.set(life.name, index);
   }
 
   /** Posts to an address, as a client of HTTP does. @throws Error when nobody listens there, or the connection breaks */
@@ -98,7 +75,7 @@ export async function startExtenderLife(
   network: ExtenderNetwork,
 ): Promise<RunningScheduler> {
   const { clock } = life;
-  const running = await startScheduler(configOf(flags), {
+  return await startScheduler(configOf(flags), {
     ...{ clock, log, random: streams.of(life.name), release: 'simulation', identity: replica },
     kube: life.kube(kube),
     metrics: createSchedulerMetrics(clock, { release: 'simulation' }),
@@ -111,8 +88,6 @@ export async function startExtenderLife(
         await life.take(network.post(to, verb, body, 'replica', signal)),
     },
   });
-  network.show(life, running.index);
-  return running;
 }
 
 function configOf(flags: readonly string[]) {

@@ -42,7 +42,7 @@ export const lastAddresses: Story = {
   },
 };
 
-/** Eight addresses are left in the subnet, of which each ENI takes one, for nodes that have none yet and places for more. */
+/** Eight addresses are left in the subnet, of which each ENI takes one, for nodes that have none yet and places for more. Each that comes back is bound again. */
 export const emptySubnet: Story = {
   title: 'no Pod is bound for which its subnet has no address, whatever its node may have',
   world: {
@@ -61,8 +61,13 @@ export const emptySubnet: Story = {
     const names = await stage.ask(10, PLAIN);
     await stage.until('the subnet is empty', () => pool.free === 0 && bound(stage, names).length >= 6);
     await stage.minutes(1);
-    const [first = ''] = bound(stage, names);
+    const before = bound(stage, names);
+    const [first = '', second = ''] = before;
     await stage.endPods(first);
+    await untilBound(stage, names, before.length);
+    // Those that still wait are refused all that time.
+    await stage.minutes(3);
+    await stage.endPods(second);
   },
 };
 
