@@ -29,7 +29,7 @@ function explain(cause: unknown): string {
   }
 }
 
-/** Tells whether it is a BpfError with one of the codes; with any code where none is given. */
+/** Reports whether it is a BpfError with one of the codes; with any code where none is given. */
 export function isBpfError(error: unknown, ...codes: readonly string[]): error is BpfError {
   return error instanceof BpfError && (codes.length === 0 || codes.includes(error.code));
 }

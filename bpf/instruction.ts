@@ -85,7 +85,7 @@ const HELPER: Readonly<Record<Helper, number>> = {
 
 const numberOf = (register: Register): number => Number(register.slice(1));
 
-/** Tells how many instructions of 8 bytes it takes. */
+/** Returns how many instructions of 8 bytes it takes. */
 export function slotsOf({ kind }: Instruction<unknown>): 1 | 2 {
   return kind === 'map' ? 2 : 1;
 }

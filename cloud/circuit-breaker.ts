@@ -32,7 +32,7 @@ export function allowProbe(breakers: Breakers, key: string, nowMs: number): Brea
 }
 
 /**
- * Tells whether calls of a key must wait. After the time they need not, and the next call is the probe: its failure
+ * Reports whether calls of a key must wait. After the time they need not, and the next call is the probe: its failure
  * trips the breaker for longer, its success resets it.
  */
 export function isBreakerOpen(breakers: Breakers, key: string, nowMs: number): boolean {

@@ -81,7 +81,7 @@ export class CloudError extends Error {
   }
 }
 
-/** Tells whether a caught value is a CloudError, of one of the given kinds if any are given. */
+/** Reports whether a caught value is a CloudError, of one of the given kinds if any are given. */
 export function isCloudError(error: unknown, ...kinds: readonly Retry[]): error is CloudError {
   return error instanceof CloudError && (kinds.length === 0 || kinds.includes(error.retry));
 }

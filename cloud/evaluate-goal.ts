@@ -58,7 +58,7 @@ export function evaluateEipGoal(goal: EipGoal, eips: readonly Eip[]): GoalState 
   return states.includes('moving') ? 'moving' : 'still';
 }
 
-/** Tells whether a goal is one of an EIP task. */
+/** Reports whether a goal is one of an EIP task. */
 export function isEipGoal(goal: EniGoal | EipGoal): goal is EipGoal {
   return 'eipIds' in goal;
 }

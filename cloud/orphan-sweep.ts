@@ -15,13 +15,13 @@ export type OrphanKind<T> = {
   readonly createdAtMs?: (one: T) => number;
   /** Lists all objects that may be ours. @throws CloudError */
   readonly list: (context: CallContext) => Promise<readonly T[] | Exclude<SweepSkip, 'SweepFailed'>>;
-  /** Tells whether we made it for this cluster: by a tag that no other program sets. */
+  /** Reports whether we made it for this cluster: by a tag that no other program sets. */
   readonly isOurs: (one: T) => boolean;
   /** Returns what tells whether something has an owner now, or may get one; undefined: owners are not known. */
   readonly ownerCheck: () => ((one: T) => boolean) | undefined;
   /** Most removals of a sweep that are tried; read before each. */
   readonly limit: () => number;
-  /** Tells which of orphans that were found together are tried last, because they may have to stay. Absent: none. */
+  /** Returns which of orphans that were found together are tried last, because they may have to stay. Absent: none. */
   readonly isLast?: (one: T) => boolean;
   /** Returns why an orphan stays, as the list shows it; such ones use up no limit. */
   readonly whyKept?: (one: T) => string | undefined;

@@ -130,7 +130,7 @@ async function add(context: Context): Promise<string> {
   return JSON.stringify(result);
 }
 
-/** Tells whether ports of the node lead to this Pod. As an IPAM plugin we get the conf of the main plugin, whose they are. */
+/** Reports whether ports of the node lead to this Pod. As an IPAM plugin we get the conf of the main plugin, whose they are. */
 function hasPorts({ plugin, conf }: Context): boolean {
   return shapeOf(plugin) === 'main' && conf.portMappings.length > 0;
 }

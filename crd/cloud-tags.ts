@@ -19,7 +19,7 @@ export const RESERVATION_TAG = { cluster: CLUSTER_TAG, created: 'tke-created-ip'
 export const EIP_TAG = { cluster: CLUSTER_TAG, created: 'tke-created-eip', claim: 'tke-eip-claim' } as const;
 
 /**
- * Tells whether ipamd of this cluster created an ENI, for whichever NodeENIConfig: it may have been deleted and made again.
+ * Reports whether ipamd of this cluster created an ENI, for whichever NodeENIConfig: it may have been deleted and made again.
  * Nothing else is deleted as an orphan or taken into an object.
  */
 export function isOwnEni(tags: Readonly<Record<string, string>>, clusterId: string): boolean {

@@ -16,7 +16,7 @@ const SPEC = {
   chargeType: ipamd.optional(choice(EIP_CHARGE_TYPES), 'How an EIP that is made for the claim is paid.'),
   bandwidthPackageID: ipamd.optional(id, 'The package that it is paid from.'),
   deletePolicy: ipamd.optional(deletePolicy, 'Never: the EIP is kept for the next Pod of this name.'),
-  claimExpiredDuration: ipamd.optional(duration, 'How long a kept EIP waits for its Pod; 0s: for ever.'),
+  claimExpiredDuration: ipamd.optional(duration, 'How long a kept EIP waits for its Pod; 0s: forever.'),
 };
 
 const STATUS = {

@@ -75,7 +75,7 @@ export function freeSharedEnis(places: EniPlaces, promised = 0): number {
   return Math.max(0, Math.min(maxSharedEnis(places, promised) - serving, free, MAX_ENTRIES - entries));
 }
 
-/** Tells whether an intent creates an exclusive ENI. */
+/** Reports whether an intent creates an exclusive ENI. */
 export function isExclusiveCreation({ action, tags }: Pick<Intent, 'action' | 'tags'>): boolean {
   return action === 'CreateNetworkInterface' && tags?.[MODE_TAG.name] === MODE_TAG.direct;
 }
@@ -102,7 +102,7 @@ function countOnExtension(status: NodeEniConfigStatus, hasPlaces: boolean, comin
   return present + (hasPlaces ? coming : 0);
 }
 
-/** Tells whether an ENI uses no place of the instance: it is detached, or is removed before it was attached. */
+/** Reports whether an ENI uses no place of the instance: it is detached, or is removed before it was attached. */
 function usesNoPlace(eni: NodeEniInfo, { intents = [] }: NodeEniConfigStatus): boolean {
   const { state, draining, deviceIndex } = eni;
   if (deviceIndex !== undefined) return false;

@@ -65,7 +65,7 @@ function ipv4Text(bits: number): string {
   return [2 ** 24, 2 ** 16, 2 ** 8, 1].map((unit) => Math.floor(bits / unit) % 256).join('.');
 }
 
-/** Tells whether an address is in a network; false when either is malformed or the families differ. */
+/** Reports whether an address is in a network; false when either is malformed or the families differ. */
 export function isInCidr(ip: string, network: string): boolean {
   const parsed = parseCidr(network);
   if (parsed === undefined || familyOf(ip) !== parsed.family) return false;

@@ -36,7 +36,7 @@ export function ipv4CidrAt(start: number, prefixLength: number): string {
   return `${Address4.fromBigInt(BigInt(start)).correctForm()}/${prefixLength}`;
 }
 
-/** Tells whether a network is within one of the others. */
+/** Reports whether a network is within one of the others. */
 export function isWithinAny({ start, end }: Ipv4Range, others: readonly Ipv4Range[]): boolean {
   return others.some((other) => other.start <= start && end <= other.end);
 }

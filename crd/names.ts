@@ -182,7 +182,7 @@ export const POD_ANNOTATION = {
    * not.
    */
   deletePolicy: `${PREFIX}/vpc-ip-claim-delete-policy`,
-  /** How long a static address is retained without a Pod; a Go duration of at least 5 minutes, 0s: for ever. */
+  /** How long a static address is retained without a Pod; a Go duration of at least 5 minutes, 0s: forever. */
   claimExpiredDuration: CLAIM_EXPIRED_DURATION_ANNOTATION,
   /** The address that the Pod requests. */
   nominatedVpcIp: `${PREFIX}/nominated-vpc-ip`,

@@ -34,7 +34,7 @@ export function countNodesLeft(freeBySubnet: readonly number[], addressesPerNode
   return freeBySubnet.reduce((sum, free) => sum + Math.floor(Math.max(0, free) / addressesPerNode), 0);
 }
 
-/** Tells whether a subnet has addresses for new nodes that name no subnets. */
+/** Reports whether a subnet has addresses for new nodes that name no subnets. */
 export function isOpenToNewNodes(supply: Pick<SubnetSupply, 'common' | 'onlyNominated' | 'blocked'>): boolean {
   return supply.common === true && supply.onlyNominated !== true && supply.blocked !== true;
 }

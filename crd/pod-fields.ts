@@ -16,12 +16,12 @@ export function readPodIps(status: Readonly<Record<string, unknown>>): readonly 
   return only === '' ? NO_IPS : [only];
 }
 
-/** Tells whether all containers of a Pod have ended for good: it has no address any more. `status`: of the Pod. */
+/** Reports whether all containers of a Pod have ended for good: it has no address any more. `status`: of the Pod. */
 export function hasPodEnded(status: Readonly<Record<string, unknown>>): boolean {
   return status['phase'] === 'Succeeded' || status['phase'] === 'Failed';
 }
 
-/** Tells whether a container of a Pod requests an extended resource. `spec`: of the Pod; any shape is accepted. */
+/** Reports whether a container of a Pod requests an extended resource. `spec`: of the Pod; any shape is accepted. */
 export function requestsResource(spec: unknown, resource: string): boolean {
   return listOf(recordOf(spec)['containers']).some((container) => {
     const { limits, requests } = recordOf(recordOf(container)['resources']);

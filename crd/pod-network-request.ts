@@ -11,7 +11,7 @@ export type PodNetworkRequest = {
   readonly mode: 'route-eni' | 'direct-eni' | undefined;
   /** Whether its address is static: the next Pod of the same name gets it. */
   readonly isStatic: boolean;
-  /** Milliseconds that a static address is retained without a Pod; 0: for ever; undefined: as configured. */
+  /** Milliseconds that a static address is retained without a Pod; 0: forever; undefined: as configured. */
   readonly claimExpiredMs: number | undefined;
   readonly nominatedIp: string | undefined;
   /** The only subnets that the Pod accepts; undefined: any subnet of its node. */
@@ -50,7 +50,7 @@ export function readPodNetworkRequest(annotations: Annotations = {}): ReadPodNet
   return { request, faults: faults.list };
 }
 
-/** Tells whether a Pod has a static address. Every component uses this function for the question. */
+/** Reports whether a Pod has a static address. Every component uses this function for the question. */
 export function isStaticPod(annotations: Annotations = {}): boolean {
   return readPodNetworkRequest(annotations).request.isStatic;
 }
@@ -62,7 +62,7 @@ export const MIN_CLAIM_EXPIRY_MS = 300_000;
 export function readClaimExpiry(text: string, path: string, faults: Faults): number | undefined {
   const ms = parseGoDuration(text);
   if (ms !== undefined && (ms === 0 || ms >= MIN_CLAIM_EXPIRY_MS)) return ms;
-  faults.add(path, 'a duration of at least 5m such as 30m or 1h30m, or 0s for ever', text);
+  faults.add(path, 'a duration of at least 5m such as 30m or 1h30m, or 0s forever', text);
   return undefined;
 }
 

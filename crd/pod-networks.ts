@@ -128,7 +128,7 @@ function isName(text: string): boolean {
 const MAX_SLIP_NAME = 32;
 const MAX_SLIPS = 2;
 
-/** Tells whether a name is one of our networks but for a slip of the hand. */
+/** Reports whether a name is one of our networks but for a slip of the hand. */
 function isSlipOf(name: string, ours: string): boolean {
   if (name === ours || name.length > MAX_SLIP_NAME) return false;
   // `tke-route-eni-2` is the name of another network.

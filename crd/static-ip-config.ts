@@ -22,7 +22,7 @@ const SPEC = {
     deletePolicy,
     'What becomes of the address with the Pod; a Pod annotation goes before.',
   ),
-  claimExpiredDuration: people.optional(duration, 'How long a kept address waits for its Pod; 0s: for ever.'),
+  claimExpiredDuration: people.optional(duration, 'How long a kept address waits for its Pod; 0s: forever.'),
   subnetIDs: people.optional(listOf(id, { maxItems: 64 }), 'The only subnets that addresses come from.'),
   ips: people.optional(listOf(anyIp, { maxItems: 4096 }), 'The only addresses that are given.'),
 };

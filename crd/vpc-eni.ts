@@ -14,7 +14,7 @@ const SPEC = {
   nodeName: ipamd.optional(objectName, 'The node that it belongs on.'),
   instanceID: ipamd.optional(id, "The node's instance."),
   claimRef: ipamd.optional(podReference, 'The Pod that an exclusive ENI is kept for.'),
-  claimExpiredDuration: ipamd.optional(duration, 'How long it waits for its Pod; 0s: for ever.'),
+  claimExpiredDuration: ipamd.optional(duration, 'How long it waits for its Pod; 0s: forever.'),
   securityGroups: people.optional(listOf(id, { maxItems: 64 }), 'Security groups; the order is the priority.'),
 };
 

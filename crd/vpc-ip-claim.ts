@@ -27,7 +27,7 @@ const SPEC = {
   mode: ipamd.required(eniMode, 'How the Pod is joined to the VPC.'),
   workload: ipamd.optional(objectOf(WORKLOAD), "The Pod's controller: when it goes, so may a kept address."),
   deletePolicy: ipamd.optional(deletePolicy, 'Never: kept for the next Pod of this name. From the Pod annotation.'),
-  claimExpiredDuration: ipamd.optional(duration, 'How long a kept address waits for its Pod; 0s: for ever.'),
+  claimExpiredDuration: ipamd.optional(duration, 'How long a kept address waits for its Pod; 0s: forever.'),
   nominatedIP: ipamd.optional(anyIp, 'The address that the Pod asks for.'),
   nominatedSubnetIDs: ipamd.optional(listOf(id, { maxItems: 64 }), 'The only subnets that the Pod accepts.'),
   nodeName: scheduler.optional(objectName, 'The node for which the address is held, written before the Pod is bound.'),

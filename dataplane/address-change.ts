@@ -9,7 +9,7 @@ import type { AddressState } from './desired.ts';
 import { familyOf, isLinkLocal } from './ip-prefix.ts';
 
 /**
- * Tells whether `before` has to be deleted and added as `address`, because no request changes what is different. Routes by it
+ * Reports whether `before` has to be deleted and added as `address`, because no request changes what is different. Routes by it
  * or with it as their source, and the neighbours of its link, go with it.
  * @see net/ipv4/devinet.c inet_rtm_newaddr, net/ipv6/addrconf.c inet6_addr_modify
  */

@@ -46,7 +46,7 @@ type ConflictPlace = { readonly table: number; readonly shown: string; readonly 
 /** Conflicts that stop packets; others are worth a warning only. */
 const BLOCKING: ReadonlySet<Conflict['kind']> = new Set(['rule', 'route', 'table', 'mark']);
 
-/** Tells whether a conflict stops packets of an ENI's Pods, or of the node's: what is in the place of one Pod is that Pod's. */
+/** Reports whether a conflict stops packets of an ENI's Pods, or of the node's: what is in the place of one Pod is that Pod's. */
 export function isBlocking({ kind, at }: Conflict): boolean {
   return BLOCKING.has(kind) && at?.pod === undefined;
 }
@@ -133,17 +133,17 @@ export function unreadableObjects({ unreadable = [] }: ObservedHost): readonly C
   }));
 }
 
-/** Tells whether a route or rule is ours, whatever it has besides: then it may be replaced, and deleted. */
+/** Reports whether a route or rule is ours, whatever it has besides: then it may be replaced, and deleted. */
 export function isOurs({ protocol }: Pick<ObservedRoute | ObservedRule, 'protocol'>): boolean {
   return protocol === RTPROT_TKE_ENI;
 }
 
-/** Tells whether an unwanted rule of ours may be deleted: only at our priorities. */
+/** Reports whether an unwanted rule of ours may be deleted: only at our priorities. */
 export function isPrunableRule(rule: ObservedRule): boolean {
   return isOurs(rule) && OUR_PRIORITIES.includes(rule.priority);
 }
 
-/** Tells whether an unwanted route of ours may be deleted: only in our tables and in main. */
+/** Reports whether an unwanted route of ours may be deleted: only in our tables and in main. */
 export function isPrunableRoute(route: ObservedRoute, mainTable: number): boolean {
   return isOurs(route) && (route.table === mainTable || isOurTable(route.table));
 }

@@ -20,13 +20,13 @@ const NATIVE: ReadonlySet<string> = new Set(['runc', 'crun']);
 /** The names that Kata gives its devices. */
 const KATA_TAP = /^tap\d+_kata$/;
 
-/** Tells whether a link is a device between a Pod's interface and the virtual machine of Kata. */
+/** Reports whether a link is a device between a Pod's interface and the virtual machine of Kata. */
 export function isKataTap({ ifname }: Pick<LinkMessage, 'ifname'>): boolean {
   return KATA_TAP.test(ifname);
 }
 
 /**
- * Tells whether a sandbox with a network stack of its own took a Pod's addresses and routes out of the namespace (gVisor; Kata
+ * Reports whether a sandbox with a network stack of its own took a Pod's addresses and routes out of the namespace (gVisor; Kata
  * with a macvtap). That they are gone proves no sandbox: `ip address flush` takes the routes as well. The runtime's
  * handler says it, or what a sandbox needs for the packets: a packet socket, or a device above the link.
  * @param ifindexes links to which we gave addresses
@@ -43,7 +43,7 @@ export function isTaken(signs: InsideSigns, ifindexes: readonly number[], handle
 }
 
 /**
- * Tells whether links are there without addresses and IPv4 routes. Link-local addresses are the kernel's own; a default route
+ * Reports whether links are there without addresses and IPv4 routes. Link-local addresses are the kernel's own; a default route
  * of IPv6 outlives the address.
  */
 export function isEmptied({ links, addresses, routes }: InsideSigns, ifindexes: readonly number[]): boolean {

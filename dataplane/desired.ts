@@ -231,12 +231,12 @@ export function filterKey(filter: Pick<FilterState, 'ifindex' | 'direction'>): s
   return `${filter.ifindex} ${filter.direction}`;
 }
 
-/** Tells whether two addresses of one identity are equal: to a planned one only an address without anything besides is. */
+/** Reports whether two addresses of one identity are equal: to a planned one only an address without anything besides is. */
 export function isSameAddress(a: AddressState, b: AddressState): boolean {
   return a.prefix === b.prefix && a.more === undefined && b.more === undefined;
 }
 
-/** Tells whether two routes of one identity are equal: to a planned one only a route without anything besides is. */
+/** Reports whether two routes of one identity are equal: to a planned one only a route without anything besides is. */
 export function isSameRoute(a: RouteState, b: RouteState): boolean {
   return (
     a.type === b.type &&

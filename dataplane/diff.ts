@@ -229,7 +229,7 @@ function routeReplacements(
   });
 }
 
-/** Tells which of several routes the kernel replaces: of IPv6 the first that has a gateway as the new one has, or has none. */
+/** Returns which of several routes the kernel replaces: of IPv6 the first that has a gateway as the new one has, or has none. */
 function isReplacedBy({ dst, gateway }: RouteState, route: RouteState): boolean {
   return familyOf(dst) === 4 || (gateway === undefined) === (route.gateway === undefined);
 }
@@ -291,7 +291,7 @@ function ruleDeletions(desired: HostState, observed: ObservedHost): readonly Ope
 }
 
 /**
- * Tells whether a request to delete `found` matches `rule`, of which the kernel deletes the first: it compares what the
+ * Reports whether a request to delete `found` matches `rule`, of which the kernel deletes the first: it compares what the
  * request names, but not whether a rule is inverted.
  */
 function isMatchedBy(rule: RuleState, { family, priority, table, src, dst, fwmark, fwmask, more }: RuleState): boolean {

@@ -28,7 +28,7 @@ export function hex(mark: number): string {
   return `0x${(mark >>> 0).toString(16)}`;
 }
 
-/** Tells whether two masks share a bit. */
+/** Reports whether two masks share a bit. */
 export function overlaps(a: number, b: number): boolean {
   return (a & b) !== 0;
 }

@@ -14,7 +14,7 @@ const KINDS: ReadonlySet<string> = new Set<FlowtableOperation['kind']>([
   'delete-flow-devices',
 ]);
 
-/** Tells whether an operation changes the table of the flowtable. */
+/** Reports whether an operation changes the table of the flowtable. */
 export function isFlowtableOperation<O extends { readonly kind: string }>(
   operation: O,
 ): operation is Extract<O, FlowtableOperation> {

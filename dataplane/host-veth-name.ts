@@ -31,7 +31,7 @@ export function hostVethFallbackName(owner: HostVethOwner): string {
   return named(`${owner.containerId}.${owner.ifName}`);
 }
 
-/** Tells whether a link has a name of the form that all our host veths have. */
+/** Reports whether a link has a name of the form that all our host veths have. */
 export function isHostVethName(ifname: string): boolean {
   return /^eni[0-9a-f]{11}$/.test(ifname);
 }

@@ -12,12 +12,12 @@ export function familyOf(text: string): Family {
   return text.includes(':') ? 6 : 4;
 }
 
-/** Tells whether the text is an address without prefix length. */
+/** Reports whether the text is an address without prefix length. */
 export function isAddress(text: string): boolean {
   return parseIp(text) !== undefined;
 }
 
-/** Tells whether the text is `address/length` with a length that fits the family. */
+/** Reports whether the text is `address/length` with a length that fits the family. */
 export function isPrefix(text: string): boolean {
   const [address = '', length = '', ...rest] = text.split('/');
   return (
@@ -47,7 +47,7 @@ export function networkPrefix(prefix: string): string {
   return bytes === undefined ? prefix : `${formatIp(bytes, 0, bytes.length)}/${length}`;
 }
 
-/** Tells whether an IPv6 address or prefix is link-local. */
+/** Reports whether an IPv6 address or prefix is link-local. */
 export function isLinkLocal(text: string): boolean {
   return text.toLowerCase().startsWith('fe80:');
 }
@@ -73,7 +73,7 @@ export function hostPrefix(address: string): string {
   return `${canonicalAddress(address)}/${bits(familyOf(address))}`;
 }
 
-/** Tells whether a prefix contains one address alone: /32 of IPv4, /128 of IPv6. */
+/** Reports whether a prefix contains one address alone: /32 of IPv4, /128 of IPv6. */
 export function isHostPrefix(prefix: string | undefined): prefix is string {
   return prefix !== undefined && prefixLength(prefix) === bits(familyOf(prefix));
 }

@@ -12,7 +12,7 @@ import {
 
 /** Keeps TCP connections valid when the kernel checks sequence numbers again. */
 export type ConnectionKeeper = {
-  /** Tells whether it can; false once `keep` failed. */
+  /** Reports whether it can; false once `keep` failed. */
   canKeep(): boolean;
   /** Marks those that live now. Returns whether it did; never rejects. */
   keep(): Promise<boolean>;

@@ -15,7 +15,7 @@ export class NftError extends Error {
   }
 }
 
-/** Tells whether `error` is an NftError, of one of `codes` if any are given. */
+/** Reports whether `error` is an NftError, of one of `codes` if any are given. */
 export function isNftError(error: unknown, ...codes: readonly NftErrorCode[]): error is NftError {
   return error instanceof NftError && (codes.length === 0 || codes.includes(error.code));
 }

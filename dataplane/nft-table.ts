@@ -53,7 +53,7 @@ export function nftTable(node: NodeNetwork, enis: readonly EniNetwork[]): NftTab
 }
 
 /**
- * Tells whether nft(8) reads an interface name literally: its strings have no escapes, and a final `*` would match other
+ * Reports whether nft(8) reads an interface name literally: its strings have no escapes, and a final `*` would match other
  * names too. With a name that is not UTF-8 in any table, `nft --json list ruleset` of every program ends with an abort.
  */
 export function isNftName(ifname: string): boolean {

@@ -134,12 +134,12 @@ export const NFT_TABLE = 'tke_eni';
 /** Name of the nftables table that holds the flowtable, family inet: one of its own, because a kernel may lack flowtables. */
 export const FLOWTABLE_TABLE = 'tke_eni_flows';
 
-/** Tells whether routes in `table` may be ours: a table of the node, or that of some ENI. */
+/** Reports whether routes in `table` may be ours: a table of the node, or that of some ENI. */
 export function isOurTable(table: number): boolean {
   return table === TABLE_POD_ROUTES || table === TABLE_CONNECTED || table > TABLE_ENI_BASE;
 }
 
-/** Tells whether `table` may be the table of some ENI. */
+/** Reports whether `table` may be the table of some ENI. */
 export function isEniTable(table: number): boolean {
   return table > TABLE_ENI_BASE && table !== TABLE_PODLESS;
 }

@@ -33,7 +33,7 @@ function planFlowtable(
   };
 }
 
-/** Tells whether the fast path uses a Pod's host link: one of a Pod on a shared ENI that exists, and whose ADD is done. */
+/** Reports whether the fast path uses a Pod's host link: one of a Pod on a shared ENI that exists, and whose ADD is done. */
 function isLinkUsed({ kind, hostVeth, isNew }: PodNetwork): boolean {
   return kind === 'route-eni' && hostVeth.ifindex !== undefined && isNew !== true;
 }
@@ -48,7 +48,7 @@ function podFilters(pod: PodNetwork): readonly FilterState[] {
   return ifindex === undefined || !isLinkUsed(pod) ? [] : linkFilters(ifindex, name);
 }
 
-/** Tells whether a new Pod's link gets the place of its traffic filters before it is up. */
+/** Reports whether a new Pod's link gets the place of its traffic filters before it is up. */
 export function getsFilterPlace({ fastPath }: NodeNetwork, { kind, filterPlace }: PodNetwork): boolean {
   return fastPath === 'bpf' && kind === 'route-eni' && filterPlace === true;
 }

@@ -18,7 +18,7 @@ export function gatewayPrefix({ gateway, prefixLength }: BridgePodNetwork['block
   return `${gateway}/${prefixLength}`;
 }
 
-/** Tells whether `address/length` is the first address of its block, as the bridge's own addresses are. */
+/** Reports whether `address/length` is the first address of its block, as the bridge's own addresses are. */
 export function isGatewayPrefix(prefix: string): boolean {
   return prefix === gatewayPrefix(blockOf(podCidrOf(prefix)));
 }

@@ -19,7 +19,7 @@ export class WireError extends Error {
   }
 }
 
-/** Tells whether `error` is a WireError, of one of `codes` if any are given. */
+/** Reports whether `error` is a WireError, of one of `codes` if any are given. */
 export function isWireError(error: unknown, ...codes: readonly WireErrorCode[]): error is WireError {
   return error instanceof WireError && (codes.length === 0 || codes.includes(error.code));
 }

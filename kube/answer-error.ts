@@ -32,7 +32,7 @@ export function answerError({ request, status, body, retryAfter }: Refusal): Kub
 }
 
 /**
- * Tells whether a 404 concerns the object and not its resource: then the API server names the object. While the
+ * Reports whether a 404 concerns the object and not its resource: then the API server names the object. While the
  * definition of a custom kind is missing, none of its objects can be found; that must not be taken for a deletion of
  * the object.
  */

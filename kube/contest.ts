@@ -74,7 +74,7 @@ export class Contests {
     }
   }
 
-  /** Tells whether another client writes a field. */
+  /** Reports whether another client writes a field. */
   isContested(field: string, nowMs: number): boolean {
     const { contests = 0, contestMs = 0 } = this.#entries.get(field) ?? {};
     return contests >= CONTESTED && nowMs - contestMs <= OVER_MS;

@@ -1,6 +1,6 @@
 import type { KubeObject } from './kube-client.ts';
 
-/** Tells whether an object has a finalizer, which delays its deletion. */
+/** Reports whether an object has a finalizer, which delays its deletion. */
 export function hasFinalizer(object: KubeObject, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }

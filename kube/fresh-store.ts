@@ -49,7 +49,7 @@ export class FreshStore<T> {
       if (value !== undefined && this.#cache.get(key) === undefined && this.isBehind(key)) yield value;
   }
 
-  /** Tells whether the cache has not received the last write of an object yet. */
+  /** Reports whether the cache has not received the last write of an object yet. */
   isBehind(key: string): boolean {
     const note = this.#notes.get(key);
     if (note === undefined) return false;

@@ -83,7 +83,7 @@ const MIN_WATCH_MS = 5000;
  *
  * A watch is only continued when the server ended it cleanly. After any other end, and after silence, the collection is
  * listed again: the server may have been restored from a backup. Its revisions may since have passed those of the lost
- * history, and to continue would then miss changes for ever, unnoticed.
+ * history, and to continue would then miss changes forever, unnoticed.
  */
 export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
   const cache = new ObjectCache<T>(options.decode, options.indexes ?? {}, cacheReports(options));

@@ -63,7 +63,7 @@ export class KubeError extends Error {
   }
 }
 
-/** Tells whether a caught value is a KubeError, of one of the given codes if any are given. */
+/** Reports whether a caught value is a KubeError, of one of the given codes if any are given. */
 export function isKubeError(error: unknown, ...codes: readonly KubeErrorCode[]): error is KubeError {
   return error instanceof KubeError && (codes.length === 0 || codes.includes(error.code));
 }

@@ -54,7 +54,7 @@ export function describeMissingRight(right: RightName, error: KubeError, role: s
 }
 
 /**
- * Tells whether a refusal with the status 403 is of the roles, and not of admission, which no role helps against.
+ * Reports whether a refusal with the status 403 is of the roles, and not of admission, which no role helps against.
  * @see k8s.io/apiserver handlers/responsewriters.forbiddenMessage
  */
 export function isOfRole(text: string): boolean {

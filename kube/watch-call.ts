@@ -126,7 +126,7 @@ async function* withActivity(
 
 /**
  * Calls `onIdle` when no data arrived for `idleMs`. A connection to a vanished peer would otherwise look like a
- * quiet one for ever.
+ * quiet one forever.
  */
 function startIdleTimer(clock: Clock, idleMs: number, onIdle: () => void) {
   const stopped = new AbortController();

@@ -31,7 +31,7 @@ export const ADDRESS = messageCodec('address', 8, {
   /** Metric of the prefix route. */
   priority: attribute(IFA_RT_PRIORITY, u32),
   protocol: attribute(IFA_PROTO, u8),
-  /** struct ifa_cacheinfo: seconds left, 2^32-1 for ever; times in hundredths of a second since boot. */
+  /** struct ifa_cacheinfo: seconds left, 2^32-1 forever; times in hundredths of a second since boot. */
   cacheinfo: attribute(IFA_CACHEINFO, u32Struct('preferred', 'valid', 'created', 'updated')),
 });
 
@@ -66,6 +66,6 @@ export type AddressSpec = {
   readonly broadcast?: string;
   readonly priority?: number;
   readonly protocol?: number;
-  /** Lifetimes in seconds, 2^32-1 for ever; the kernel sets the times. For ever when left out. */
+  /** Lifetimes in seconds, 2^32-1 forever; the kernel sets the times. Forever when left out. */
   readonly cacheinfo?: NonNullable<AddressMessage['cacheinfo']>;
 };

@@ -50,7 +50,7 @@ export class NetlinkError extends Error {
   }
 }
 
-/** Tells whether `error` is a NetlinkError, of one of `codes` if any are given. */
+/** Reports whether `error` is a NetlinkError, of one of `codes` if any are given. */
 export function isNetlinkError(error: unknown, ...codes: readonly string[]): error is NetlinkError {
   return error instanceof NetlinkError && (codes.length === 0 || codes.includes(error.code));
 }

@@ -48,7 +48,7 @@ export type NetlinkSocket = {
 export type SocketOptions = {
   /** NETLINK_ROUTE or NETLINK_NETFILTER. */
   readonly protocol: number;
-  /** Longest wait for an answer, milliseconds; a lost answer must not block the caller for ever. Default 5000. */
+  /** Longest wait for an answer, milliseconds; a lost answer must not block the caller forever. Default 5000. */
   readonly receiveTimeoutMs?: number;
   readonly isNonblocking?: boolean;
   /** Receive buffer, bytes. */

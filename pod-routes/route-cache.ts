@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/clock.ts';
 export type PodRoutes = {
   /** Monotonic milliseconds at which the read began. */
   readonly readMs: number;
-  /** Tells whether a route leads to an address of this network, or may do so: a creation without an answer counts. */
+  /** Reports whether a route leads to an address of this network, or may do so: a creation without an answer counts. */
   hasRoute(cidr: string): boolean;
 };
 

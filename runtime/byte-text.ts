@@ -22,7 +22,7 @@ export function encodeByteText(text: string): Uint8Array {
   return Buffer.concat(parts);
 }
 
-/** Tells whether a text has bytes that are not UTF-8. */
+/** Reports whether a text has bytes that are not UTF-8. */
 export function hasRawBytes(text: string): boolean {
   return RAW_BYTE.test(text);
 }

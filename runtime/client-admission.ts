@@ -73,7 +73,7 @@ export class ClientAdmission {
   }
 
   /**
-   * Tells whether the client has the server's own certificate, or the one before. The handshake has proved that it has
+   * Reports whether the client has the server's own certificate, or the one before. The handshake has proved that it has
    * the key: it is another replica.
    */
   isPeer(socket: Socket): boolean {
@@ -82,7 +82,7 @@ export class ClientAdmission {
     return fingerprint256 !== undefined && this.#own.includes(fingerprint256);
   }
 
-  /** Tells whether a connection was made under earlier authorities: an answer on it says `connection: close`. */
+  /** Reports whether a connection was made under earlier authorities: an answer on it says `connection: close`. */
   isOutdated(socket: Socket): boolean {
     return this.#outdated.has(socket);
   }

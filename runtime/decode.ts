@@ -199,7 +199,7 @@ export function record<const F extends Fields>(fields: F, unknownKeys: 'reject' 
   };
 }
 
-/** Tells whether a value is an object with keys, neither null nor a list. */
+/** Reports whether a value is an object with keys, neither null nor a list. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@ import { chmodSync, lstatSync, mkdirSync, renameSync, type Stats, statSync } fro
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder and its missing parents, with `mode`. Idempotent. Node's own `recursive` option retries for ever when
+ * Makes a folder and its missing parents, with `mode`. Idempotent. Node's own `recursive` option retries forever when
  * an existing parent accepts no new folders (`/proc/x`); a caller with a deadline would hang.
  * @throws the file system's own error (ENOENT, ENOTDIR, EACCES, EROFS, ENOSPC, …).
  * @see mkdir(2)
@@ -53,7 +53,7 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-/** Tells whether a name is of what `moveAside` moved from the place of `name`. */
+/** Reports whether a name is of what `moveAside` moved from the place of `name`. */
 export function isAside(name: string, of: string): boolean {
   return name.startsWith(`${of}.aside-`) && /^\d{1,15}$/.test(name.slice(`${of}.aside-`.length));
 }

@@ -8,7 +8,7 @@ const RESERVED: readonly string[] = ['.', '..', 'all', 'default'];
 export const INTERFACE_NAME_RULE = `an interface name: 1 to ${MAX_INTERFACE_NAME_BYTES} bytes, no "/", ":", "%" or white space, not ".", "..", "all" or "default"`;
 
 /**
- * Tells whether the kernel would give an interface exactly this name. A "%d" in a name is not allowed: the kernel would
+ * Reports whether the kernel would give an interface exactly this name. A "%d" in a name is not allowed: the kernel would
  * replace it by a number of its choice.
  * @see linux/net/core/dev.c dev_valid_name(), __dev_alloc_name(), sysctl_dev_name_is_allowed()
  */

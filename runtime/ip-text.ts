@@ -17,7 +17,7 @@ export function canonicalIp(text: string): string | undefined {
   return bytes === undefined ? undefined : formatIpv6(bytes, 0);
 }
 
-/** Tells whether the first `bits` bits of two addresses are equal; false for addresses of two families. */
+/** Reports whether the first `bits` bits of two addresses are equal; false for addresses of two families. */
 export function sharePrefix(one: Uint8Array, other: Uint8Array, bits: number): boolean {
   if (one.length !== other.length) return false;
   for (let at = 0; at < bits; at += 8) {

@@ -1,5 +1,5 @@
 /**
- * Tells whether only processes of this host reach a `host:port` that is listened on. A name is not taken as loopback,
+ * Reports whether only processes of this host reach a `host:port` that is listened on. A name is not taken as loopback,
  * because what it resolves to may change.
  */
 export function isLoopbackAddress(address: string): boolean {

@@ -45,7 +45,7 @@ export function makeCertificate(spec: CertificateSpec, issuer?: CertificatePair)
   return { cert: new X509Certificate(der).toString(), key: privateKey };
 }
 
-/** Tells whether a private key in PEM belongs to a certificate. */
+/** Reports whether a private key in PEM belongs to a certificate. */
 export function isKeyOf(key: string, certificate: X509Certificate): boolean {
   const ofCertificate = certificate.publicKey.export({ type: 'spki', format: 'der' });
   return createPublicKey(key).export({ type: 'spki', format: 'der' }).equals(ofCertificate);

@@ -15,7 +15,7 @@ export class TurnQueue<T> {
     return this.#laneOf.size;
   }
 
-  /** Tells whether an item waits. */
+  /** Reports whether an item waits. */
   has(item: T): boolean {
     return this.#laneOf.has(item);
   }

@@ -14,7 +14,7 @@ export class SysctlError extends Error {
   }
 }
 
-/** Tells whether `error` is a SysctlError, and, when codes are given, one of these. */
+/** Reports whether `error` is a SysctlError, and, when codes are given, one of these. */
 export function isSysctlError(error: unknown, ...codes: readonly SysctlErrorCode[]): error is SysctlError {
   return error instanceof SysctlError && (codes.length === 0 || codes.includes(error.code));
 }

@@ -54,7 +54,7 @@ function wallClockLines(node: SyntaxNode): readonly number[] {
   return [];
 }
 
-/** Tells whether the property of this name, of this object, is a wall clock or a time of one. */
+/** Reports whether the property of this name, of this object, is a wall clock or a time of one. */
 function isTime(property: string, object: unknown): boolean {
   if (NAMES.includes(property) || TIMES.includes(property)) return true;
   if (property === 'now') return nameOf(object) === 'ids';

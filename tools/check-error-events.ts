@@ -211,7 +211,7 @@ class Source {
     );
   }
 
-  /** Tells whether `error` is listened to on an object; `once` is enough for what emits it once. */
+  /** Reports whether `error` is listened to on an object; `once` is enough for what emits it once. */
   #hasListener(isObject: (object: SyntaxNode) => boolean, isLasting: boolean): boolean {
     return this.#nodes.some((node) => {
       if (node.type !== 'CallExpression') return false;
@@ -285,7 +285,7 @@ function isWithin(inner: SyntaxNode, outer: SyntaxNode): boolean {
   return inner.start >= outer.start && inner.end <= outer.end;
 }
 
-/** Tells whether a function is between a node and what has it. */
+/** Reports whether a function is between a node and what has it. */
 function isInFunction(nodes: readonly SyntaxNode[], node: SyntaxNode, outer: SyntaxNode): boolean {
   return nodes.some((one) => one !== outer && /Function/.test(one.type) && isWithin(node, one) && isWithin(one, outer));
 }

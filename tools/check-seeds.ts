@@ -39,7 +39,7 @@ export function findUnseeded(path: string, text: string): readonly string[] {
   return isHidden ? [...found, '1: imports laws; only files of tests may'] : found;
 }
 
-/** Tells whether a file of tests has more runs when RUNS says so. Pure. */
+/** Reports whether a file of tests has more runs when RUNS says so. Pure. */
 export function importsLaws(text: string): boolean {
   return /from '(?:\.\.?\/)+(?:support\/)?law\.ts'/.test(text) || /\bseedList\b[^;]*from '[^']*\/seed\.ts'/.test(text);
 }

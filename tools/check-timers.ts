@@ -27,7 +27,7 @@ const OPENERS: readonly string[] = [
   ...['agent/machine.ts', 'agent/grpc/', 'agent/server/', 'agent/node/refuse-product.ts', 'agent/ops/explainer.ts'],
 ];
 
-/** Tells whether a file goes by the clock that its program is started with, and by no other. */
+/** Reports whether a file goes by the clock that its program is started with, and by no other. */
 export function hasOwnClock(path: string): boolean {
   return path.startsWith('agent/') && !OPENERS.some((opener) => path.startsWith(opener));
 }
@@ -45,7 +45,7 @@ export function findTimers(text: string, found: 'timers' | 'of-process' = 'timer
   return [...new Set(lines)].sort((a, b) => a - b);
 }
 
-/** Tells whether a node names a timer of Node, called or not. That of a socket has its own bound. */
+/** Reports whether a node names a timer of Node, called or not. That of a socket has its own bound. */
 function isTimer(node: SyntaxNode, names: readonly string[]): boolean {
   // By another name they would not be found.
   if (node.type === 'ImportDeclaration') return isWholeModule(node);
@@ -57,7 +57,7 @@ function isTimer(node: SyntaxNode, names: readonly string[]): boolean {
   return object === 'AbortSignal' && property === 'timeout';
 }
 
-/** Tells whether an import takes a module of timers as a whole: its members are named otherwise. */
+/** Reports whether an import takes a module of timers as a whole: its members are named otherwise. */
 function isWholeModule(node: SyntaxNode): boolean {
   const { value } = node['source'] as { readonly value: unknown };
   const specifiers = node['specifiers'] as readonly SyntaxNode[];

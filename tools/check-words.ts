@@ -1,7 +1,8 @@
 /**
  * Checks that the product uses the words of docs/glossary.md: none of the words below stands in the name of a file, in an
- * identifier or in a comment; and that no comment of the repository has a path where a full stop was. Prints every
- * violation and exits 1; prints one line and exits 0 when there is none.
+ * identifier or in a comment; that no comment of the repository has a path where a full stop was; and that no comment, text or
+ * document has a phrase that a native reader reads twice. Prints every violation and exits 1; prints one line and exits 0 when
+ * there is none.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -31,6 +32,14 @@ const WORDS: Readonly<Record<string, string>> = {
 const PERSONS: Readonly<Record<string, string>> = {
   nobody: 'nothing, or the client that is meant',
   somebody: 'another client, or the person that is meant',
+};
+
+/** Phrases that no one of this field writes; public names that have one are joined by a hyphen. */
+const PHRASES: Readonly<Record<string, string>> = {
+  anew: 'again',
+  'for ever': 'forever',
+  'of another make': 'from another vendor',
+  '* Tells whether': '* Reports whether',
 };
 
 /** First words of constants that have a limit. */
@@ -89,6 +98,17 @@ export function findPathsForStops(text: string): readonly string[] {
   );
 }
 
+/** Lists the phrases in one file that idiomatic English has other words for, as `line: phrase; write …`. */
+export function findPhrases(text: string): readonly string[] {
+  const anyCase = Object.keys(PHRASES).map((phrase) =>
+    phrase.replace(/^./, (first) => `[${first}${first.toUpperCase()}]`),
+  );
+  const phrases = new RegExp(`(?<![-\\w])(?:${anyCase.join('|')})(?![-\\w])`, 'g');
+  return [...text.matchAll(phrases)].map(
+    ({ 0: phrase, index }) => `${lineOf(text, index)}: ${phrase}; write ${PHRASES[phrase.toLowerCase()]}`,
+  );
+}
+
 function found(line: number, word: string, where: string, words: Readonly<Record<string, string>>): readonly string[] {
   const stems = [word, ...[/s$/, /es$/, /d$/, /ed$/, /ing$/].map((ending) => word.replace(ending, ''))];
   const base = [...stems, word.replace(/ing$/, 'e')].find((stem) => Object.hasOwn(words, stem));
@@ -113,11 +133,14 @@ if (import.meta.main) {
   const filesOf = (folders: readonly string[]): string[] =>
     folders.flatMap((folder) => globSync(`${folder}/**/*.ts`)).sort();
   const product = filesOf(PRODUCT);
-  const paths = [...product, ...filesOf(OTHERS)];
+  const sources = [...product, ...filesOf(OTHERS)];
+  const paths = [...sources, ...globSync(['*.md', 'docs/**/*.md']).sort()];
   const violations = paths.flatMap((path, index) => {
     const text = readFileSync(path, 'utf8');
-    const found = [...(index < product.length ? checkWords(path, text) : []), ...findPathsForStops(text)];
-    return found.map((violation) => `${path}:${violation}`);
+    const inProduct = index < product.length ? checkWords(path, text) : [];
+    const inSource = index < sources.length ? findPathsForStops(text) : [];
+    const inProse = path === 'tools/check-words.ts' ? [] : findPhrases(text);
+    return [...inProduct, ...inSource, ...inProse].map((violation) => `${path}:${violation}`);
   });
   for (const violation of violations) console.error(violation);
   console.error(`words: ${paths.length} files, ${violations.length} violations`);

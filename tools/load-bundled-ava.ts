@@ -15,7 +15,7 @@ import {
 
 const folder = process.env[BUNDLED_AVA_VARIABLE];
 
-/** URLs of AVA, loaded anew for each file of a process; undefined where a process runs one file. */
+/** URLs of AVA, loaded again for each file of a process; undefined where a process runs one file. */
 export const sharedAva =
   folder === undefined || process.env[SHARED_VARIABLE] === undefined
     ? undefined

@@ -143,7 +143,7 @@ const OF_POD: Readonly<Record<keyof typeof POD_ANNOTATION, Described>> = {
     otherwise: 'what the webhook writes for a StaticIPConfig that selects the Pod; else `Immediate`',
   },
   claimExpiredDuration: {
-    form: 'a Go duration of at least `5m`; `0s` is for ever',
+    form: 'a Go duration of at least `5m`; `0s` is forever',
     readBy: 'ipamd',
     effect: 'how long the kept address, ENI or EIP waits for its Pod; on a VpcIP it goes before all others',
     otherwise: 'the StaticIPConfig that selects the Pod; `--claim-expired-duration`',

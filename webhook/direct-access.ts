@@ -33,7 +33,7 @@ export function readSelectingService(object: KubeObject, loadBalancerClass: stri
   return { namespace, name, isDirect, selector: new Map(labels.map(([key, value]) => [key, String(value)])) };
 }
 
-/** Tells whether a Service selects a Pod with these labels of its namespace. */
+/** Reports whether a Service selects a Pod with these labels of its namespace. */
 export function selects(
   { selector }: Pick<SelectingService, 'selector'>,
   labels: Readonly<Record<string, string>>,

@@ -53,7 +53,7 @@ export function followObjects<T>({ what, onRefused, ...options }: FollowOptions<
   };
 }
 
-/** None, for ever: they are not asked for. */
+/** None, forever: they are not asked for. */
 export const NO_OBJECTS: FollowedObjects<never> = {
   values: () => [],
   byIndex: () => [],

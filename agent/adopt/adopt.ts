@@ -137,12 +137,12 @@ async function adopt(deps: AdoptDeps, found: KernelEvidence, signal: AbortSignal
   return adoption.leases.length;
 }
 
-/** Tells whether the kernel holds anything that an earlier agent left. */
+/** Reports whether the kernel holds anything that an earlier agent left. */
 function hasTraces({ enis, veths, unnamed = [] }: KernelEvidence): boolean {
   return enis.length > 0 || veths.length > 0 || unnamed.some(({ isMarked }) => isMarked);
 }
 
-/** Tells whether main plugins of others may have made links for addresses of ours: those name no sandbox. */
+/** Reports whether main plugins of others may have made links for addresses of ours: those name no sandbox. */
 function hasForeignLinks({ ipams, ruledByOthers = [] }: KernelEvidence): boolean {
   return ipams.length > 0 || ruledByOthers.length > 0;
 }

@@ -186,7 +186,7 @@ function defaultsOf(table: MessageTable): Record<string, unknown> {
   return message;
 }
 
-/** Tells whether a field may come with this wire type. Repeated numbers may come packed or one by one. */
+/** Reports whether a field may come with this wire type. Repeated numbers may come packed or one by one. */
 function isReadable(field: Field, wireType: WireType): boolean {
   return wireType === wireTypeOf(field) || (field.repeated === true && wireType === scalarWireType(field.type));
 }

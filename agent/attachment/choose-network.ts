@@ -113,7 +113,7 @@ function heldNetwork(held: Lease | undefined, { plugin }: TimedAttachCommand): L
   return held.state === 'active' && held.plugin !== 'ipam' ? held.plugin : undefined;
 }
 
-/** Tells whether Pods of this node may be in different networks. */
+/** Reports whether Pods of this node may be in different networks. */
 function hasChoice({ state, settings }: UseCaseDeps, { plugin }: TimedAttachCommand): boolean {
   if (plugin === 'direct-eni' || state.supply?.direct !== undefined) return true;
   return state.isBridgeDefault || state.podCidrs.length > 0 || settings.delegateConfDir !== '';

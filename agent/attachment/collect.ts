@@ -63,7 +63,7 @@ export async function collectOrphans(
 }
 
 /**
- * Tells whether the namespace of a lease lives. Its link is the strongest sign: the kernel deletes a veth with either of
+ * Reports whether the namespace of a lease lives. Its link is the strongest sign: the kernel deletes a veth with either of
  * its namespaces, whatever name that has. Of an adopted lease the path may not be known.
  */
 function isAlive({ state, wiring, sandboxes }: UseCaseDeps, lease: Lease): boolean {

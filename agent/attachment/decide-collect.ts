@@ -20,7 +20,7 @@ type Collection = {
  * ends nothing. It may be of another runtime, stale, or of one that lost its state; and while the namespace lives its
  * traffic may go on, so no other Pod may get its address. ADR 0094.
  * @param nowMs Milliseconds since boot, as in leases.
- * @param isAlive Tells whether the namespace of a lease lives, by any sign.
+ * @param isAlive Reports whether the namespace of a lease lives, by any sign.
  */
 export function decideCollect(
   leases: readonly Lease[],
@@ -43,7 +43,7 @@ export function decideCollect(
 /**
  * Decides which leases are retained although their sandbox seems removed: the API server's Pod of the same uid runs
  * with the lease's address, is not being deleted, and has no other sandbox here that could be the running one. A Pod
- * that is being deleted gets no sandbox any more, and finalizers or a dead kubelet may keep its object for ever.
+ * that is being deleted gets no sandbox any more, and finalizers or a dead kubelet may keep its object forever.
  * @param orphans Keys of leases whose sandbox seems removed.
  */
 export function decideVeto(

@@ -6,7 +6,7 @@ const HOUR_MS = 3_600_000;
 
 /**
  * Returns addresses to use whose cooldown is over, or whose wait for load balancers took too long, and erases their records. A record that the pool no longer holds is
- * erased whenever its cooldown ended: one failed write must not leave records for ever. The record of an address that
+ * erased whenever its cooldown ended: one failed write must not leave records forever. The record of an address that
  * is being reused early stays until its lease is recorded in its place; that of one that load balancers still have stays
  * until they have it no more, as it says since when it waits.
  * @throws JournalError; the addresses are in use by then, and the next call erases the records.

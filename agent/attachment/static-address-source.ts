@@ -76,7 +76,7 @@ export function staticAddressSource(
   };
 }
 
-/** Tells whether the address is still the Pod's: during the flush another supply may have come into force. */
+/** Reports whether the address is still the Pod's: during the flush another supply may have come into force. */
 function isStillFor(address: PoolAddress | undefined, { uid }: PodIdentity): boolean {
   return address?.supplyState === 'assigned' && address.next === undefined && mayUse(address.claim?.uid, uid);
 }
@@ -88,10 +88,10 @@ function isStillFor(address: PoolAddress | undefined, { uid }: PodIdentity): boo
 const VIEW_WAIT_MS = 500;
 
 /**
- * Tells whether a Pod gets its static IP, and no other address. Asks the API server only where static IPs are enabled,
+ * Reports whether a Pod gets its static IP, and no other address. Asks the API server only where static IPs are enabled,
  * and only for a Pod that is not known.
  * @param untilMs End of the wait, milliseconds since boot.
- * @throws CniFailureError 11 when it cannot be determined: an address of the pool might be the wrong one for ever.
+ * @throws CniFailureError 11 when it cannot be determined: an address of the pool might be the wrong one forever.
  */
 export async function needsStaticIp(
   { clock, state }: Pick<UseCaseDeps, 'clock' | 'state'>,

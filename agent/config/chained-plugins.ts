@@ -28,7 +28,7 @@ export const chainedPluginsValue: OptionValue<readonly ChainedPlugin[]> = {
 /** The plugin that chains itself to the link of each Pod. */
 export const CILIUM_PLUGIN = 'cilium-cni';
 
-/** Tells whether the plugins contain cilium-cni. */
+/** Reports whether the plugins contain cilium-cni. */
 export function hasCilium(plugins: readonly ChainedPlugin[]): boolean {
   return plugins.some(({ type }) => type === CILIUM_PLUGIN);
 }

@@ -25,7 +25,7 @@ export function readEniIps(state: NodeState, latest: Supply | undefined): Device
   };
 }
 
-/** Tells whether a lease has an address of the pool: of an ENI, or of the primary interface. */
+/** Reports whether a lease has an address of the pool: of an ENI, or of the primary interface. */
 function isOfPool({ plugin, eniId }: Lease): boolean {
   return eniId === ON_LINK_ENI_ID || (plugin !== 'direct-eni' && plugin !== 'bridge');
 }

@@ -110,7 +110,7 @@ function selectToRestore(pool: ExclusivePoolState, open: readonly Offer[], short
 }
 
 /**
- * Tells whether a free ENI can serve no Pod here: it is draining, or its claim mark names no Pod now, and the next Pod
+ * Reports whether a free ENI can serve no Pod here: it is draining, or its claim mark names no Pod now, and the next Pod
  * of the name may run on another node.
  */
 function canServeNoPod({ use, offered, supplyState, draining, claim, registered }: ExclusiveEni): boolean {

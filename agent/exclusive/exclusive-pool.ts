@@ -239,7 +239,7 @@ export function proveFailedExclusive(state: ExclusivePoolState, podUid: string):
 }
 
 /**
- * Tells whether an ENI of the pool rests after a sandbox that failed and goes to the next Pod now if no other is free: it
+ * Reports whether an ENI of the pool rests after a sandbox that failed and goes to the next Pod now if no other is free: it
  * is one of the warm ones.
  */
 export function isBriefSpare(
@@ -250,7 +250,7 @@ export function isBriefSpare(
   return isUsable(eni) && mayCutCooldown({ registered }, eni, nowMs);
 }
 
-/** Tells whether an ENI may be leased now: attached, not offered, not draining, not leased. */
+/** Reports whether an ENI may be leased now: attached, not offered, not draining, not leased. */
 export function isUsable({ supplyState, draining, offered, use }: ExclusiveEni): boolean {
   return supplyState === 'attached' && !draining && !offered && use !== 'leased';
 }

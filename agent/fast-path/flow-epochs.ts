@@ -16,9 +16,9 @@ export type FlowEpochs = {
 type Ending = {
   /** Flows end so often at most: each learns again by one packet on the slow way, and rules may change hundreds of times a second. */
   readonly pauseMs: number;
-  /** Tells whether the kernel may decide otherwise about a flow that is followed after this. */
+  /** Reports whether the kernel may decide otherwise about a flow that is followed after this. */
   readonly mayEnd: (event: MonitorEvent) => boolean;
-  /** Tells whether the last end may itself be why this is notified, within its pause. */
+  /** Reports whether the last end may itself be why this is notified, within its pause. */
   readonly isEcho: (event: MonitorEvent) => boolean;
 };
 
@@ -76,7 +76,7 @@ export function openFlowEpochs(
 }
 
 /**
- * Tells whether the kernel may decide otherwise about a flow after this. A neighbour that changed is seen
+ * Reports whether the kernel may decide otherwise about a flow after this. A neighbour that changed is seen
  * by the next packet on the slow way, a second later at most.
  */
 function mayChangeDecision(event: MonitorEvent): boolean {

@@ -49,7 +49,7 @@ export async function openFastPath(
 const TRACKING = `table inet ${NFT_TABLE} { chain forward { type filter hook forward priority 0; ct status assured accept; }; }`;
 
 /**
- * Tells whether connection tracking has the setting. It comes with the module, which the kernel loads with the first rule that
+ * Reports whether connection tracking has the setting. It comes with the module, which the kernel loads with the first rule that
  * needs it: after a reboot that may be ours, and our own table is loaded only after the choice.
  */
 async function hasTcpBeLiberal({ sysctl, nft }: Pick<Kernel, 'sysctl' | 'nft'>): Promise<boolean> {

@@ -17,9 +17,9 @@ type ServiceCidrsDeps = Pick<AgentParts, 'clock' | 'log' | 'events'> & {
   readonly configured: readonly string[];
   /** Undefined without a cluster: then nothing is known but what is configured. */
   readonly kube: Pick<KubeClient, 'get' | 'listPage'> | undefined;
-  /** Tells whether the node has exclusive ENIs, or Pods with one: those need the ranges. */
+  /** Reports whether the node has exclusive ENIs, or Pods with one: those need the ranges. */
   readonly hasExclusive: () => boolean;
-  /** Tells whether the node has a podCIDR: it must not overlap the ranges. Other nodes need none. */
+  /** Reports whether the node has a podCIDR: it must not overlap the ranges. Other nodes need none. */
   readonly hasPodCidr: () => boolean;
   readonly random: () => number;
   readonly metrics: Pick<Metrics, 'serviceCidrsUnknown'>;

@@ -58,7 +58,7 @@ type RefusedConditionDeps = Pick<AgentParts, 'background' | 'clock' | 'log'> & {
   readonly kube: Pick<KubeClient, 'patch'>;
   readonly nodeName: string;
   readonly failures: () => readonly AgentFailure[];
-  /** Tells whether the Node could not be read when that was last tried. */
+  /** Reports whether the Node could not be read when that was last tried. */
   readonly isNodeUnread: () => boolean;
 };
 

@@ -41,7 +41,7 @@ type PodWiringDeps = {
   readonly changed?: (key: PodNetwork['key'], render: () => readonly string[]) => void;
 };
 
-/** Tells whether nothing in the kernel is ours for a Pod: another plugin made its link and keeps its rules and routes. */
+/** Reports whether nothing in the kernel is ours for a Pod: another plugin made its link and keeps its rules and routes. */
 function hasNothing(pod: PodNetwork): boolean {
   return pod.kind === 'ipam' && pod.hasForeignRules === true;
 }
@@ -160,7 +160,7 @@ function oifTo(rtnetlink: Rtnetlink, dst: string): number | undefined {
   }
 }
 
-/** Tells whether packets reach the Pod by a bridge. */
+/** Reports whether packets reach the Pod by a bridge. */
 function isPort(pod: PodNetwork): boolean {
   return pod.kind === 'bridge' && pod.wiring === 'bridge';
 }

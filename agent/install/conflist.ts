@@ -69,7 +69,7 @@ export function renderConflist(options: ConflistOptions, versions: ConfVersions)
 }
 
 /**
- * Tells whether our plugin may take the place of traffic filters for the programs of the fast path. Plugins of the user may need
+ * Reports whether our plugin may take the place of traffic filters for the programs of the fast path. Plugins of the user may need
  * it. bandwidth needs it for a Pod with a limit, and with its capability the runtime tells ours of that limit too.
  */
 function hasFilterPlace({ chainedPlugins, fastPath }: ConflistOptions): boolean {
@@ -101,7 +101,7 @@ export function withdrawConflist(confDir: string): void {
   removeConflist(confDir);
 }
 
-/** Tells whether our conflist was removed by command. */
+/** Reports whether our conflist was removed by command. */
 export function isWithdrawn(confDir: string): boolean {
   return existsSync(join(confDir, REMOVED_MARKER));
 }

@@ -52,7 +52,7 @@ export function decideFile(planned: PlannedFile, observed: ObservedFile, success
   return write(observed.content === 'part' ? 'it is not complete' : 'it is another file');
 }
 
-/** Tells whether one release is newer than another, by their numbers: `0.2.0+abc` than `0.1.9`. */
+/** Reports whether one release is newer than another, by their numbers: `0.2.0+abc` than `0.1.9`. */
 export function isNewerRelease(one: string, other: string): boolean {
   const [a, b] = [numbersOf(one), numbersOf(other)];
   for (const [index, number] of a.entries()) if (number !== b[index]) return number > (b[index] ?? 0);

@@ -90,7 +90,7 @@ function sha256(content: Uint8Array): string {
   return createHash('sha256').update(content).digest('hex');
 }
 
-/** Tells whether a file contains all of some texts. @throws FileError; the file system's own error */
+/** Reports whether a file contains all of some texts. @throws FileError; the file system's own error */
 export async function containsAll(path: string, texts: readonly string[]): Promise<boolean> {
   const missing = new Set(texts.map((text) => Buffer.from(text, 'latin1')));
   const overlap = Math.max(...texts.map(({ length }) => length)) - 1;
@@ -106,7 +106,7 @@ export async function containsAll(path: string, texts: readonly string[]): Promi
 
 const ELF = Buffer.from('\x7fELF', 'latin1');
 
-/** Tells whether a file is an ELF program. @throws FileError; the file system's own error */
+/** Reports whether a file is an ELF program. @throws FileError; the file system's own error */
 export async function isProgram(path: string): Promise<boolean> {
   let isElf = false;
   await readThrough(path, (chunk) => {

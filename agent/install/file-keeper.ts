@@ -139,7 +139,7 @@ export class FileKeeper {
     this.#equal.set(path, { file: identityOf(path), source: sourceIdentity(source) });
   }
 
-  /** Tells whether a file waits, because others replaced it too often; counts this time. */
+  /** Reports whether a file waits, because others replaced it too often; counts this time. */
   #isHeld(path: string): boolean {
     // What was never as planned is no repair.
     if (!this.#installed.has(path)) return false;

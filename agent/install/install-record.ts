@@ -108,7 +108,7 @@ export function removeInstallRecord(binDir: string): void {
   rmSync(path, { force: true });
 }
 
-/** Tells whether the file of that name is still the recorded one. */
+/** Reports whether the file of that name is still the recorded one. */
 export function isAsRecorded(binDir: string, file: InstalledFile): boolean {
   const [now] = identify(binDir, file.name);
   return now !== undefined && now.ino === file.ino && now.bytes === file.bytes && now.mtimeMs === file.mtimeMs;

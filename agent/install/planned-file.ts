@@ -39,7 +39,7 @@ export type PlannedFile = {
   readonly isRecorded?: boolean;
 };
 
-/** Tells whether a launcher is to be installed: `auto` where the folder of plugins has one. */
+/** Reports whether a launcher is to be installed: `auto` where the folder of plugins has one. */
 export function usesLauncher(pluginDir: string, choice: 'auto' | 'off'): boolean {
   return choice === 'auto' && existsSync(join(pluginDir, LAUNCHER));
 }
@@ -75,7 +75,7 @@ export function planExecutables(
 
 /**
  * Plans the reference plugins that there are to install; a node that has one of another program keeps it.
- * @param isRecorded Tells whether the file of that name is the one that we installed.
+ * @param isRecorded Reports whether the file of that name is the one that we installed.
  */
 export function planReferencePlugins(
   referenceDir: string,

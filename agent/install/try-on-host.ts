@@ -57,7 +57,7 @@ export function missingOf(output: string, path: string): string {
 
 const NO_LOADER = 'its loader (ld-linux) is not there: no glibc';
 
-/** Tells why a launcher in a folder cannot become the complete program beside it. */
+/** Returns why a launcher in a folder cannot become the complete program beside it. */
 function whyNotComplete(dir: string): string {
   const path = join(dir, COMPLETE_PROGRAM);
   const stat = statSync(path, { throwIfNoEntry: false });

@@ -68,7 +68,7 @@ export function identify(path: string): FileIdentity | undefined {
   return stat?.isFile() === true ? { dev: stat.dev, ino: stat.ino, bytes: stat.size } : undefined;
 }
 
-/** Tells whether anything stands at a path: also a folder, a device, a link that leads nowhere. */
+/** Reports whether anything stands at a path: also a folder, a device, a link that leads nowhere. */
 export function isOccupied(path: string): boolean {
   return unless('ENOTDIR', () => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
 }

@@ -23,7 +23,7 @@ export function unknownOwner(of: string): string {
   return UNKNOWN_OWNER + of.replaceAll(':', '-');
 }
 
-/** Tells whether a container id was made by `unknownOwner`. */
+/** Reports whether a container id was made by `unknownOwner`. */
 export function isUnknownOwner(containerId: string): boolean {
   return containerId.startsWith(UNKNOWN_OWNER);
 }

@@ -9,17 +9,17 @@ const SQLITE_NOTADB = 26;
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
 
-/** Tells whether there was no space, as SQLite or the file system reports it. */
+/** Reports whether there was no space, as SQLite or the file system reports it. */
 export function isFull(error: unknown): boolean {
   return kindOf(error) === SQLITE_FULL || codeOf(error) === 'ENOSPC' || codeOf(error) === 'EDQUOT';
 }
 
-/** Tells whether another process holds the lock. */
+/** Reports whether another process holds the lock. */
 export function isLocked(error: unknown): boolean {
   return kindOf(error) === SQLITE_BUSY;
 }
 
-/** Tells whether the file is damaged, or cannot be reached any more. */
+/** Reports whether the file is damaged, or cannot be reached any more. */
 export function isDamage(error: unknown): boolean {
   const kind = kindOf(error);
   const kinds = [SQLITE_READONLY, SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_CANTOPEN, SQLITE_NOTADB];
@@ -27,14 +27,14 @@ export function isDamage(error: unknown): boolean {
 }
 
 /**
- * Tells whether an address has an owner already: only `lease_address` has a primary key that is inserted without
+ * Reports whether an address has an owner already: only `lease_address` has a primary key that is inserted without
  * upsert.
  */
 export function isAddressTaken(error: unknown): boolean {
   return resultOf(error) === SQLITE_CONSTRAINT_PRIMARYKEY;
 }
 
-/** Tells whether a table or slot belongs to another ENI: these are the only unique columns. */
+/** Reports whether a table or slot belongs to another ENI: these are the only unique columns. */
 export function isEniConflict(error: unknown): boolean {
   return resultOf(error) === SQLITE_CONSTRAINT_UNIQUE;
 }

@@ -50,7 +50,7 @@ function isThird(
 }
 
 /**
- * Tells whether a route leads to its network without a next hop, whoever added it. Link-local networks are none: each link has
+ * Reports whether a route leads to its network without a next hop, whoever added it. Link-local networks are none: each link has
  * the same one.
  */
 export function isConnected({ dst, type, protocol, gateway, via, multipath, nhId, tos = 0 }: RouteMessage): boolean {

@@ -29,13 +29,13 @@ export function sysctlRestoration(
   return { kind: 'set-sysctl', key, value: sysctl.found, before: now, ...(keepsConnections && { keepsConnections }) };
 }
 
-/** Tells whether another program changed a sysctl after us. */
+/** Reports whether another program changed a sysctl after us. */
 export function hasForeignValue({ found, set }: FoundSysctl, now: string): boolean {
   return now !== found && now !== set;
 }
 
 /**
- * Tells whether other programs rely on a setting: forwarding, and accept_ra=2, with which a forwarding node accepts
+ * Reports whether other programs rely on a setting: forwarding, and accept_ra=2, with which a forwarding node accepts
  * RAs.
  */
 export function isShared({ path, set }: FoundSysctl): boolean {

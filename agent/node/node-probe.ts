@@ -11,7 +11,7 @@ const PROBE_ATTEMPTS = 3;
 const PROBE_PAUSE_MS = 500;
 
 /**
- * Tells whether nftables can be used: the tool exists and the kernel accepts its requests. A refusal may be temporary
+ * Reports whether nftables can be used: the tool exists and the kernel accepts its requests. A refusal may be temporary
  * (no memory, a table that changes), and the result decides the node's rules until the next start: so it is tried
  * again.
  */

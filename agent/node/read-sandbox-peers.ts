@@ -90,7 +90,7 @@ export function globalIpsOf(rtnetlink: Rtnetlink, ifindex: number): readonly str
 }
 
 /**
- * Tells whether a link's peer is the host end with this MAC. Interface indexes count from one in each namespace, so an
+ * Reports whether a link's peer is the host end with this MAC. Interface indexes count from one in each namespace, so an
  * equal number proves nothing: the peer may be in yet another namespace. But the Pod's permanent neighbour entry of the
  * gateway has the host end's random MAC; a Pod on the bridge has the MAC of its address instead.
  */

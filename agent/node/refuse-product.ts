@@ -36,7 +36,7 @@ export async function refuseProduct(
   );
 }
 
-/** Tells whether something accepts a connection; what neither accepts nor refuses in time counts as there. */
+/** Reports whether something accepts a connection; what neither accepts nor refuses in time counts as there. */
 async function answers(address: { host: string; port: number }): Promise<boolean> {
   const outcome = Promise.withResolvers<boolean>();
   const probe = connect(address);

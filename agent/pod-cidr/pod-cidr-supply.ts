@@ -9,7 +9,7 @@ export function podCidrId(cidr: string): string {
   return `${POD_CIDR_ID}${cidr}`;
 }
 
-/** Tells whether an id in a lease or cooldown names a block, and no ENI. */
+/** Reports whether an id in a lease or cooldown names a block, and no ENI. */
 export function isPodCidrId(eniId: string): boolean {
   return cidrOfBlockId(eniId) !== undefined;
 }

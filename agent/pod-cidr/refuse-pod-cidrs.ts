@@ -30,7 +30,7 @@ export function refusePodCidrs(
   );
 }
 
-/** Tells whether two networks overlap: then one contains the other, and so its first address. */
+/** Reports whether two networks overlap: then one contains the other, and so its first address. */
 export function isOverlap(a: string, b: string): boolean {
   return isInCidr(firstOf(a), b) || isInCidr(firstOf(b), a);
 }

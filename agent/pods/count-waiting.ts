@@ -65,7 +65,7 @@ function countPods(pods: readonly KubePod[], adds: readonly WaitingAdd[]): numbe
   return waiting.size + adds.length - named.length;
 }
 
-/** Tells whether a Pod gets an address of a shared ENI: not a whole ENI, not the bridge, and nothing by a wrong annotation. */
+/** Reports whether a Pod gets an address of a shared ENI: not a whole ENI, not the bridge, and nothing by a wrong annotation. */
 function sharesEni({ direct, network, networkFault }: KubePod): boolean {
   return direct === undefined && network !== 'bridge' && networkFault === undefined;
 }

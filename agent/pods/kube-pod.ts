@@ -70,7 +70,7 @@ function faultText(expected: string, got: string): string {
 /** Most characters of the annotation in a fault. */
 const MAX_GOT = 128;
 
-/** Tells whether a Pod requires an ENI with its own claim: its address is static, or it requests security groups. */
+/** Reports whether a Pod requires an ENI with its own claim: its address is static, or it requests security groups. */
 function needsClaim(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
   return isStaticPod(annotations) || requestsGroups(annotations);
 }
@@ -79,7 +79,7 @@ function requestsGroups(annotations: KubeObject['metadata']['annotations'] = {})
   return (annotations[POD_ANNOTATION.securityGroups] ?? '').trim() !== '';
 }
 
-/** Tells whether a Pod requests an EIP. A malformed request counts as none: then the Pod uses the node's address. */
+/** Reports whether a Pod requests an EIP. A malformed request counts as none: then the Pod uses the node's address. */
 function requestsEip(annotations: KubeObject['metadata']['annotations'] = {}): boolean {
   return readEipRequest(annotations, new Faults()) !== undefined;
 }

@@ -85,7 +85,7 @@ export function withoutContradicted<T extends BriefMarks>(
   return isGone || ips.some((ip) => shown.ips.has(ip)) ? withoutMarks(one) : one;
 }
 
-/** Tells whether it rests after a sandbox of the Pod of which only the API server can tell whether it failed. */
+/** Reports whether it rests after a sandbox of the Pod of which only the API server can tell whether it failed. */
 export function awaitsProof({ failedPod, isBrief }: BriefMarks, podUid: string): boolean {
   return failedPod !== undefined && failedPod === podUid && isBrief !== true;
 }

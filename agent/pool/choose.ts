@@ -38,7 +38,7 @@ export function chooseAddresses(state: PoolState, request: LeaseRequest, mayForc
 }
 
 /**
- * Tells whether an address rests after a sandbox that failed and goes to the next Pod now if no other is free: it is one
+ * Reports whether an address rests after a sandbox that failed and goes to the next Pod now if no other is free: it is one
  * of the warm ones.
  */
 export function isBriefSpare(state: PoolState, address: PoolAddress, nowMs: number): boolean {
@@ -46,7 +46,7 @@ export function isBriefSpare(state: PoolState, address: PoolAddress, nowMs: numb
   return isGivable(state, address) && mayCutCooldown(state, address, nowMs);
 }
 
-/** Tells whether a cooldown is over, or there is none. */
+/** Reports whether a cooldown is over, or there is none. */
 export function isCooled(address: PoolAddress, nowMs: number): boolean {
   return address.coolUntilMs === undefined || address.coolUntilMs <= nowMs;
 }
@@ -72,7 +72,7 @@ function isCandidate(state: PoolState, address: PoolAddress, request: LeaseReque
   return mayForce && mayCutCooldown(state, address, request.nowMs);
 }
 
-/** Tells whether nothing but its owner or its rest keeps an address from the next Pod. */
+/** Reports whether nothing but its owner or its rest keeps an address from the next Pod. */
 function isGivable(state: PoolState, address: PoolAddress): boolean {
   const { claim, supplyState, offered } = address;
   return claim === undefined && supplyState === 'assigned' && !offered && !isHeldBack(state, address);

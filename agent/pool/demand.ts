@@ -113,7 +113,7 @@ function isOccupied(state: PoolState, address: PoolAddress): boolean {
   return use === 'leased' || use === 'cooling' || (use === 'free' && isHeldBack(state, address));
 }
 
-/** Tells whether an address is free and may be given to a Pod or given back. */
+/** Reports whether an address is free and may be given to a Pod or given back. */
 export function isFree(state: PoolState, address: PoolAddress): boolean {
   return address.state === 'free' && !isHeldBack(state, address);
 }

@@ -99,7 +99,7 @@ function isServing(state: PoolState, { pod, enis }: StaticLeaseRequest, address:
   );
 }
 
-/** Tells whether the uid of a claim mark lets a Pod of its name use the address. */
+/** Reports whether the uid of a claim mark lets a Pod of its name use the address. */
 export function mayUse(claimUid: string | undefined, podUid: string): boolean {
   return claimUid === ANY_UID || (claimUid !== undefined && claimUid === podUid);
 }

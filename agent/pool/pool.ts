@@ -91,7 +91,7 @@ export function release(
 }
 
 /**
- * Tells whether a cooldown keeps an address from whoever the supply has it for. It does not keep it from the next Pod of
+ * Reports whether a cooldown keeps an address from whoever the supply has it for. It does not keep it from the next Pod of
  * the name that its last Pod had; but one that left the supply may come back for anybody.
  */
 export function isResting({ coolUntilMs, claim, supplyState, podKey }: PoolAddress): boolean {
@@ -106,7 +106,7 @@ function whileCooling(address: PoolAddress): PoolAddress {
 
 /**
  * Ends the cooldowns whose time is over and returns their IPs. A deadline later than a whole cooldown from now was set
- * by another clock (a journal of an older release): it is shortened to that, so that no address cools for ever.
+ * by another clock (a journal of an older release): it is shortened to that, so that no address cools forever.
  */
 export function tick(state: PoolState, nowMs: number): Step<readonly string[]> {
   const cooling = [...state.addresses.values()].filter(({ coolUntilMs }) => coolUntilMs !== undefined);
@@ -283,7 +283,7 @@ export function asSupplied(address: PoolAddress): PoolAddress | undefined {
   return { ...rest, state: isOut ? 'withdrawn' : address.claim === undefined ? 'free' : 'kept' };
 }
 
-/** Tells whether an address is idle: free, or static without a Pod. It is not in use, not cooling and not offered. */
+/** Reports whether an address is idle: free, or static without a Pod. It is not in use, not cooling and not offered. */
 export function isIdle({ state }: PoolAddress): boolean {
   return state === 'free' || state === 'kept';
 }

@@ -64,13 +64,13 @@ const REMOVALS: ReadonlySet<Operation['kind']> = new Set([
 /** What lets packets pass by connection tracking. */
 const WAYS_BY: ReadonlySet<Operation['kind']> = new Set(['detach-filter', 'delete-flowtable']);
 
-/** Tells whether an operation only removes something. */
+/** Reports whether an operation only removes something. */
 function isRemoval({ kind }: Operation): boolean {
   return REMOVALS.has(kind);
 }
 
 /**
- * Tells whether a removal has to wait while `undone` are not done: it comes after what replaces it. One of the whole node
+ * Reports whether a removal has to wait while `undone` are not done: it comes after what replaces it. One of the whole node
  * waits for all, and all wait for one of the whole node; otherwise what has an ENI, a link or an address in common. A setting that
  * TCP connections need is given back when none of them passes by connection tracking any more.
  */

@@ -16,7 +16,7 @@ export type BackoffLimits = {
 };
 
 /**
- * A flush each second is repaired at once for ever, which costs less than an outage; what undoes us hundreds of times a
+ * A flush each second is repaired at once forever, which costs less than an outage; what undoes us hundreds of times a
  * second is answered three times in ten seconds.
  */
 export const DEFAULT_BACKOFF_LIMITS: BackoffLimits = {
@@ -91,7 +91,7 @@ export function decideBackoff(
     : { verdict: 'repair', isAlarm, contest: { ...contest, repairedAtMs: nowMs } };
 }
 
-/** Tells whether nothing of the object needs to be remembered any more. */
+/** Reports whether nothing of the object needs to be remembered any more. */
 export function isOver(
   { repairedAtMs, heldUntilMs, undoneAtMs }: Contest,
   nowMs: number,

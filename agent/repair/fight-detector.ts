@@ -40,7 +40,7 @@ export class FightDetector {
       this.#entries.set(object, { ...entry, contest: { ...entry.contest, repairedAtMs: nowMs } });
   }
 
-  /** Tells whether a wait of `object` is under way at `nowMs`; counts nothing. */
+  /** Reports whether a wait of `object` is under way at `nowMs`; counts nothing. */
   isHeld(object: string, nowMs: number): boolean {
     const heldUntilMs = this.#entries.get(object)?.contest.heldUntilMs;
     return heldUntilMs !== undefined && nowMs < heldUntilMs;

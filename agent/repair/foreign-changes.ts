@@ -94,7 +94,7 @@ export class ForeignChanges {
   }
 }
 
-/** Tells whether the kernel names the sender of this change, another process than the kernel made it, and it may be of ours. */
+/** Reports whether the kernel names the sender of this change, another process than the kernel made it, and it may be of ours. */
 function isAttributed(event: MonitorEvent): boolean {
   switch (event.kind) {
     case 'nftables':

@@ -3,7 +3,7 @@ import type { MonitorEvent } from '../../netlink/monitor.ts';
 /** Tells our own changes of the host's kernel from those of others. */
 export type OwnWrites = {
   /**
-   * Tells whether this process, or a child of it, made the change. False where the kernel does not name the sender: links,
+   * Reports whether this process, or a child of it, made the change. False where the kernel does not name the sender: links,
    * IPv6 addresses, settings, and what it does itself.
    */
   isOwn(event: MonitorEvent): boolean;

@@ -19,7 +19,7 @@ export function planIdleNics(nics: readonly IdleNic[]): readonly Operation[] {
 }
 
 /**
- * Tells whether an interface returned by itself when its Pod's namespace was deleted: it still has the attachment's
+ * Reports whether an interface returned by itself when its Pod's namespace was deleted: it still has the attachment's
  * alias.
  */
 export function isReturned({ ifalias }: HostLink): boolean {

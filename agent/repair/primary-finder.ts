@@ -199,7 +199,7 @@ function isIpv4(cidr: string): boolean {
 }
 
 /**
- * Tells whether there is a whole ENI, or a Pod with one. The rule for them does no harm without any; a missing rule
+ * Reports whether there is a whole ENI, or a Pod with one. The rule for them does no harm without any; a missing rule
  * does.
  */
 function hasExclusive({ supply, leases }: NodeState): boolean {

@@ -62,7 +62,7 @@ export type WatchedObjects = {
 };
 
 /**
- * Tells whether a change by others may mean that the kernel no longer holds what is planned. What the kernel does itself
+ * Reports whether a change by others may mean that the kernel no longer holds what is planned. What the kernel does itself
  * (sender 0), such as deleting the routes of a link that a DEL deletes, is checked against the Pods that are active then. What a
  * process does with our protocol number is always worth a pass.
  * @param linkNow Reads a link at this moment: asked about one that lost its link-local address, and about a host veth whose
@@ -103,7 +103,7 @@ function isWhereFiltersAre(ifindex: number, { hasFilters, ifindexes }: WatchedOb
 }
 
 /**
- * Tells whether a link that is there lost its link-local address. The kernel gives each new link one, also the links of our Pods,
+ * Reports whether a link that is there lost its link-local address. The kernel gives each new link one, also the links of our Pods,
  * takes it with the link, and names no sender.
  */
 function isLostLinkLocal(
@@ -145,12 +145,12 @@ function isRelevantLink(
 /** Reads a link of the host's namespace; undefined when it is gone. */
 type LinkReader = (ifindex: number) => LinkMessage | undefined;
 
-/** Tells whether a link has what names it. A notification of a bridge about its port has no alias. */
+/** Reports whether a link has what names it. A notification of a bridge about its port has no alias. */
 function isMarked({ family, ifname, ifalias = '' }: LinkMessage, { name, alias }: WatchedVeth): boolean {
   return ifname === name && (ifalias === alias || family === AF_BRIDGE);
 }
 
-/** Tells whether a link is in its bridge, with the properties of a port of ours, or in no bridge, bond or VRF where it should be in none. */
+/** Reports whether a link is in its bridge, with the properties of a port of ours, or in no bridge, bond or VRF where it should be in none. */
 function isInPlace(message: LinkMessage, veth: WatchedVeth): boolean {
   if ((message.master ?? 0) !== (veth.master ?? 0)) return false;
   if (veth.master === undefined) return true;
@@ -183,7 +183,7 @@ function isRelevantRoute(
   return isPods || isRefusing || !isHostPrefix(message.dst) || isOnKnownLink(message.oif, watched);
 }
 
-/** Tells whether a route of another program to a network without a gateway came or went. Those to single hosts wait. */
+/** Reports whether a route of another program to a network without a gateway came or went. Those to single hosts wait. */
 function isToConnected(message: RouteMessage, { ifindexes, veths }: WatchedObjects): boolean {
   const { dst, oif = 0, table } = message;
   const isOfOthers = !ifindexes.has(oif) && !veths.has(oif);
@@ -209,7 +209,7 @@ function isRelevantRule(
 }
 
 /**
- * Tells whether a setting may differ from the plan, which only the plan can tell for certain. Of all links and the node
+ * Reports whether a setting may differ from the plan, which only the plan can tell for certain. Of all links and the node
  * `forwarding` is planned as 1, of Pods' links rp_filter too.
  */
 function isSuspectSetting(
@@ -220,7 +220,7 @@ function isSuspectSetting(
   return forwarding === 0 || (rpFilter !== undefined && !(rpFilter === 1 && veths.has(ifindex)));
 }
 
-/** Tells whether a route's link is a known one: the route to a gateway is a host route too, on an ENI. */
+/** Reports whether a route's link is a known one: the route to a gateway is a host route too, on an ENI. */
 function isOnKnownLink(oif: number | undefined, watched: WatchedObjects): boolean {
   return oif !== undefined && watched.ifindexes.has(oif);
 }

@@ -14,12 +14,12 @@ type RepairLoopDeps = {
   readonly note: (event: MonitorEvent) => void;
   /** Called with every notification of a change that is not our own. */
   readonly noteForeign: (event: MonitorEvent) => void;
-  /** Tells whether a notification is about a change of our own. */
+  /** Reports whether a notification is about a change of our own. */
   readonly isOwn: (event: MonitorEvent) => boolean;
-  /** Tells whether a change by others calls for a pass. Not asked while one is due anyway. */
+  /** Reports whether a change by others calls for a pass. Not asked while one is due anyway. */
   readonly isRelevant: (event: MonitorEvent) => boolean;
   /**
-   * Tells whether one of some settings below /proc/sys is not as planned; asked every 250 ms, because the kernel does not
+   * Reports whether one of some settings below /proc/sys is not as planned; asked every 250 ms, because the kernel does not
    * notify all of them.
    */
   readonly settingsDiffer: () => boolean;

@@ -76,7 +76,7 @@ function usedLinks(desired: HostState, inUse: ReadonlySet<number>): ReadonlySet<
 }
 
 /**
- * Tells whether a setting that is of no link is in no plan any more, as that of connection tracking when the fast path is
+ * Reports whether a setting that is of no link is in no plan any more, as that of connection tracking when the fast path is
  * off. Forwarding and those of all links stay: packets of others may rely on them.
  */
 function isLeftOfNode(setting: FoundSysctl, desired: HostState): boolean {

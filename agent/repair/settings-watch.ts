@@ -24,7 +24,7 @@ type SettingsWatchDeps = {
  */
 type SettingsWatch = {
   /**
-   * Tells whether a setting of this link differs; of the whole node for NETCONFA_IFINDEX_ALL. Reads up to six files. @throws
+   * Reports whether a setting of this link differs; of the whole node for NETCONFA_IFINDEX_ALL. Reads up to six files. @throws
    * PlanError, SysctlError
    */
   differsAt(ifindex: number): boolean;

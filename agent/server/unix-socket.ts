@@ -54,7 +54,7 @@ export function closeToOthers(path: string): void {
   if ((lstatSync(path).mode & 0o777) !== MODE) chmodSync(path, MODE);
 }
 
-/** Tells whether a process serves on a path. */
+/** Reports whether a process serves on a path. */
 export async function isServed(path: string): Promise<boolean> {
   return lstatSync(path, { throwIfNoEntry: false })?.isSocket() === true && (await accepts(path));
 }
@@ -68,7 +68,7 @@ function asSocketError<T>(path: string, run: () => T): T {
   }
 }
 
-/** Tells whether a listener accepts connections there. Also true when its queue is full: it exists and is busy. */
+/** Reports whether a listener accepts connections there. Also true when its queue is full: it exists and is busy. */
 async function accepts(path: string): Promise<boolean> {
   const outcome = Promise.withResolvers<boolean>();
   const probe = connect(path);

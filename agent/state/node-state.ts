@@ -230,7 +230,7 @@ export class NodeState {
   }
 
   /**
-   * Tells whether the agent knows what this node is for: a supply is or was in force, Pods have addresses, or a block of
+   * Reports whether the agent knows what this node is for: a supply is or was in force, Pods have addresses, or a block of
    * GlobalRoute Pods serves. Before that the agent changes nothing of the node.
    */
   hasPlan(): boolean {
@@ -291,7 +291,7 @@ export class NodeState {
     return released.kind === 'released' ? released.cooldowns : [];
   }
 
-  /** Tells whether it depends on the API server what the rests after the sandboxes of a Pod are. */
+  /** Reports whether it depends on the API server what the rests after the sandboxes of a Pod are. */
   awaitsProof(podUid: string): boolean {
     const all = [this.pool.state.addresses, this.bridgePool.state.addresses, this.exclusivePool.state];
     return all.some((one) => one.values().some((marks) => awaitsProof(marks, podUid)));

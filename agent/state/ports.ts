@@ -26,7 +26,7 @@ export type PodWiring = {
    */
   unwire(pod: PodNetwork, netnsPath: string): Promise<void>;
   /**
-   * Tells whether the host end of the Pod's link is in the kernel. Then the namespace of its other end lives, whatever name
+   * Reports whether the host end of the Pod's link is in the kernel. Then the namespace of its other end lives, whatever name
    * that has. False for a Pod without a link of ours.
    */
   isLinked(pod: PodNetwork): boolean;
@@ -64,14 +64,14 @@ export type Sandboxes = {
   find(path: string): OpenNetns | undefined;
   /** Opens the host's own; the caller closes it. */
   own(): OpenNetns;
-  /** Tells whether the path names no netns any more. */
+  /** Reports whether the path names no netns any more. */
   isAbsent(path: string): boolean;
 };
 
 /** Looks for addresses of ours that another program uses on this node. */
 export type Strangers = {
   /**
-   * Tells whether the kernel leads an address to a link of this node, or has it as one of its own: whoever did that, a Pod
+   * Reports whether the kernel leads an address to a link of this node, or has it as one of its own: whoever did that, a Pod
    * with this address would have no packets, or take those of a Pod that lives. One request to the kernel.
    */
   readonly isWired: (ip: string) => boolean;

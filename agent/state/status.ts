@@ -79,12 +79,12 @@ export function enisStatusOf(state: NodeState): CniFailure | undefined {
   return undefined;
 }
 
-/** Tells whether a Pod without a word for an ENI could be served: it is on the bridge then, which needs no ENI. */
+/** Reports whether a Pod without a word for an ENI could be served: it is on the bridge then, which needs no ENI. */
 function servesBridge(state: NodeState): boolean {
   return state.isBridgeDefault && state.acceptedBlocks().some((cidr) => state.preparedBlocks.has(cidr));
 }
 
-/** Tells whether the node serves whole ENIs only: it may have no shared ENI, and Pods with whole ENIs need none. */
+/** Reports whether the node serves whole ENIs only: it may have no shared ENI, and Pods with whole ENIs need none. */
 function servesWholeEnisOnly({ supply, exclusivePool, exclusiveNics }: NodeState): boolean {
   if (supply === undefined || supply.enis.length > 0 || (supply.warm.limit ?? 0) > 0) return false;
   return [...exclusivePool.state.values()].some(({ use, eniId }) => use === 'leased' || exclusiveNics.has(eniId));

@@ -202,13 +202,13 @@ export function withheld(supply: Supply): Supply {
   return { ...supply, enis, direct: { ...supply.direct, enis: wholeEnis } };
 }
 
-/** Tells whether two supplies differ at most in what load balancers have as targets. */
+/** Reports whether two supplies differ at most in what load balancers have as targets. */
 function isSameApart(one: Supply, other: Supply | undefined): boolean {
   const textOf = ({ registeredIps: _targets, ...rest }: Supply): string => JSON.stringify(rest);
   return other !== undefined && textOf(one) === textOf(other);
 }
 
-/** Tells whether a supply is for this node; without a name of the node any supply is. */
+/** Reports whether a supply is for this node; without a name of the node any supply is. */
 export function isForNode(supply: Supply, nodeName: string): boolean {
   return nodeName === '' || supply.nodeName === nodeName;
 }

@@ -28,7 +28,7 @@ type CiliumNodeSourceOptions = InForce & {
   readonly random: () => number;
   /** Owners that each get an address of the pool, before any Pod: `router`, `health`. */
   readonly reservedOwners: readonly string[];
-  /** Tells whether no Pod has the address and it does not cool. */
+  /** Reports whether no Pod has the address and it does not cool. */
   readonly isFree: (ip: string) => boolean;
   /** Called once for each new set of faults, and once when there are none any more. */
   readonly onFaults: (faults: readonly Fault[]) => void;

@@ -19,7 +19,7 @@ type CiliumSupplyInput = {
   /** Owners that each get an address which no Pod gets: `router`, `health`; empty without reservation. */
   readonly reservedOwners: readonly string[];
   readonly previous: Supply | undefined;
-  /** Tells whether no Pod has the address and it does not cool. */
+  /** Reports whether no Pod has the address and it does not cool. */
   readonly isFree: (ip: string) => boolean;
 };
 
@@ -85,7 +85,7 @@ function withAddresses(eni: SupplyEni, addresses: readonly SupplyAddress[]): Sup
   return { ...eni, addresses, primary: eni.primary.filter(({ family }) => families.has(family)) };
 }
 
-/** Tells whether an address in this state of a release is given to no Pod. */
+/** Reports whether an address in this state of a release is given to no Pod. */
 function isUnderRelease(state: ReleaseState | undefined): boolean {
   return state !== undefined && state !== RELEASE_STATE.refused;
 }

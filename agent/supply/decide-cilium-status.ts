@@ -90,7 +90,7 @@ export function decideReleases({
       case RELEASE_STATE.ready:
         return inPool && isInUse ? [{ ip, from, to: RELEASE_STATE.refused }] : [];
       case RELEASE_STATE.marked:
-        // No Pod can get it, and it would be asked for again for ever.
+        // No Pod can get it, and it would be asked for again forever.
         if (inPool && !isInUse && address === undefined && refused.has(ip))
           return [{ ip, from, to: RELEASE_STATE.ready }];
         if (!inPool || isInUse || address === undefined || address.state === 'cooling' || isReserved(address.claim))
@@ -104,7 +104,7 @@ export function decideReleases({
   });
 }
 
-/** Tells whether an address is one of the node itself. Any other owner without a Pod's name has nothing in use. */
+/** Reports whether an address is one of the node itself. Any other owner without a Pod's name has nothing in use. */
 function isReserved(claim: ClaimMark | undefined): claim is ClaimMark {
   return claim?.namespace === '' && NODE_OWNERS.includes(claim.name);
 }

@@ -86,7 +86,7 @@ export function decidePublication(input: PublicationInput): Publication {
 }
 
 /**
- * Tells whether the pool follows this object: it has our journal's name, and its epoch is the one in force; not a lower
+ * Reports whether the pool follows this object: it has our journal's name, and its epoch is the one in force; not a lower
  * one (a restored etcd), nor a higher one that could not be read.
  */
 export function isInForce(pool: PoolState, nec: ObservedNec, life: string): boolean {
@@ -188,7 +188,7 @@ function listOf(offers: readonly Offer[]): readonly AssignedIp[] {
 }
 
 /**
- * Tells whether the object already holds this. Entries that ipamd cannot act on any more do not count; the next write
+ * Reports whether the object already holds this. Entries that ipamd cannot act on any more do not count; the next write
  * leaves them out.
  */
 function isSame(spec: AgentSpec, { spec: seen, addresses }: ObservedNec): boolean {

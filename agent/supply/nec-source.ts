@@ -26,7 +26,7 @@ type NecSourceOptions = InForce & {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
-  /** Tells whether a Pod has an address: a limit set by annotation must not be below what is in use. */
+  /** Reports whether a Pod has an address: a limit set by annotation must not be below what is in use. */
   readonly isInUse: (ip: string) => boolean;
   /** Called once for each new set of faults in what people wrote, and once when there are none any more. */
   readonly onFaults?: (kind: 'annotation' | 'object', faults: readonly Fault[]) => void;

@@ -58,7 +58,7 @@ export function notReadyReasonOf(object: Readonly<Record<string, unknown>>): str
   return texts.length === 0 ? undefined : texts.join(': ');
 }
 
-/** Tells whether the description of what the cloud assigned cannot be read as a whole. */
+/** Reports whether the description of what the cloud assigned cannot be read as a whole. */
 export function isSupplyDamaged(damaged: ReadonlySet<string>): boolean {
   return SUPPLY_FIELDS.some((field) => damaged.has(field));
 }

@@ -46,7 +46,7 @@ export class Sweep {
     }
   }
 
-  /** Tells whether a step failed. */
+  /** Reports whether a step failed. */
   hasFailed(): boolean {
     return this.#failed.length > 0;
   }

@@ -59,7 +59,7 @@ export function readCommandLine(argv: readonly string[], commands: readonly Comm
   return { kind: 'run', command, args, global: globalValues(values, options) };
 }
 
-/** Tells whether an option of some command is placed before any command. */
+/** Reports whether an option of some command is placed before any command. */
 function misplaced(options: Readonly<Record<string, unknown>>, commands: readonly Command[]): boolean {
   return Object.keys(options).some(
     (name) =>

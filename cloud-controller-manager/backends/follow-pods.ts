@@ -187,7 +187,7 @@ export class PodFollower {
     return nodes;
   }
 
-  /** Tells whether a Pod was in the cache some minutes ago and is not there any more, or has ended. */
+  /** Reports whether a Pod was in the cache some minutes ago and is not there any more, or has ended. */
   hasEnded(uid: string): boolean {
     return (this.#endedUntilMs.get(uid) ?? Number.NEGATIVE_INFINITY) > this.#deps.clock.monotonicMs();
   }

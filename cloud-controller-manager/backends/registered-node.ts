@@ -39,13 +39,13 @@ export function listAddresses({ addresses }: Pick<RegisteredNode, 'addresses'>):
   return addresses.split(' ').filter((ip) => ip !== '');
 }
 
-/** Tells whether an ENI of a node has an address. */
+/** Reports whether an ENI of a node has an address. */
 export function hasAddress({ addresses }: Pick<RegisteredNode, 'addresses'>, ip: string): boolean {
   return addresses.includes(` ${ip} `);
 }
 
 /**
- * Tells whether an address may be registered, as a NodeENIConfig is after the address was published in it: it is
+ * Reports whether an address may be registered, as a NodeENIConfig is after the address was published in it: it is
  * assigned, and neither offered back nor being taken. An address of none of its subnets is not the ENIs' matter.
  */
 export function mayRegister(object: KubeObject, ip: string): boolean {

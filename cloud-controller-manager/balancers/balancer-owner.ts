@@ -112,7 +112,7 @@ export function groupListenerNameOf(clusterId: string, loadBalancerId: string): 
   return nameOf(`${clusterId}/ingress-group/${loadBalancerId}`);
 }
 
-/** Tells whether a listener has a name of this program, of whatever owner and cluster. */
+/** Reports whether a listener has a name of this program, of whatever owner and cluster. */
 export function isOwnListenerName(name: string): boolean {
   return /^tke-eni-[0-9a-f]{16}$/.test(name);
 }

@@ -33,7 +33,7 @@ export function claimListeners(
   });
 }
 
-/** Tells whether a listener may be deleted as the owner's: on a load balancer of others the cloud has to have its name. */
+/** Reports whether a listener may be deleted as the owner's: on a load balancer of others the cloud has to have its name. */
 export function mayDelete({ calledAs }: ObservedListener, isOwn: boolean): boolean {
   return isOwn || calledAs === undefined;
 }

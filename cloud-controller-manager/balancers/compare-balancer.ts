@@ -192,7 +192,7 @@ class DrainTimes {
     this.#sinceMs.delete(service);
   }
 
-  /** Tells whether a target had its time since it got weight 0. */
+  /** Reports whether a target had its time since it got weight 0. */
   isDrained(service: string, target: Target): boolean {
     return this.#remainingMs(service, target) === 0;
   }

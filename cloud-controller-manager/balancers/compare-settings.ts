@@ -5,7 +5,7 @@ export function changesOf<T extends object>(wanted: T, present: T): T | undefine
   return changes.length === 0 ? undefined : (Object.fromEntries(changes) as T);
 }
 
-/** Tells whether a setting of a listener or rule is as wanted; what is absent in the wanted one is not compared. */
+/** Reports whether a setting of a listener or rule is as wanted; what is absent in the wanted one is not compared. */
 export function hasSetting(wanted: unknown, present: unknown): boolean {
   if (typeof wanted !== 'object' || wanted === null) return wanted === present;
   if (typeof present !== 'object' || present === null) return false;

@@ -76,7 +76,7 @@ export class BalancerCreator {
     this.#lostSinceMs.delete(loadBalancerId);
   }
 
-  /** Tells whether something was not found a minute ago either: an answer may be as of a while ago. */
+  /** Reports whether something was not found a minute ago either: an answer may be as of a while ago. */
   isLost(what: string): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
     const sinceMs = this.#lostSinceMs.get(what) ?? nowMs;

@@ -52,7 +52,7 @@ export function decideAdoption(
   return undefined;
 }
 
-/** Tells whether something was made for a Service or an Ingress of a cluster. */
+/** Reports whether something was made for a Service or an Ingress of a cluster. */
 function isOfObject(clusterId: string, owner: string): boolean {
   return (['service', 'ingress'] as const).some((kind) => owner.startsWith(ownerOf(clusterId, '', kind)));
 }

@@ -114,7 +114,7 @@ export function divideByClash<T extends { readonly protocol: string; readonly po
   return { free: listeners.filter((listener) => clashes.every((clash) => clash.listener !== listener)), notices };
 }
 
-/** Tells whether a listener has a port that is wanted. Ports of what speaks over TCP, or over UDP, are taken by each other. */
+/** Reports whether a listener has a port that is wanted. Ports of what speaks over TCP, or over UDP, are taken by each other. */
 export function coversPort(
   { protocol, port, endPort = port }: Listener,
   wanted: { readonly protocol: string; readonly port: number },

@@ -261,7 +261,7 @@ function isAsked({ wanted, isFrozen }: RulePair): boolean {
   return wanted !== undefined && !isFrozen && wanted.redirect === undefined;
 }
 
-/** Tells whether a rule has a target that is known to serve, or is to have none. */
+/** Reports whether a rule has a target that is known to serve, or is to have none. */
 function isProven(pair: RulePair | undefined, { serves }: KnownOfTargets): boolean {
   if (pair?.wanted === undefined) return true;
   const wantsSome = pair.wanted.targets?.some(({ weight }) => weight === 'asIs' || weight > 0) ?? true;

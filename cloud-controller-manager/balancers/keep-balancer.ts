@@ -361,7 +361,7 @@ export class BalancerKeeper {
 }
 
 /**
- * Tells whether the mark of an owner, of a release that wrote no uid, is that of another object: the load balancer was made
+ * Reports whether the mark of an owner, of a release that wrote no uid, is that of another object: the load balancer was made
  * for another one of this cluster, and has no listener of this one.
  */
 function isOfOther(
@@ -377,7 +377,7 @@ function isOfOther(
   return listeners.every(({ name }) => name !== listenerName);
 }
 
-/** Tells whether a listener without a known owner leads to a Pod, as far as it was read. */
+/** Reports whether a listener without a known owner leads to a Pod, as far as it was read. */
 function mayLeadToPods({ otherTargets = [], unreadIds = [] }: ObservedLoadBalancer): boolean {
   return unreadIds.length > 0 || otherTargets.some(({ instanceId }) => instanceId === undefined);
 }

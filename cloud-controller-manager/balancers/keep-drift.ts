@@ -135,7 +135,7 @@ function driftOf(baseline: Baseline | undefined, observed: ObservedLoadBalancer)
   return baseline === undefined ? findNameDrift(observed) : findDrift(baseline, observed);
 }
 
-/** Tells whether a target that another client registered has no connections any more: it is deregistered in a minute. */
+/** Reports whether a target that another client registered has no connections any more: it is deregistered in a minute. */
 function isDraining({ field, is }: Drift): boolean {
   return (field === 'target' || field === 'weight') && is === '0';
 }

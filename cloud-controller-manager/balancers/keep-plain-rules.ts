@@ -39,7 +39,7 @@ export function keepPlainRules(
   return [...others, ...plainListeners].toSorted((one, other) => one.port - other.port);
 }
 
-/** Tells whether a rule cannot be made for want of a certificate. */
+/** Reports whether a rule cannot be made for want of a certificate. */
 export function lacksCertificate(
   key: RuleListenerKey,
   { certificate, domain }: DesiredRule,

@@ -6,7 +6,7 @@ const PREFIX = 'kept_';
 /** Most characters of a name. */
 const MAX_NAME = 80;
 
-/** Tells whether a load balancer was kept when its Service went: it is no orphan, and may be used by another one. */
+/** Reports whether a load balancer was kept when its Service went: it is no orphan, and may be used by another one. */
 export function isKept({ name, isDeleteProtected }: Pick<LoadBalancer, 'name' | 'isDeleteProtected'>): boolean {
   return isDeleteProtected && name.startsWith(PREFIX);
 }

@@ -41,7 +41,7 @@ export class LivingOwners {
   }
 
   /**
-   * Reads all of them anew. Ingresses are included only after their cache has synced and while they may be listed: their
+   * Reads all of them again. Ingresses are included only after their cache has synced and while they may be listed: their
    * rights may be missing, or be taken. @throws KubeError
    */
   async read(signal: AbortSignal): Promise<void> {
@@ -78,7 +78,7 @@ export class LivingOwners {
     return owners[0];
   }
 
-  /** Tells whether the object that something was made for still exists. */
+  /** Reports whether the object that something was made for still exists. */
   has(made: { readonly tags: Tags }): boolean {
     const owner = this.ownerOf(made);
     return owner !== undefined && this.#uids.get(owner.kind)?.has(owner.uid) === true;

@@ -66,7 +66,7 @@ export async function observeLoadBalancer(
   return { kind: 'found', observed: { balancer, isOwn, listeners, targets, ...ofOthers, ...redirects, ...groups } };
 }
 
-/** Tells whether a rule is redirected, also one of others: that may lead to a rule of the owner. */
+/** Reports whether a rule is redirected, also one of others: that may lead to a rule of the owner. */
 function isRedirected(listeners: readonly Listener[]): boolean {
   return listeners.some(
     ({ rules = [], unread }) => unread !== undefined || rules.some(({ rewriteTo }) => rewriteTo !== undefined),

@@ -14,18 +14,18 @@ export function describeFailure(error: unknown, work: OwnerWork, kind: OwnerKind
   return cure === undefined ? message : `${message}; ${cure}`;
 }
 
-/** Tells whether a fault is not over by itself: a person has to do something. */
+/** Reports whether a fault is not over by itself: a person has to do something. */
 export function needsPerson(error: unknown): boolean {
   if (isKubeError(error, 'FORBIDDEN', 'INVALID') || error instanceof StepError) return true;
   return isCloudError(error, 'never', 'quota', 'credentials') || (isCloudError(error) && namesNothing(error));
 }
 
-/** Tells whether the cloud refused something of the security group for source ranges, which is not over by itself. */
+/** Reports whether the cloud refused something of the security group for source ranges, which is not over by itself. */
 export function isOfGroup(error: unknown): error is CloudError {
   return isCloudError(error, 'never', 'quota', 'credentials') && error.action.includes('SecurityGroup');
 }
 
-/** Tells whether a new load balancer was to be in something that does not exist. */
+/** Reports whether a new load balancer was to be in something that does not exist. */
 function namesNothing({ retry, action }: CloudError): boolean {
   return retry === 'gone' && action === 'CreateLoadBalancer';
 }

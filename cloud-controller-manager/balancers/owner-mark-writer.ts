@@ -19,7 +19,7 @@ export class OwnerMarkWriter {
     return this.#writer.headOf(object);
   }
 
-  /** Tells whether nothing is left to do on the load balancer on record, and another one is asked for. */
+  /** Reports whether nothing is left to do on the load balancer on record, and another one is asked for. */
   isReleased(
     object: KubeObject,
     observed: ObservedLoadBalancer | undefined,

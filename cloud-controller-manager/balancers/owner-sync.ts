@@ -144,7 +144,7 @@ export class OwnerSync<H extends BalancerOwner> {
     this.#calls.begin(listenerName);
   }
 
-  /** Tells whether the load balancer of a unit was as planned when it was compared last. */
+  /** Reports whether the load balancer of a unit was as planned when it was compared last. */
   isInOrder(key: string): boolean {
     return (this.#inOrder.get(key)?.desired ?? '') !== '';
   }

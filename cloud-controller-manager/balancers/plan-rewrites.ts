@@ -84,7 +84,7 @@ export function rewriteDeletions(
   );
 }
 
-/** Tells whether a redirect is as wanted. A code that the cloud does not report is not compared. */
+/** Reports whether a redirect is as wanted. A code that the cloud does not report is not compared. */
 export function isSameRedirect(
   wanted: DesiredRedirect,
   present: Rewrite | undefined,

@@ -50,7 +50,7 @@ export class StatusPublisher<H extends BalancerOwner> {
     return { verb: 'patch', ...(group === '' ? {} : { group }), resource: plural, subresource: 'status' };
   }
 
-  /** Tells whether the status may be written. A right that is granted stays; one that is missing is asked for again after a minute. */
+  /** Reports whether the status may be written. A right that is granted stays; one that is missing is asked for again after a minute. */
   async isAllowed(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#deps;
     if (!(await this.#isGranted) && clock.monotonicMs() - this.#askedAtMs >= ASK_AGAIN_MS) {

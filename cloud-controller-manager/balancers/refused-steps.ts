@@ -88,7 +88,7 @@ export class RefusedSteps {
 /** A step of listeners of layer 7: what the cloud refuses of it is noted, and others go on. */
 export type Layer7Step = RuleStep | CreateListenersStep;
 
-/** Tells whether a refusal of a step stops no other. */
+/** Reports whether a refusal of a step stops no other. */
 export function isOfLayer7(step: LoadBalancerStep): step is Layer7Step {
   switch (step.kind) {
     case 'createListeners':

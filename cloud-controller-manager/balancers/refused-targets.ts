@@ -71,7 +71,7 @@ export class RefusedTargets {
     if (entries.size === 0) this.#entries.delete(service);
   }
 
-  /** Tells whether a target is not to be tried now. */
+  /** Reports whether a target is not to be tried now. */
   isHeld(service: string, target: StepTarget): boolean {
     return (this.#find(service, target)?.untilMs ?? Number.NEGATIVE_INFINITY) > this.#clock.monotonicMs();
   }

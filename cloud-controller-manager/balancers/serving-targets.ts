@@ -43,13 +43,13 @@ export class ServingTargets {
     if (known.size === 0) this.#untilMs.delete(service);
   }
 
-  /** Tells whether a target was found healthy. */
+  /** Reports whether a target was found healthy. */
   serves(service: string, target: Target): boolean {
     const untilMs = this.#untilMs.get(service)?.get(targetIdOf(target)) ?? Number.NEGATIVE_INFINITY;
     return untilMs > this.#deps.clock.monotonicMs();
   }
 
-  /** Tells whether targets of a Service, or what waits for them, are held for longer than usual. */
+  /** Reports whether targets of a Service, or what waits for them, are held for longer than usual. */
   hasWaited(service: string): boolean {
     const sinceMs = this.#heldSinceMs.get(service);
     return sinceMs !== undefined && this.#deps.clock.monotonicMs() - sinceMs >= USUAL_MS;

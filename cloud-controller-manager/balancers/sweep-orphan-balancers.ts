@@ -65,7 +65,7 @@ export async function sweepOrphanBalancers(
   }
 }
 
-/** Tells whether an orphan waits for its second sweep. */
+/** Reports whether an orphan waits for its second sweep. */
 function hasCandidate(swept: Swept<unknown>): boolean {
   return swept.kind === 'done' && swept.outcomes.size < swept.orphans.length;
 }

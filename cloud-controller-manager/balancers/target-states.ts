@@ -96,7 +96,7 @@ export class TargetStates {
     return classify(listeners, listenerName, wanted);
   }
 
-  /** Tells whether a load balancer could not be read, and will not be until a person changes something. */
+  /** Reports whether a load balancer could not be read, and will not be until a person changes something. */
   isUnreadable(loadBalancerId: string): boolean {
     return this.#unreadable.has(loadBalancerId);
   }

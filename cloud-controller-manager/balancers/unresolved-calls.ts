@@ -75,7 +75,7 @@ export class UnresolvedCalls {
     return await this.#ask(listenerName, task, context);
   }
 
-  /** Tells whether something may still be made for listeners. */
+  /** Reports whether something may still be made for listeners. */
   isUnresolved(listenerName: string): boolean {
     return this.#leftMs(listenerName) > 0;
   }

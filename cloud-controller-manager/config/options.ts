@@ -61,7 +61,7 @@ const ELECTION_OPTIONS = {
     'leader-elect-resource-name',
     objectNameValue,
     'cloud-controller-manager',
-    "Name of the lock. It is upstream's, so that a cloud controller manager of another make with the same lock and this one never both work.",
+    "Name of the lock. It is upstream's, so that a cloud controller manager from another vendor with the same lock and this one never both work.",
   ),
   namespace: option(
     'Leader election',

@@ -33,7 +33,7 @@ export function groupOf(unitKey: string): string | undefined {
   return unitKey.startsWith(GROUP) ? unitKey.slice(GROUP.length) : undefined;
 }
 
-/** Tells whether an Ingress has rules in a group, or had: it is released by the group. */
+/** Reports whether an Ingress has rules in a group, or had: it is released by the group. */
 export function isJoined(head: IngressHead): boolean {
   return joinedOf(head) !== undefined;
 }
@@ -56,7 +56,7 @@ export function decideMembership(
   return role === 'serve' ? 'serving' : 'leaving';
 }
 
-/** Tells whether an Ingress of a group asks for another load balancer, or for listeners of its own. */
+/** Reports whether an Ingress of a group asks for another load balancer, or for listeners of its own. */
 export function wantsToLeave(head: IngressHead): boolean {
   const { settings } = readAnnotations(head.annotations);
   // With mode skip nothing changes, so it does not leave either. What cannot be read asks for nothing.

@@ -20,7 +20,7 @@ export type OwnCertificate = {
   readonly expiresAt: string;
   /** How many names it has: what `isFor` compares with. */
   readonly names: number;
-  /** Tells whether it is for a host, which may be a wildcard. */
+  /** Reports whether it is for a host, which may be a wildcard. */
   readonly isFor: (host: string) => boolean;
 };
 
@@ -63,7 +63,7 @@ export function parseOwnCertificate(certificate: string, key: string): OwnCertif
   };
 }
 
-/** Tells why a certificate is not valid at a time; undefined: it is. */
+/** Returns why a certificate is not valid at a time; undefined: it is. */
 export function checkValidity(
   { validFromMs, expiresAtMs, expiresAt, validFrom }: OwnCertificate,
   nowMs: number,

@@ -86,7 +86,7 @@ export function planOf(
 }
 
 /**
- * Tells whether the listeners of a name have rules that are being deleted: those that are not asked for, and of `onlyLeaving`
+ * Reports whether the listeners of a name have rules that are being deleted: those that are not asked for, and of `onlyLeaving`
  * where that is present.
  */
 export function hasOtherRules(

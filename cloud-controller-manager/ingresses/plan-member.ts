@@ -68,7 +68,7 @@ export async function planMember(
 }
 
 /**
- * Tells whether rules may have been made for an Ingress by a former process. Its mark says so, which people may write;
+ * Reports whether rules may have been made for an Ingress by a former process. Its mark says so, which people may write;
  * its status does too, which they may not. Where this program may not write it, the mark has to do.
  */
 async function isProven({ status }: MemberParts, head: IngressHead, signal: AbortSignal): Promise<boolean> {
@@ -127,7 +127,7 @@ async function plan(
   return { ...common, claimed: kept, isUnknown };
 }
 
-/** Tells whether what an Ingress depends on is being read. */
+/** Reports whether what an Ingress depends on is being read. */
 export function isStarting({ listeners, notices, afterMs }: IngressPlan): boolean {
   return listeners === undefined && afterMs !== undefined && !notices.some(({ blocks }) => blocks);
 }

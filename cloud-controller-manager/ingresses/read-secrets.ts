@@ -111,7 +111,7 @@ export class SecretReader {
     return (name) => this.#secrets.get(`${namespace}/${name}`)?.facts ?? UNKNOWN;
   }
 
-  /** Tells whether a Secret waits to be read: its namespace names many. */
+  /** Reports whether a Secret waits to be read: its namespace names many. */
   isInLine(namespace: string, name: string): boolean {
     return this.#secrets.get(`${namespace}/${name}`)?.isAsked === false;
   }

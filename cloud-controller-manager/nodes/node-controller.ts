@@ -145,7 +145,7 @@ class NodePasses {
     events.record({ involved, type: 'Normal', reason: 'Synced', message: 'Node synced successfully' });
   }
 
-  /** Tells whether the taint of a Node is not taken off now, as another client keeps putting it back. */
+  /** Reports whether the taint of a Node is not taken off now, as another client keeps putting it back. */
   #isHeld(node: CloudNode): boolean {
     if (!isWaiting(node) || this.#contests.valueOf(node.uid) === undefined) return false;
     const { clock, events } = this.#deps;

@@ -47,7 +47,7 @@ export function chooseConfig({ kind, namespace, name, serviceConfig, serviceConf
   return { kind: 'refused', why };
 }
 
-/** Tells whether an owner has the TkeServiceConfig of a `namespace/name`; '' is any. */
+/** Reports whether an owner has the TkeServiceConfig of a `namespace/name`; '' is any. */
 export function usesConfig(owner: ConfigOwner, key: string): boolean {
   const choice = chooseConfig(owner);
   return 'key' in choice && (key === '' || key === choice.key);
@@ -88,7 +88,7 @@ export function autoConfigName(kind: 'service' | 'ingress', name: string): strin
   return `${name}-auto-${kind}-config`;
 }
 
-/** Tells whether a name is kept for configurations that are made. */
+/** Reports whether a name is kept for configurations that are made. */
 export function isAutoConfigName(name: string): boolean {
   return name.endsWith(autoConfigName('service', '')) || name.endsWith(autoConfigName('ingress', ''));
 }

@@ -22,7 +22,7 @@ export function checkTimesOf(config: ConfiguredTimes): HealthCheck {
   };
 }
 
-/** Tells whether the timeout is not below the interval: the cloud refuses it. */
+/** Reports whether the timeout is not below the interval: the cloud refuses it. */
 export function isTooLong({ timeout, intervalTime = INTERVAL_SECONDS }: ConfiguredTimes): boolean {
   return timeout !== undefined && timeout >= intervalTime;
 }

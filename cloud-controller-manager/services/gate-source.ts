@@ -20,7 +20,7 @@ export type GateSource = {
   readonly owners: () => readonly DirectOwner[];
 };
 
-/** Tells whether an owner selects a Pod. A Service without a selector selects none: another client writes its endpoints. */
+/** Reports whether an owner selects a Pod. A Service without a selector selects none: another client writes its endpoints. */
 export function selectsPod({ selectors }: DirectOwner, { labels = {} }: Pick<BackendPod, 'labels'>): boolean {
   return selectors.some((selector) => {
     const wanted = Object.entries(selector);

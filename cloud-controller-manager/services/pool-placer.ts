@@ -106,7 +106,7 @@ export class PoolPlacer {
     });
   }
 
-  /** Tells whether a Service has, or was given, a load balancer. */
+  /** Reports whether a Service has, or was given, a load balancer. */
   isUsed(loadBalancerId: string): boolean {
     for (const service of this.#services.values()) {
       const head = readServiceHead(service);
@@ -122,7 +122,7 @@ export class PoolPlacer {
   }
 
   /**
-   * Tells whether a mark without uid, of a former release, is of the Service: its status has an address of the load balancer,
+   * Reports whether a mark without uid, of a former release, is of the Service: its status has an address of the load balancer,
    * which no copy has and a tenant cannot write, or a listener has its name. False: two listings contradict that. Undefined: not
    * known.
    */

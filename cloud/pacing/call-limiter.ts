@@ -153,7 +153,7 @@ export class CallLimiter<T> {
   }
 
   /**
-   * Tells whether an owner should ask rarely: calls of its own wait, or those of so many others that its turn is seconds
+   * Reports whether an owner should ask rarely: calls of its own wait, or those of so many others that its turn is seconds
    * away. One whose calls do not wait pays nothing for another's thousand.
    */
   isBusyFor(owner: string): boolean {

@@ -40,7 +40,7 @@ export class CallScheduler {
     return this.#limiter.waiting;
   }
 
-  /** Tells whether calls of an owner wait, or those of many others. */
+  /** Reports whether calls of an owner wait, or those of many others. */
   isBusyFor(owner: string): boolean {
     return this.#limiter.isBusyFor(owner);
   }

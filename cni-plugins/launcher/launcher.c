@@ -130,7 +130,7 @@ static void __attribute__((noreturn)) finish(const void *text, u64 length, int c
 #define FAILURE(why) "{\"cniVersion\":\"1.0.0\",\"code\":11,\"msg\":\"" why "\",\"details\":\"" NEXT_STEP "\"}"
 #define NEXT_STEP "see whether the tke-eni-agent Pod of this node runs: kubectl -n kube-system get pods -o wide | grep tke-eni-agent"
 
-/* Reads standard input, which may come slowly, but not for ever. */
+/* Reads standard input, which may come slowly, but not forever. */
 static i64 read_stdin(void *into, u64 length) {
   if (!wait_for(0, POLLIN, started_ms + STDIN_MS - now_ms())) FAIL("standard input does not end");
   return read_some(0, into, length);

@@ -29,7 +29,7 @@ export function readAll(fd: number): string {
   }
 }
 
-/** Returns a descriptor of the same pipe that does not block: a writer that stops would hold the program for ever. */
+/** Returns a descriptor of the same pipe that does not block: a writer that stops would hold the program forever. */
 function reopenPipe(fd: number): number {
   try {
     if (fstatSync(fd).isFIFO()) return openSync(`/proc/self/fd/${fd}`, constants.O_RDONLY | constants.O_NONBLOCK);

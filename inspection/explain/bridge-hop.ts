@@ -19,12 +19,12 @@ const REPAIR = 'tke-eni repair';
 /** Two Pods of one bridge, of which one sends to the other. */
 type Bridged = { readonly from: ExplainedPod; readonly src: string; readonly dst: string; readonly isFirst: boolean };
 
-/** Tells whether a Pod is on the bridge. */
+/** Reports whether a Pod is on the bridge. */
 export function isOnBridge({ gr }: ExplainedPod): boolean {
   return gr?.wiring === 'bridge';
 }
 
-/** Tells whether one Pod reaches the other by the bridge alone, without any rule or route of the node. */
+/** Reports whether one Pod reaches the other by the bridge alone, without any rule or route of the node. */
 export function isBridged(from: ExplainedPod, to: ExplainedPod): boolean {
   return isOnBridge(from) && isOnBridge(to) && from.gr?.cidr === to.gr?.cidr;
 }
@@ -163,7 +163,7 @@ function passingFault(
   return findForwardFault(context, { family: 4, src, dst, iifs: [name], oifs: [name], isFirst });
 }
 
-/** Tells whether an address is in the block of a Pod, so that the Pod asks for it by ARP instead of its gateway. */
+/** Reports whether an address is in the block of a Pod, so that the Pod asks for it by ARP instead of its gateway. */
 export function isOnLink({ gr }: ExplainedPod, ip: string): boolean {
   return gr?.wiring === 'bridge' && prefixContains(gr.cidr, ip);
 }

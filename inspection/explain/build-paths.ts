@@ -41,7 +41,7 @@ export type End =
   | { readonly kind: 'node'; readonly ip: string }
   | { readonly kind: 'outside'; readonly ip: string };
 
-/** Tells whether an address belongs to a Pod of this node, to the node, or to neither. */
+/** Reports whether an address belongs to a Pod of this node, to the node, or to neither. */
 export function endOf(context: ExplainContext, ip: string): End {
   const pod = podOfIp(context, ip);
   if (pod !== undefined) return { kind: 'pod', ip, pod };
@@ -102,7 +102,7 @@ export function pathFromPod(context: ExplainContext, view: ExplainedPod, src: st
   return { ...path, hops };
 }
 
-/** Tells whether packets leave a Pod that has its own ENI by the link to the node beside it. */
+/** Reports whether packets leave a Pod that has its own ENI by the link to the node beside it. */
 function isSideLink(view: ExplainedPod, oif: number | undefined): boolean {
   return view.hasOwnEni && oif !== undefined && oif === view.veth?.link;
 }

@@ -109,7 +109,7 @@ function passedText({ rule, why, route }: PassedRule, { links }: NetnsFacts, nam
   return `passed: rule ${ruleText(rule, name)}: ${texts[why]}`;
 }
 
-/** Tells whether rules of the node select by protocol: then packets of one flow may get different routes. */
+/** Reports whether rules of the node select by protocol: then packets of one flow may get different routes. */
 function hasProtocolRules({ rules }: Pick<HostFacts, 'rules'>): boolean {
   return rules.some(({ ipProto = 0 }) => ipProto !== 0);
 }

@@ -61,7 +61,7 @@ export function evaluateSourceCheck(netns: CheckedNetns, packet: CheckedPacket, 
 }
 
 /**
- * Tells whether source validation reads the protocol and the ports of a packet. The kernel does so only where a rule has
+ * Reports whether source validation reads the protocol and the ports of a packet. The kernel does so only where a rule has
  * them that is not for `iif lo`; other rules with them then never match.
  * @see include/net/fib_rules.h fib_rule_requires_fldissect
  */

@@ -46,7 +46,7 @@ export function findForwardFault(
   return dropFinding(chain, outcome === 'dropped', isSure);
 }
 
-/** Tells whether a packet comes in by an ENI whose mark leads the answer back. */
+/** Reports whether a packet comes in by an ENI whose mark leads the answer back. */
 function isByMarkedEni({ ruleMode, enis }: ExplainContext, { iifs: [ifname] }: Forwarded): boolean {
   return ruleMode === 'compact' && ifname !== undefined && enis.some((eni) => eni.ifname === ifname);
 }

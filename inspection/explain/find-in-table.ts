@@ -118,7 +118,7 @@ function usableHops(route: RouteMessage, flow: Flow): readonly NextHop[] {
 }
 
 /**
- * Tells whether a sender may use a route by a link. IPv4 senders bound to a link get only routes by it; IPv6 only
+ * Reports whether a sender may use a route by a link. IPv4 senders bound to a link get only routes by it; IPv6 only
  * prefers them.
  */
 function isBound(route: RouteMessage, oif: number, flow: Flow): boolean {

@@ -56,7 +56,7 @@ function isKubeProxys({ table, where }: Start): boolean {
 }
 
 /**
- * Tells whether it drops packets itself, as kube-proxy does by a rule of iptables or an element of a map: chains behind it
+ * Reports whether it drops packets itself, as kube-proxy does by a rule of iptables or an element of a map: chains behind it
  * may drop those of some sources only.
  */
 function isDropping({ where, body }: Start): boolean {
@@ -109,7 +109,7 @@ function fieldOf({ left }: JsonObject): unknown {
 }
 
 /**
- * Tells whether a map key is the address, or a concatenation that begins with it: '10.96.0.10'. nft wraps the key of an
+ * Reports whether a map key is the address, or a concatenation that begins with it: '10.96.0.10'. nft wraps the key of an
  * element that has a comment, as those of Services without backends have.
  */
 function isKeyOf(key: unknown, ip: string): boolean {

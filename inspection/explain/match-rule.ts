@@ -14,7 +14,7 @@ export const IPV4_TOS_MASK = 0x1c;
 const DSCP_MASK = 0xfc;
 
 /**
- * Tells whether a rule matches a packet; an inverted rule matches where its selectors do not.
+ * Reports whether a rule matches a packet; an inverted rule matches where its selectors do not.
  * @see net/core/fib_rules.c fib_rule_match, net/ipv4/fib_rules.c fib4_rule_match, net/ipv6/fib6_rules.c fib6_rule_match
  */
 export function isRuleMatch(rule: RuleMessage, flow: Flow, links: readonly LinkMessage[]): boolean {
@@ -44,7 +44,7 @@ function maskOf(rule: RuleMessage): number {
   return rule.fwmask ?? (rule.fwmark === undefined ? 0 : 0xffffffff);
 }
 
-/** Tells whether a rule's interface is the packet's. A rule for an interface that does not exist matches nothing. */
+/** Reports whether a rule's interface is the packet's. A rule for an interface that does not exist matches nothing. */
 function isLink(ifname: string | undefined, ifindex: number, links: readonly LinkMessage[]): boolean {
   if (ifname === undefined) return true;
   return ifindex !== 0 && links.find((link) => link.ifname === ifname)?.ifindex === ifindex;

@@ -39,7 +39,7 @@ export function parsePacketAddress(role: string, text: string): string {
   throw new UserError('USAGE', `${shown} ${unrouted[1]}`, 'name the address of a Pod, a node, or a host outside');
 }
 
-/** Tells whether a word that names no Pod was meant as an address. */
+/** Reports whether a word that names no Pod was meant as an address. */
 export function looksLikeAddress(text: string): boolean {
   return /^[\d.]+(\/\d+)?$/.test(text) || /^[\da-f.:]*:[\da-f.:]*([%/].*)?$/i.test(text);
 }

@@ -117,7 +117,7 @@ function dropOf(qdisc: QdiscMessage, mtu: number): { readonly text: string; read
   const { limit, rate, burst, loss } = qdiscLimits(qdisc);
   if (limit === 0) return { text: 'has room for no packet (limit 0): all that it sends is dropped', isAll: true };
   if (rate !== undefined && mtu / rate > MAX_SECONDS_A_PACKET) {
-    return { text: `sends ${rate} bytes a second: a packet of ${mtu} bytes waits for ever`, isAll: true };
+    return { text: `sends ${rate} bytes a second: a packet of ${mtu} bytes waits forever`, isAll: true };
   }
   if (burst !== undefined && burst < mtu) {
     return { text: `drops packets above ${burst} bytes (its burst); the MTU is ${mtu}`, isAll: true };

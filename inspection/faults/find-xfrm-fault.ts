@@ -63,7 +63,7 @@ function contains(prefix: string, address: string | undefined): boolean {
   return address === undefined || prefixContains(prefix, address);
 }
 
-/** Tells whether the prefix has every address that the packet can have. */
+/** Reports whether the prefix has every address that the packet can have. */
 function isForWhole(prefix: string, address: string | undefined): boolean {
   return address !== undefined || prefix.endsWith('/0');
 }

@@ -17,7 +17,7 @@ export function rewritesAt(chain: FirewallChain, packet: Packet): readonly MetRe
 }
 
 /**
- * Tells whether a base chain drops a packet for want of a route back to its source: it asks without the mark by which that route is
+ * Reports whether a base chain drops a packet for want of a route back to its source: it asks without the mark by which that route is
  * found.
  */
 export function dropsUnmarkedWayBack(chain: FirewallChain, { isMarkedWayBack, ...packet }: Packet): boolean {

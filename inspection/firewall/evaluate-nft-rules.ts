@@ -170,7 +170,7 @@ function matchOne(left: JsonObject, value: unknown, packet: Packet): MatchResult
 /** What `fib` is compared with where it found no link: `missing`, or the index 0. */
 const NO_LINK: readonly unknown[] = [false, 0, '0'];
 
-/** Tells whether `fib` finds the way back by the link of the packet; undefined where it asks something else, or that is not known. */
+/** Reports whether `fib` finds the way back by the link of the packet; undefined where it asks something else, or that is not known. */
 function wayBackOf({ result, flags }: JsonObject, { isMarkedWayBack }: Packet): boolean | undefined {
   const asked = listOf(flags);
   if (isMarkedWayBack !== true || result !== 'oif' || !asked.includes('saddr') || !asked.includes('iif'))

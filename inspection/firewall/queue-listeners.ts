@@ -1,5 +1,5 @@
 /**
- * Tells whether a program reads from one of the queues that a firewall rule gives packets to. Where that is not known it
+ * Reports whether a program reads from one of the queues that a firewall rule gives packets to. Where that is not known it
  * is taken for granted.
  * @param listeners numbers of the queues that a program reads from
  */

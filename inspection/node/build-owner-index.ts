@@ -140,7 +140,7 @@ export function ownerText(owner: Owner): string {
 }
 
 /**
- * Tells whether a rule belongs to tke-eni: by its protocol, or, on kernels before 4.17, which store none, by its
+ * Reports whether a rule belongs to tke-eni: by its protocol, or, on kernels before 4.17, which store none, by its
  * priority.
  */
 export function isOurRule({ protocol, priority }: Pick<RuleMessage, 'protocol' | 'priority'>): boolean {

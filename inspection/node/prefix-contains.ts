@@ -5,7 +5,7 @@ export function prefixBits(prefix: string | undefined): number {
   return prefix === undefined ? 0 : Number(prefix.slice(prefix.indexOf('/') + 1));
 }
 
-/** Tells whether a prefix contains an address. An absent prefix contains all, one of another family none. */
+/** Reports whether a prefix contains an address. An absent prefix contains all, one of another family none. */
 export function prefixContains(prefix: string | undefined, address: string): boolean {
   if (prefix === undefined) return true;
   const bytes = bytesOf(address);

@@ -35,7 +35,7 @@ export function ruleSelector(rule: AnyRule): string {
   ].join(' ');
 }
 
-/** Tells whether a rule is for IPv6. A plan has 4 or 6, a message AF_INET or AF_INET6: all four numbers differ. */
+/** Reports whether a rule is for IPv6. A plan has 4 or 6, a message AF_INET or AF_INET6: all four numbers differ. */
 function isIpv6({ family }: AnyRule): boolean {
   return family === 6 || family === AF_INET6;
 }

@@ -22,7 +22,7 @@ const RETRY_SHARE = 0.2;
 
 /** When a kind is swept, and what becomes of the results. */
 type SweepOptions<T> = {
-  /** Tells whether there may be any: otherwise the cloud is not asked. Default: there may. */
+  /** Reports whether there may be any: otherwise the cloud is not asked. Default: there may. */
   readonly isWanted?: () => boolean;
   readonly onSwept?: (swept: Swept<T>, tookMs: number) => void;
 };

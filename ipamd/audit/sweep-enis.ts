@@ -16,7 +16,7 @@ export type EniSweepDeps = SweepDeps &
     readonly others: () => Iterable<KubeObject>;
     /** Instances of the cluster's nodes, whether they have a NodeENIConfig or not. */
     readonly instanceIds: () => Iterable<string>;
-    /** Tells whether every cache that the sweep reads has its first list. */
+    /** Reports whether every cache that the sweep reads has its first list. */
     readonly isSynced: () => boolean;
     /** Reads what `convertEni` needs for these ENIs. @throws CloudError */
     readonly loadSubnets: (enis: readonly Eni[], context: CallContext) => Promise<void>;
@@ -172,7 +172,7 @@ function collectEniNames(objects: Iterable<NamingObject>, instanceIds: Iterable<
   return names;
 }
 
-/** Tells whether any of the objects names an ENI, or has the instance that it is on, or may be an unreadable owner. */
+/** Reports whether any of the objects names an ENI, or has the instance that it is on, or may be an unreadable owner. */
 function isNamed({ eniId, name, attachment, tags }: Eni, names: EniNames): boolean {
   if (names.eniIds.has(eniId) || names.resourceNames.has(name)) return true;
   if (attachment !== undefined && names.instanceIds.has(attachment.instanceId)) return true;

@@ -138,7 +138,7 @@ function internalIpOf(addresses: unknown): string | undefined {
   return found === undefined ? undefined : String(found['address']);
 }
 
-/** Tells whether two entries lead to the same decisions: most changes of a Node are heartbeats. */
+/** Reports whether two entries lead to the same decisions: most changes of a Node are heartbeats. */
 export function isSameNode(before: NodeEntry, after: NodeEntry): boolean {
   const { resourceVersion: _before, ...first } = before;
   const { resourceVersion: _after, ...second } = after;

@@ -33,13 +33,13 @@ export class RegisteredIps {
     this.#deps = deps;
   }
 
-  /** Tells whether an address without a Pod waits, by the list of its node. It is noted as idle from the first question on. */
+  /** Reports whether an address without a Pod waits, by the list of its node. It is noted as idle from the first question on. */
   isHeld(ip: string): boolean {
     const lists = this.#deps.necs.byIndex(NECS_BY_REGISTERED_IP, ip);
     return lists.some((list) => addressesOf(list).includes(ip)) && this.leftMs(ip) > 0;
   }
 
-  /** Tells whether a node has the address in its list, by the cache. */
+  /** Reports whether a node has the address in its list, by the cache. */
   isPublishedBy(nodeName: string, ip: string): boolean {
     return this.#deps.necs.byIndex(NECS_BY_REGISTERED_IP, ip).some(({ name }) => name === nodeName);
   }

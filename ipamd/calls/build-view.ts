@@ -66,7 +66,7 @@ function blockIfProbed({ breakers }: NodeDeps, name: string, subnet: SubnetChoic
 }
 
 /**
- * Tells whether the facts contain the subnet: then they decide whether it is blocked, and the breaker only gives the
+ * Reports whether the facts contain the subnet: then they decide whether it is blocked, and the breaker only gives the
  * reason.
  */
 function isKnownSubnet({ subnets }: NodeFactValues, key: string): boolean {

@@ -68,7 +68,7 @@ export class CircuitBreakers {
   }
 
   /**
-   * Tells whether a key was refused more than once in a row, and is open or was until a moment ago. A caller that only
+   * Reports whether a key was refused more than once in a row, and is open or was until a moment ago. A caller that only
    * counts what can still come would otherwise count free capacity each time that one owner may try.
    */
   wasRefusedRecently(key: string): boolean {
@@ -78,7 +78,7 @@ export class CircuitBreakers {
     );
   }
 
-  /** Tells whether the last call for a key was refused; it may be tried again by now. */
+  /** Reports whether the last call for a key was refused; it may be tried again by now. */
   wasRefusedLast(key: string): boolean {
     return this.#breakers.has(key);
   }

@@ -79,7 +79,7 @@ export function withStatus(object: KubeObject, status: NodeEniConfigStatus): Kub
   return { ...withCloudFinalizer(object, status), status: mergeStatus(object['status'], status) };
 }
 
-/** Tells whether ipamd's finalizer is missing on an object that still has something in the cloud. */
+/** Reports whether ipamd's finalizer is missing on an object that still has something in the cloud. */
 export function lacksCloudFinalizer(object: KubeObject, status: NodeEniConfigStatus): boolean {
   return withCloudFinalizer(object, status) !== object;
 }

@@ -60,7 +60,7 @@ export function keepUnsent(deps: NodeDeps, one: IntentCase, failure: IntentFailu
 }
 
 /**
- * Tells whether nothing of the call is in flight after this error: what is not described as done has not happened then.
+ * Reports whether nothing of the call is in flight after this error: what is not described as done has not happened then.
  */
 export function isRefusal(intent: Intent, { code }: { readonly code: string }): boolean {
   if (code === TASK_CODE.failed || code === TASK_CODE.lost) return true;

@@ -66,7 +66,7 @@ export function restoredReason(spec: NodeEniConfigSpec, status: NodeEniConfigSta
   return observed > current ? `the agent has seen supply epoch ${observed}, the object has ${current}` : undefined;
 }
 
-/** Tells whether the cloud was never described in a status. */
+/** Reports whether the cloud was never described in a status. */
 export function isUntouched({
   supplyEpoch = 0,
   describedAt,

@@ -198,7 +198,7 @@ async function observeNode(deps: NodeDeps, input: ReconcileInput, signal: AbortS
 }
 
 /**
- * Tells whether a static ENI belongs to another node. Its VpcENI decides, not its tags; undefined for an ENI that is
+ * Reports whether a static ENI belongs to another node. Its VpcENI decides, not its tags; undefined for an ENI that is
  * not static.
  */
 function isStaticElsewhere(
@@ -211,7 +211,7 @@ function isStaticElsewhere(
 }
 
 /**
- * Tells whether another existing object created the ENI. An ENI of a deleted object belongs to the next object of the
+ * Reports whether another existing object created the ENI. An ENI of a deleted object belongs to the next object of the
  * same instance.
  */
 function isCreatedByOther({ necs }: Pick<NodeDeps, 'necs'>, uid: string, tags: Tags): boolean {

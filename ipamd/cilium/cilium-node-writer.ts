@@ -21,7 +21,7 @@ export async function writePool(
   return await patchCiliumNode(kube, entry, body, undefined, signal);
 }
 
-/** Tells whether two pools have the same entries. */
+/** Reports whether two pools have the same entries. */
 export function isSamePool(one: CiliumAllocations, other: CiliumAllocations): boolean {
   return one.size === other.size && [...one].every(([ip, entry]) => isSameEntry(entry, other.get(ip)));
 }

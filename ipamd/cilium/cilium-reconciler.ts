@@ -327,7 +327,7 @@ export class CiliumReconciler {
   }
 }
 
-/** Tells whether a status says which addresses the node has now. */
+/** Reports whether a status says which addresses the node has now. */
 function isDescribed(config: NecEntry['decoded']): boolean {
   const { spec = {}, status = {} } = config ?? {};
   return !isUntouched(status) && restoredReason(spec, status) === undefined;

@@ -139,7 +139,7 @@ type Draft = {
   readonly dueMs: number[];
 };
 
-/** Tells whether an address may join the pool: one that is still offered could leave its ENI under its new user. */
+/** Reports whether an address may join the pool: one that is still offered could leave its ENI under its new user. */
 function maySupply({ place, isOffered }: CiliumAddress): boolean {
   return place === 'assigned' && !isOffered;
 }
@@ -206,7 +206,7 @@ function reportUnanswered(draft: Draft, facts: CiliumReleaseFacts, ip: string): 
   draft.reports.push({ ip, kind: 'unanswered', forMs });
 }
 
-/** Tells whether the address stays for a Pod. The agent gives a pinned one to its Pod whatever the entry says. */
+/** Reports whether the address stays for a Pod. The agent gives a pinned one to its Pod whatever the entry says. */
 function isReserved({ node }: CiliumReleaseFacts, { ip, mustStay, mustGo }: CiliumAddress): boolean {
   return mustStay || (!mustGo && node.pool.get(ip)?.owner !== undefined);
 }
@@ -240,7 +240,7 @@ function markDueMs(facts: CiliumReleaseFacts, ip: string): number | undefined {
   return lastMs + settings.unusedMs;
 }
 
-/** Tells whether the agent has not moved on an entry for long. */
+/** Reports whether the agent has not moved on an entry for long. */
 function isAgentSilent(facts: CiliumReleaseFacts): boolean {
   const { node, settings, monotonicMs } = facts;
   return [...node.releases].some(
@@ -255,7 +255,7 @@ function sinceMsOf({ memory, monotonicMs }: CiliumReleaseFacts, ip: string): num
   return memory.entries.get(ip)?.sinceMs ?? monotonicMs;
 }
 
-/** Tells whether a time has come, and notes it if it has not. */
+/** Reports whether a time has come, and notes it if it has not. */
 function isDue({ dueMs }: Draft, { monotonicMs }: CiliumReleaseFacts, atMs: number | undefined): boolean {
   if (atMs === undefined || atMs <= monotonicMs) return atMs !== undefined;
   dueMs.push(atMs);

@@ -26,7 +26,7 @@ export class DemandMemory {
     this.#contests.note(FIELD, JSON.stringify(demand), metadata, nowMs);
   }
 
-  /** Tells whether a demand that the NodeENIConfig does not have is to be written now. */
+  /** Reports whether a demand that the NodeENIConfig does not have is to be written now. */
   mayWrite({ object }: NecEntry, demand: NecDemand, nowMs: number): boolean {
     // What is written may be refused in part: it is undone where the same is to be written again.
     const isUndone = this.#contests.valueOf(FIELD) === JSON.stringify(demand);
@@ -59,7 +59,7 @@ export function demandOf(
 }
 
 /**
- * Tells whether the NodeENIConfig has this demand. The epoch alone is worth a write only where offers are, which count
+ * Reports whether the NodeENIConfig has this demand. The epoch alone is worth a write only where offers are, which count
  * once it is answered.
  */
 export function isSameDemand({ decoded }: NecEntry, demand: NecDemand): boolean {

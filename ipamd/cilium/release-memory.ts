@@ -57,7 +57,7 @@ export function rememberReleases(before: ReleaseMemory, { node, addresses, podIp
   };
 }
 
-/** Tells whether what the agent alone writes has changed since the last look. */
+/** Reports whether what the agent alone writes has changed since the last look. */
 function hasAgentWritten({ used, entries }: ReleaseMemory, node: CiliumNodeIpam): boolean {
   if (used === undefined) return false;
   const isSame =

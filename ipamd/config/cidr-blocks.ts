@@ -22,7 +22,7 @@ export type CidrBlocks = {
   cidrOf(block: number): string;
   /** Lists the blocks that a network overlaps, in order; none for IPv6, malformed texts, and networks outside. */
   overlapping(cidr: string): readonly number[];
-  /** Tells whether all addresses of a network are in the cluster CIDRs. */
+  /** Reports whether all addresses of a network are in the cluster CIDRs. */
   contains(cidr: string): boolean;
 };
 
@@ -71,7 +71,7 @@ export function maskSizeFor(maxPods: number): number {
   return 32 - Math.ceil(Math.log2(maxPods));
 }
 
-/** Tells whether two networks of IPv4 share an address; false when either is none. */
+/** Reports whether two networks of IPv4 share an address; false when either is none. */
 export function areOverlapping(one: string, other: string): boolean {
   const [first, second] = [ipv4RangeOf(one), ipv4RangeOf(other)];
   return first !== undefined && second !== undefined && first.start < second.end && second.start < first.end;

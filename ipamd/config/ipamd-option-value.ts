@@ -17,7 +17,7 @@ export const securityGroupIdsValue = listOf(
 /** How long a static address is retained; milliseconds, 0 without limit. */
 export const claimExpiryValue: OptionValue<number> = {
   metavar: 'TIME',
-  expected: 'a time of at least 5m such as 30m or 1h30m, or 0s for ever',
+  expected: 'a time of at least 5m such as 30m or 1h30m, or 0s forever',
   form: durationForm(MIN_CLAIM_EXPIRY_MS, Number.POSITIVE_INFINITY, true),
   parse: (text) => readClaimExpiry(text, '', new Faults()),
 };

@@ -271,7 +271,7 @@ const STATIC_OPTIONS = {
     'claim-expired-duration',
     claimExpiryValue,
     '0s',
-    'How long a kept address waits for the next Pod of its name, where neither Pod, VpcIP nor StaticIPConfig says: at least 5m; 0s for ever.',
+    'How long a kept address waits for the next Pod of its name, where neither Pod, VpcIP nor StaticIPConfig says: at least 5m; 0s forever.',
   ),
   enableOwnerref: option(
     'Kept addresses',

@@ -66,7 +66,7 @@ export class DefinitionGuard {
   }
 
   /**
-   * Tells whether definitions were lost a short time ago, by this process or an earlier one: objects that are made now
+   * Reports whether definitions were lost a short time ago, by this process or an earlier one: objects that are made now
    * replace lost ones.
    */
   get wereLostLately(): boolean {
@@ -102,7 +102,7 @@ export class DefinitionGuard {
   }
 
   /**
-   * Tells whether the deletion of an object was asked for the object itself, and not for its whole kind: its definition
+   * Reports whether the deletion of an object was asked for the object itself, and not for its whole kind: its definition
    * is read after the deletion was seen. A lost definition is noted at once. Idempotent; each object is asked for once.
    * @throws KubeError when the API server does not answer
    */
@@ -126,7 +126,7 @@ export class DefinitionGuard {
   }
 
   /**
-   * Tells whether the definitions stand and are those of before, after they were read if an object went meanwhile: an
+   * Reports whether the definitions stand and are those of before, after they were read if an object went meanwhile: an
    * object that is missing may have gone with its definition, which another replica has installed again. A loss ends the
    * work of the caller.
    * @throws KubeError when the API server does not answer

@@ -140,7 +140,7 @@ function withAnnotations(object: KubeObject, more: Readonly<Record<string, strin
   return { ...object, metadata: { ...metadata, annotations: { ...metadata.annotations, ...more } } };
 }
 
-/** Tells whether the API server serves a kind, without reading its definition. */
+/** Reports whether the API server serves a kind, without reading its definition. */
 async function isServed(client: KubeClient, kind: ResourceKind, signal: AbortSignal): Promise<boolean> {
   try {
     await client.listPage(resourceTypeOf(kind), { limit: 1 }, signal);

@@ -46,19 +46,19 @@ export function countAddresses(view: NodeView, status: NodeEniConfigStatus): Add
   };
 }
 
-/** Tells whether Pods wait for addresses, and not only the pool is below its warm target. */
+/** Reports whether Pods wait for addresses, and not only the pool is below its warm target. */
 export function isShortForPods(view: NodeView, supply: AddressCounts): boolean {
   const warm = view.warmTarget ?? view.spec.routeENIIPMinWarmTarget ?? WARM_TARGET;
   return supply.have < supply.want - warm;
 }
 
-/** Tells whether the limits deny addresses to Pods, and not only to the pool. */
+/** Reports whether the limits deny addresses to Pods, and not only to the pool. */
 export function isCappedForPods(view: NodeView, supply: AddressCounts): boolean {
   const warm = view.warmTarget ?? view.spec.routeENIIPMinWarmTarget ?? WARM_TARGET;
   return view.leaving === 'no' && supply.want < supply.demand - warm;
 }
 
-/** Tells whether new addresses may be assigned to the ENI. */
+/** Reports whether new addresses may be assigned to the ENI. */
 export function isUsable(eni: NodeEniInfo): boolean {
   return isShared(eni) && eni.draining !== true;
 }
@@ -106,7 +106,7 @@ function comingOf(view: NodeView, status: NodeEniConfigStatus): (intent: Intent)
   };
 }
 
-/** Tells whether the entry is of an ENI that is still being created: its first addresses are not in the entry yet. */
+/** Reports whether the entry is of an ENI that is still being created: its first addresses are not in the entry yet. */
 function isUnfilledCreation(intent: Intent, eni: NodeEniInfo): boolean {
   return intent.action === 'CreateNetworkInterface' && ipv4CountOf(eni) === 0;
 }

@@ -54,7 +54,7 @@ export function decideAllocatable(view: NodeView, status: NodeEniConfigStatus): 
 const MIN_REPORTED_SHARE = 0.25;
 
 /**
- * Tells whether the number is written although nothing else of the object changes: when it changes between "more can
+ * Reports whether the number is written although nothing else of the object changes: when it changes between "more can
  * come" and "nothing more can come", or differs much from the published number. `reported` undefined: the limit.
  */
 export function isWorthReporting({ max, has, limit }: Allocatable, reported: number | undefined): boolean {
@@ -111,7 +111,7 @@ function inUseElsewhere(view: NodeView, status: NodeEniConfigStatus): number {
   return sumOf(others, (eni) => assignedIpv4Of(eni).filter(({ ip }) => view.inUse?.has(ip) === true).length);
 }
 
-/** Tells whether the ENI serves new Pods, now or later. */
+/** Reports whether the ENI serves new Pods, now or later. */
 function servesPods({ stuck }: NodeView, eni: NodeEniInfo): boolean {
   if (!isUsable(eni) || eni.state === 'Detaching') return false;
   return eni.state === 'Attached' || !stuck.has(eni.eniID);

@@ -43,7 +43,7 @@ export function decideClaims(context: DecisionContext): ClaimSteps {
 /** Ids of an evaluation that starts no call. */
 const NO_IDS: Ids = { next: () => 'looked', now: () => '1970-01-01T00:00:00Z' };
 
-/** Tells why claims whose Pods are on the node wait for their address: by key. */
+/** Returns why claims whose Pods are on the node wait for their address: by key. */
 export function claimWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, ClaimWait> {
   return decideClaims(buildDecisionContext(view, view.status, leader, NO_IDS)).waits;
 }
@@ -151,7 +151,7 @@ function createEni(context: DecisionContext, request: ClaimRequest): Step {
 }
 
 /**
- * Tells whether a suitable ENI has addresses that the pool does not need, so that it has free capacity once they are
+ * Reports whether a suitable ENI has addresses that the pool does not need, so that it has free capacity once they are
  * unassigned.
  */
 function willHaveFreeSlot({ view, status, supply }: DecisionContext, request: ClaimRequest): boolean {
@@ -186,7 +186,7 @@ function blockedByLimit({ view, status }: DecisionContext, request: ClaimRequest
   return { ...waiting(message, CAPACITY_RECHECK_MS), ...(isNodeFull ? { reason: 'NodeFull' as const } : {}) };
 }
 
-/** Tells whether an address of the ENI is neither in use by a Pod nor held for one. */
+/** Reports whether an address of the ENI is neither in use by a Pod nor held for one. */
 function mayEmptySlot({ inUse, claims }: NodeView, { addresses = [] }: NodeEniInfo): boolean {
   const isIdle = ({ ip, claim, state }: NodeEniAddress): boolean => {
     if (state === 'Releasing') return true;
@@ -197,7 +197,7 @@ function mayEmptySlot({ inUse, claims }: NodeView, { addresses = [] }: NodeEniIn
   return addresses.some(isIdle);
 }
 
-/** Tells whether an ENI is about to leave its place to another one. */
+/** Reports whether an ENI is about to leave its place to another one. */
 function isEniLeaving({ eniInfos = [] }: NodeEniConfigStatus): boolean {
   return eniInfos.some(({ state, draining }) => state === 'Detaching' || draining === true);
 }

@@ -68,7 +68,7 @@ export function planExclusiveGrowth(context: DecisionContext): ExclusivePlan {
   return { blockers };
 }
 
-/** Tells whether an ENI leaves its place without a Pod or a claim being deleted: a spare one, or one that goes anyway. */
+/** Reports whether an ENI leaves its place without a Pod or a claim being deleted: a spare one, or one that goes anyway. */
 function mayFreePlace({ status, inUse }: NodeView): boolean {
   return (status.eniInfos ?? []).some(({ mode, state, draining, claim, primaryIP = '' }) => {
     const isSpare = mode === 'direct-eni' && claim === undefined && inUse?.has(primaryIP) !== true;
@@ -81,7 +81,7 @@ type Planned = ExclusiveCall | ExclusiveBlocked;
 /** Ids of an evaluation that starts no call. */
 const NO_IDS: Ids = { next: () => 'looked', now: () => '1970-01-01T00:00:00Z' };
 
-/** Tells why claims whose Pods are on the node wait for their exclusive ENI: by key. */
+/** Returns why claims whose Pods are on the node wait for their exclusive ENI: by key. */
 export function exclusiveWaitsOf(view: NodeView, leader: Leader): ReadonlyMap<string, ClaimWait> {
   const { blockers } = planExclusiveGrowth(buildDecisionContext(view, view.status, leader, NO_IDS));
   const isFull = !mayFreePlace(view);

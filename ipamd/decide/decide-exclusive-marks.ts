@@ -52,7 +52,7 @@ export function requestOf({ claims }: Pick<NodeView, 'claims'>, eni: NodeEniInfo
   return request?.mode === 'direct-eni' ? request : undefined;
 }
 
-/** Tells whether the Pod of an ENI's claim is on this node and is to have this ENI. */
+/** Reports whether the Pod of an ENI's claim is on this node and is to have this ENI. */
 export function isRequestedHere(view: Pick<NodeView, 'claims'>, eni: NodeEniInfo): boolean {
   const request = requestOf(view, eni);
   return request !== undefined && matchesEni(request, eni);
@@ -71,14 +71,14 @@ export function desiredGroupsOf(view: NodeView, eni: NodeEniInfo): readonly stri
 }
 
 /**
- * Tells whether an ENI is being handed over to its VpcENI: it is static and was detached. No node deletes such an ENI,
+ * Reports whether an ENI is being handed over to its VpcENI: it is static and was detached. No node deletes such an ENI,
  * because another node may have it already. The VpcENI controller deletes it once its claim has ended.
  */
 export function isHandedOver({ state, deviceIndex, claim }: NodeEniInfo): boolean {
   return state === 'Detaching' && deviceIndex === undefined && claim !== undefined;
 }
 
-/** Tells whether the VpcENI has taken the ENI over, or names another node for it. */
+/** Reports whether the VpcENI has taken the ENI over, or names another node for it. */
 function isTakenOver({ staticEnis, nodeName }: NodeView, { eniID }: NodeEniInfo): boolean {
   const staticEni = staticEnis?.get(eniID);
   return (
@@ -185,7 +185,7 @@ function withAssignedEni(
   );
 }
 
-/** Tells whether an ENI cannot be used on this node: an ENI never leaves the zone of its subnet. */
+/** Reports whether an ENI cannot be used on this node: an ENI never leaves the zone of its subnet. */
 export function isOtherZone({ instance }: NodeView, { zone }: StaticEni): boolean {
   return zone !== undefined && instance !== undefined && zone !== instance.zone;
 }

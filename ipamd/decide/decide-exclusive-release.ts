@@ -48,7 +48,7 @@ function mayRelease(context: DecisionContext, supply: ExclusiveEniCounts, offers
   return offers.isEniOffered(eni) && (eni.draining === true || supply.have > supply.want);
 }
 
-/** Tells whether a static ENI may be detached. It stays while its Pod is here, and when its claim has no request. */
+/** Reports whether a static ENI may be detached. It stays while its Pod is here, and when its claim has no request. */
 function mayReleaseStatic({ view }: DecisionContext, offers: Offers, eni: NodeEniInfo): boolean {
   const request = requestOf(view, eni);
   if (request === undefined || matchesEni(request, eni) || eni.claim?.uid !== undefined) return false;

@@ -35,14 +35,14 @@ export function decideIntentResolution(
 }
 
 /**
- * Tells whether a call does no harm when it arrives late, or once more: it takes a ClientToken, or deletes an ENI, whose id
+ * Reports whether a call does no harm when it arrives late, or once more: it takes a ClientToken, or deletes an ENI, whose id
  * is never used again.
  */
 function isRepeatable({ action }: Intent): boolean {
   return MUTATIONS[action].takesClientToken || action === 'DeleteNetworkInterface';
 }
 
-/** Tells whether a request may still arrive, and would do harm. */
+/** Reports whether a request may still arrive, and would do harm. */
 function isHarmfulLate(intent: Intent): boolean {
   if (isRepeatable(intent) || intent.phase !== 'Unclear') return false;
   return MAY_STILL_ARRIVE.includes(intent.lastError?.code ?? 'TIMEOUT');

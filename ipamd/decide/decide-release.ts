@@ -56,7 +56,7 @@ function releasableIps(
 }
 
 /**
- * Tells whether an address is unassigned although it is not surplus: it is Releasing without a call. A static address
+ * Reports whether an address is unassigned although it is not surplus: it is Releasing without a call. A static address
  * only if it leaves this node for good, or is assigned again to the Pod that is here: a released address serves again
  * only after the cloud has assigned it again, because another node may have requested it in between.
  */

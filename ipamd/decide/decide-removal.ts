@@ -24,7 +24,7 @@ export function decideRemoval(context: DecisionContext): Step {
 }
 
 /**
- * Tells whether the ENI has to wait for its replacement: as long as it has the static address, the cloud cannot give
+ * Reports whether the ENI has to wait for its replacement: as long as it has the static address, the cloud cannot give
  * the same address to the ENI that is created instead.
  */
 function isReplacementComing({ view, status, isInstanceBusy }: DecisionContext, eni: NodeEniInfo): boolean {
@@ -122,7 +122,7 @@ function withDraining(eni: NodeEniInfo, shouldDrain: boolean): NodeEniInfo {
 }
 
 /**
- * Tells whether a new ENI has a static address as its primary one. The address was on no ENI, so the cloud could assign
+ * Reports whether a new ENI has a static address as its primary one. The address was on no ENI, so the cloud could assign
  * it to a new ENI. The ENI has to be deleted so that the address is free again. An ENI that was attached serves Pods
  * and is left unchanged.
  */

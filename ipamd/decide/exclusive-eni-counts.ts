@@ -80,7 +80,7 @@ export function openEniRequests(view: NodeView, status: NodeEniConfigStatus): re
   return eniRequestsHere(view).filter((request) => !inFlight.has(request.key) && !isMet(request));
 }
 
-/** Tells whether an ENI with the mark of a request's claim is the one for its Pod on this node. */
+/** Reports whether an ENI with the mark of a request's claim is the one for its Pod on this node. */
 export function matchesEni({ goal, ip }: ClaimRequest, { primaryIP }: NodeEniInfo): boolean {
   return goal === 'here' && (ip === undefined || ip === primaryIP);
 }
@@ -93,7 +93,7 @@ export function eniRequestsHere({ claims }: Pick<NodeView, 'claims'>): readonly 
     .sort((one, other) => (one.key < other.key ? -1 : 1));
 }
 
-/** Tells whether an ENI uses a slot of the instance. A detached one does not, though its entry still exists. */
+/** Reports whether an ENI uses a slot of the instance. A detached one does not, though its entry still exists. */
 function usesSlot(eni: NodeEniInfo): boolean {
   return eni.state !== 'Detaching' || eni.deviceIndex !== undefined;
 }

@@ -22,7 +22,7 @@ export function eniInfoOf(observed: ObservedEni, state: NodeEniInfo['state']): N
 
 const MAC = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/;
 
-/** Tells whether a description has all fields that an entry must have, and does not contradict itself. */
+/** Reports whether a description has all fields that an entry must have, and does not contradict itself. */
 export function isValidEni({ mac, primaryIP, gateway, subnetCIDR }: ObservedEni): boolean {
   return (
     MAC.test(mac) && subnetCIDR !== '' && [primaryIP, gateway].every((ip) => ip !== '' && isInCidr(ip, subnetCIDR))

@@ -71,7 +71,7 @@ export function offersOf(view: NodeView): Offers {
   };
 }
 
-/** Tells whether the address is for the same Pod elsewhere, or here: then it stays the same target. */
+/** Reports whether the address is for the same Pod elsewhere, or here: then it stays the same target. */
 function movesWithPod({ claims }: NodeView, claim: NodeEniAddress['claim']): boolean {
   if (claim === undefined) return false;
   const goal = claims?.get(claimKeyOf(claim))?.goal;

@@ -48,7 +48,7 @@ export function acceptableIpsOf({ ip, ips, source }: ClaimRequest): readonly str
 }
 
 /**
- * Tells whether a subnet is suitable for a request. A nominated-only subnet is suitable only if the request names it.
+ * Reports whether a subnet is suitable for a request. A nominated-only subnet is suitable only if the request names it.
  */
 export function fitsSubnet(
   view: NodeView,

@@ -109,7 +109,7 @@ class StatusRebuilder {
     return { ...eni, addresses: (eni.addresses ?? []).filter((address) => !isMoved(address)) };
   }
 
-  /** Tells whether a recorded creation will bring the ENI. */
+  /** Reports whether a recorded creation will bring the ENI. */
   #isExpected(observed: ObservedEni): boolean {
     if (this.#isRestore) return false;
     return this.#status.intents?.some((intent) => intent.resourceName === observed.name) ?? false;
@@ -156,7 +156,7 @@ class StatusRebuilder {
     return [state === 'Detaching' ? detachingEni(entry) : entry];
   }
 
-  /** Tells whether the cloud is changing an attached ENI. It goes on serving; the next description shows the result. */
+  /** Reports whether the cloud is changing an attached ENI. It goes on serving; the next description shows the result. */
   #isBeingChanged(observed: ObservedEni, existing: NodeEniInfo): boolean {
     if (this.#isRestore || existing.state !== 'Attached') return false;
     const isHere = observed.instanceID !== undefined && observed.instanceID === this.#status.instanceID;

@@ -1,7 +1,7 @@
 import type { NodeView } from './node-view.ts';
 
 /**
- * Tells whether a subnet is nominated-only: the pool gets no address there, nor does a Pod that does not name the
+ * Reports whether a subnet is nominated-only: the pool gets no address there, nor does a Pod that does not name the
  * subnet, though the node may have an ENI there for another Pod. A subnet that the node itself may use never is.
  */
 export function isReservedSubnet(

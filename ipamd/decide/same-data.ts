@@ -1,6 +1,6 @@
 import { isRecord } from '../../runtime/decode.ts';
 
-/** Tells whether two values of plain data are equal; a field that is undefined counts as absent. */
+/** Reports whether two values of plain data are equal; a field that is undefined counts as absent. */
 export function isSameData(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (Array.isArray(one) || Array.isArray(other)) {

@@ -62,7 +62,7 @@ function ownersOf({ reservedIps, claims }: NodeView): OwnerOf {
   return (ip) => reservedIps?.get(ip) ?? requested.get(ip);
 }
 
-/** Tells whether another node's object has the address on its own ENI: the cloud has moved it. */
+/** Reports whether another node's object has the address on its own ENI: the cloud has moved it. */
 function hasMoved({ movedTo }: NodeView, eni: NodeEniInfo, { ip, state }: NodeEniAddress): boolean {
   const there = movedTo?.get(ip);
   return state === 'Releasing' && there !== undefined && there !== eni.eniID;

@@ -37,7 +37,7 @@ export function withConfirmedOffers(
 }
 
 /**
- * Tells whether the object contains a valid offer. An offer of an address that is no longer Assigned, or of an ENI that
+ * Reports whether the object contains a valid offer. An offer of an address that is no longer Assigned, or of an ENI that
  * is no longer Attached, needs no confirmation.
  */
 function hasOffers(

@@ -58,7 +58,7 @@ export function withPlace(eni: NodeEniInfo, isExtension: boolean): NodeEniInfo {
 }
 
 /**
- * Tells whether an ENI is, or is to be, on a place of the extension type. It is recorded with the intent to attach it, so
+ * Reports whether an ENI is, or is to be, on a place of the extension type. It is recorded with the intent to attach it, so
  * that a call that is sent again asks for the same.
  */
 export function isForExtension({ eniInfos = [] }: NodeEniConfigStatus, eniID: string): boolean {
@@ -78,12 +78,12 @@ export function releasing(address: NodeEniAddress): NodeEniAddress {
   return { ...address, state: 'Releasing', claim };
 }
 
-/** Tells whether Pods share the ENI. An exclusive ENI is used by one Pod and does not count as supply of addresses. */
+/** Reports whether Pods share the ENI. An exclusive ENI is used by one Pod and does not count as supply of addresses. */
 export function isShared(eni: NodeEniInfo): boolean {
   return eni.mode !== 'direct-eni';
 }
 
-/** Tells whether an address is IPv4. */
+/** Reports whether an address is IPv4. */
 export function isIpv4(ip: string): boolean {
   return !ip.includes(':');
 }

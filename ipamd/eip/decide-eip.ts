@@ -99,7 +99,7 @@ function dispositionOf({ pod, retainedForMs, claimExpiredMs }: EipView, claim: E
 }
 
 /**
- * Tells whether a retained EIP suits the next Pod. A Pod that names EIPs accepts only those; a Pod that names none
+ * Reports whether a retained EIP suits the next Pod. A Pod that names EIPs accepts only those; a Pod that names none
  * accepts only an allocated one.
  */
 function isFitting(claim: EipClaim, { request }: EipPod): boolean {
@@ -113,7 +113,7 @@ function isExpired(claim: EipClaim, retainedForMs: number, claimExpiredMs: numbe
   return lifeMs !== undefined && retainedForMs >= lifeMs;
 }
 
-/** Returns how long an EIP is retained, milliseconds; undefined for ever, and before it is retained. */
+/** Returns how long an EIP is retained, milliseconds; undefined forever, and before it is retained. */
 function retentionOf({ spec = {}, status = {} }: EipClaim, claimExpiredMs: number): number | undefined {
   if (status.phase !== 'Retained' || status.retainedSince === undefined) return undefined;
   const own = spec.claimExpiredDuration;

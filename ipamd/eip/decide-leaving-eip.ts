@@ -49,7 +49,7 @@ function findEip(view: EipView, claim: EipClaim, snapshot: EipSnapshot, disposit
   return madeAndFree(snapshot) ?? named;
 }
 
-/** Tells whether the EIP was allocated for the claim, or its Pods name it. */
+/** Reports whether the EIP was allocated for the claim, or its Pods name it. */
 function mayTouch({ clusterId, key }: EipView, claim: EipClaim, eip: Eip): boolean {
   return isMadeFor(eip, clusterId, key) || isListed(claim, eip.eipId);
 }

@@ -129,7 +129,7 @@ function decideBinding(view: EipView, claim: EipClaim, snapshot: EipSnapshot, ta
   return waitAndReport(view, status, 'Failed', 'EIPBoundElsewhere', message, RECHECK_MS, 'EIPNotFree');
 }
 
-/** Tells whether the EIP belongs to the claim, allocated or listed, and to no other claim. */
+/** Reports whether the EIP belongs to the claim, allocated or listed, and to no other claim. */
 function belongsToClaim({ made, rivals }: EipSnapshot, listed: readonly string[] = [], eipId: string): boolean {
   return (made.some((one) => one.eipId === eipId) || listed.includes(eipId)) && !rivals.has(eipId);
 }

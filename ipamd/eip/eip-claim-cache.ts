@@ -63,7 +63,7 @@ export class EipClaimCache {
     return this.#claims.get(key)?.resourceVersion;
   }
 
-  /** Tells whether a claim of this key exists, or existed a moment ago. */
+  /** Reports whether a claim of this key exists, or existed a moment ago. */
   has(key: string): boolean {
     return this.#claims.get(key) !== undefined;
   }

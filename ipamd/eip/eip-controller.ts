@@ -393,7 +393,7 @@ function describeBreaker(key: string): string {
   return `eip-look/${key}`;
 }
 
-/** Tells whether a step takes something that another claim may need too. */
+/** Reports whether a step takes something that another claim may need too. */
 function isTaking(step: EipStep, claim: EipClaim | undefined): boolean {
   if (step.kind !== 'write' && step.kind !== 'begin') return false;
   const { eipID, nodeName } = claim?.status ?? {};

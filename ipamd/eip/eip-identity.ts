@@ -39,13 +39,13 @@ export function eipName(claimUid: string, allocation: number): string {
 /** Longest part of the uid, because a ClientToken has at most 64 characters. */
 const MAX_UID_LENGTH = 40;
 
-/** Tells whether ipamd allocated an EIP for this claim: only such EIPs are ever released for it. */
+/** Reports whether ipamd allocated an EIP for this claim: only such EIPs are ever released for it. */
 export function isMadeFor(eip: Pick<Eip, 'tags'>, clusterId: string, claimKey: string): boolean {
   const expected = Object.entries(eipTags(clusterId, claimKey));
   return expected.every(([key, value]) => eip.tags[key] === value);
 }
 
-/** Tells whether ipamd allocated an EIP for this cluster: TKE sets the same tags but for that of the claim. */
+/** Reports whether ipamd allocated an EIP for this cluster: TKE sets the same tags but for that of the claim. */
 export function isMadeHere(eip: Pick<Eip, 'tags'>, clusterId: string): boolean {
   const { [EIP_TAG.cluster]: cluster, [EIP_TAG.created]: created, [EIP_TAG.claim]: claim = '' } = eip.tags;
   return cluster === clusterId && created === 'true' && claim !== '';

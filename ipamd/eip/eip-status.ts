@@ -41,7 +41,7 @@ export function instantOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Tells whether two statuses, or specs, are equal; the order of fields does not count. */
+/** Reports whether two statuses, or specs, are equal; the order of fields does not count. */
 export function isSameStatus(one: object, other: object): boolean {
   return canonical(one) === canonical(other);
 }
@@ -55,7 +55,7 @@ function canonical(value: unknown): string {
 }
 
 /**
- * Tells whether the Pods of a claim name this EIP. Such an EIP is never released; any other was allocated for the
+ * Reports whether the Pods of a claim name this EIP. Such an EIP is never released; any other was allocated for the
  * claim. The status says the same, and may have been edited.
  */
 export function isListed({ spec = {} }: Pick<EipClaim, 'spec'>, eipId: string): boolean {

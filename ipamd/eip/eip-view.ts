@@ -117,7 +117,7 @@ export const TRANSITIONAL_STATES: readonly string[] = ['CREATING', 'BINDING', 'U
 /** States of an EIP that is being released. */
 export const RELEASING_STATES: readonly string[] = ['OFFLINING'];
 
-/** Tells whether a Pod requests an EIP, also when the request is malformed. */
+/** Reports whether a Pod requests an EIP, also when the request is malformed. */
 export function requestsEip({ annotations }: Pick<PodFacts, 'annotations'>): boolean {
   return annotations[POD_ANNOTATION.eipAttributes] !== undefined || annotations[POD_ANNOTATION.eipIdList] !== undefined;
 }
@@ -158,7 +158,7 @@ function targetOf(pod: PodFacts, status: NodeEniConfigStatus | undefined): EipTa
   return undefined;
 }
 
-/** Tells whether the Pod may use the address: a static one only with the Pod's uid in its mark. */
+/** Reports whether the Pod may use the address: a static one only with the Pod's uid in its mark. */
 function mayUse(mark: { readonly uid?: string } | undefined, pod: PodFacts): boolean {
   return mark === undefined || mark.uid === runtimeUidOf(pod);
 }

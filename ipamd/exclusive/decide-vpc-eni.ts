@@ -69,7 +69,7 @@ export function decideVpcEni(facts: VpcEniFacts): VpcEniStep {
   }
 }
 
-/** Tells whether the ENI was detached and not attached again yet. */
+/** Reports whether the ENI was detached and not attached again yet. */
 function isDetached(eni: NodeEniInfo): boolean {
   return eni.state === 'Detaching' && eni.deviceIndex === undefined;
 }

@@ -46,7 +46,7 @@ export function findExclusiveLimit({ instanceType, cores, secondaryEnis, extensi
   return Math.max(0, Math.min(places, line?.enis ?? places));
 }
 
-/** Tells whether a node serves exclusive ENIs: by its label, else by the flag. */
+/** Reports whether a node serves exclusive ENIs: by its label, else by the flag. */
 export function isExclusiveServed(label: string | undefined, flag: boolean): boolean {
   if (label === 'true') return true;
   return label === 'false' ? false : flag;

@@ -209,7 +209,7 @@ export class VpcEniReconciler {
   }
 }
 
-/** Tells whether the write was made without a node: then the next step is decided at once. */
+/** Reports whether the write was made without a node: then the next step is decided at once. */
 function isWithoutNode({ entry }: Extract<VpcEniStep, { readonly kind: 'write' }>): boolean {
   return entry === undefined;
 }

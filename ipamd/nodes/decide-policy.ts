@@ -92,7 +92,7 @@ function present<K extends string, T>(key: K, value: T | undefined): { readonly 
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: T };
 }
 
-/** Tells whether policy would change anything. */
+/** Reports whether policy would change anything. */
 export function isPolicyInForce(spec: NodeEniConfigSpec, applied: AppliedPolicy, policy: Policy): boolean {
   const { fields } = policy;
   return (
@@ -153,7 +153,7 @@ export function readDesiredPodNum(annotations: Readonly<Record<string, string>>)
 }
 
 /**
- * Tells whether Pods of a node may have static addresses: by its label, if that is true or false, else by the flag.
+ * Reports whether Pods of a node may have static addresses: by its label, if that is true or false, else by the flag.
  * `auto` allows them on nodes of a hybrid cluster, which have another network for other Pods.
  */
 export function isStaticNode(

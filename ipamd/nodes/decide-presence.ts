@@ -55,7 +55,7 @@ export function recordDescription(
   };
 }
 
-/** Tells whether the descriptions lack an instance: it counts as gone without a word of the cloud about it. */
+/** Reports whether the descriptions lack an instance: it counts as gone without a word of the cloud about it. */
 export function isUnlisted(record: InstanceRecord | undefined): boolean {
   return record !== undefined && record.missed >= MISSES_UNTIL_DELETED;
 }

@@ -146,7 +146,7 @@ class DescribedInstances implements InstanceCache {
 }
 
 /**
- * Tells whether a text is an instance id. People may write anything into a status, and for one wrong id the cloud
+ * Reports whether a text is an instance id. People may write anything into a status, and for one wrong id the cloud
  * refuses the whole request.
  */
 function isInstanceId(text: string): boolean {

@@ -359,7 +359,7 @@ async function updateConfig(context: Context, subject: Subject, signal: AbortSig
   return within(requeueForGrace(context, subject), marksMs);
 }
 
-/** Tells whether the node serves exclusive ENIs, and how many its instance may have. */
+/** Reports whether the node serves exclusive ENIs, and how many its instance may have. */
 function exclusiveOf(
   { config }: Context,
   { directEniLabel }: NodeEntry,
@@ -381,7 +381,7 @@ function reportWarmTarget({ events }: Context, node: NodeEntry, warm: string): v
   });
 }
 
-/** Tells whether Pods that name no network need no address of an ENI. */
+/** Reports whether Pods that name no network need no address of an ENI. */
 function isBridged({ config }: Context): boolean {
   return config.defaultNetwork === 'tke-bridge';
 }

@@ -70,7 +70,7 @@ export type KnownNodeFacts = NodeFactsSource & {
   securityGroupsOf(name: string, config: NodeEniConfig): readonly string[] | undefined;
   /** Weighs whether the node is gone. */
   departureOf(name: string, entry: Pick<NecEntry, 'object' | 'decoded'>): DepartureEvidence;
-  /** Tells whether an absent Node has to be read from the API server: it never was, or some time ago. */
+  /** Reports whether an absent Node has to be read from the API server: it never was, or some time ago. */
   isReadDue(name: string): boolean;
   /** Notes whether the API server answered that the Node does not exist. */
   noteRead(name: string, isAbsent: boolean): void;
@@ -336,7 +336,7 @@ class CachedNodeFacts implements KnownNodeFacts {
   }
 
   /**
-   * Tells whether the node has live Pods. If another instance took the node's name, only Pods on the ENIs of the former
+   * Reports whether the node has live Pods. If another instance took the node's name, only Pods on the ENIs of the former
    * instance count.
    */
   #hasLivePods(name: string, replaced: NodeEniConfig | undefined): boolean | undefined {

@@ -89,7 +89,7 @@ export function withPolicy(object: KubeObject, policy: Policy, instance: Instanc
   return { ...marked, spec: fields, status };
 }
 
-/** Tells whether a status names the instance as it is now. */
+/** Reports whether a status names the instance as it is now. */
 export function isIdentityInForce(
   status: NodeEniConfigStatus | undefined,
   instance: Instance,

@@ -29,7 +29,7 @@ export class Renewals {
     return this.#epochs.get(name);
   }
 
-  /** Tells whether what a node's last object had is on the instance, and in no object. */
+  /** Reports whether what a node's last object had is on the instance, and in no object. */
   isAwaited(name: string): boolean {
     return this.#awaited.has(name);
   }
@@ -40,7 +40,7 @@ export class Renewals {
   }
 }
 
-/** Tells whether a Node keeps its ENIs when its NodeENIConfig is deleted. */
+/** Reports whether a Node keeps its ENIs when its NodeENIConfig is deleted. */
 export function isStaying({ isInstance, isLeaving, annotations }: NodeEntry): boolean {
   return isInstance && !isLeaving && annotations[NODE_ANNOTATION.disableEni] !== 'true';
 }

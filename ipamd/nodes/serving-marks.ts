@@ -132,7 +132,7 @@ function conditionPatches(node: NodeEntry, required: RequiredMarks): readonly Co
 function requiredTaints(taints: readonly NodeTaint[], required: RequiredMarks): readonly NodeTaint[] {
   const { exclusive, isBridged = false, putsTaintOn, startupTaints = [] } = required;
   const shared = decideTaints(taints, isBridged || required.isServing, putsTaintOn, ENI_IP_TAINT) ?? taints;
-  // On a node that serves no exclusive ENIs the taint would keep every Pod off for ever.
+  // On a node that serves no exclusive ENIs the taint would keep every Pod off forever.
   const isServing = isBridged || exclusive?.isServed !== true || exclusive.isServing;
   const both = decideTaints(shared, isServing, putsTaintOn, DIRECT_ENI_TAINT) ?? shared;
   return withoutStartupTaints(both, startupTaints);

@@ -21,7 +21,7 @@ export type ServedByAgent = {
 type ServingNode = Pick<NodeEntry, 'isReady' | 'offeredResources' | 'podCidrs' | 'networkCondition' | 'isCiliumCrd'>;
 
 /**
- * Tells whether a node can serve Pods now, so that its startup taints go. A NodeENIConfig alone does not prove it: it
+ * Reports whether a node can serve Pods now, so that its startup taints go. A NodeENIConfig alone does not prove it: it
  * outlives a Node that registers again, and then tells of the agent before. kubelet offers a resource only after an
  * agent has registered it with this kubelet; before that, an autoscaler would take the node for one where the Pod does
  * not fit. On the bridge no ENI is needed: the node has its podCIDR, and no route to it is missing. Where Cilium gives the

@@ -40,12 +40,12 @@ export class PodCidrStore {
     return record;
   }
 
-  /** Tells whether the record in the API server is this one. */
+  /** Reports whether the record in the API server is this one. */
   isWritten(record: TermRecord): boolean {
     return isDeepStrictEqual(record, this.#written);
   }
 
-  /** Tells whether the record of the API server has all blocks of this one, and none of them as that of another node. */
+  /** Reports whether the record of the API server has all blocks of this one, and none of them as that of another node. */
   hasTaken(record: TermRecord): boolean {
     const written = this.#written;
     if (written === undefined) return false;

@@ -65,12 +65,12 @@ function outcomeOf({ podCidrs, annotations }: NodeEntry, cidr: string): WriteOut
   return { kind: 'other', podCidrs, isOurs: isWrittenByIpamd(annotations) };
 }
 
-/** Tells whether an ipamd wrote the podCIDR of a Node with these annotations. */
+/** Reports whether an ipamd wrote the podCIDR of a Node with these annotations. */
 export function isWrittenByIpamd(annotations: NodeEntry['annotations']): boolean {
   return annotations[NODE_ANNOTATION.podCidrBy] === POD_CIDR_WRITER;
 }
 
-/** Tells whether the server has answered that it did not make the write. */
+/** Reports whether the server has answered that it did not make the write. */
 function isRefusal({ code }: KubeError): boolean {
   return code !== 'UNAVAILABLE' && code !== 'TIMEOUT' && code !== 'BAD_ANSWER';
 }

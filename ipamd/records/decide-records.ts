@@ -118,7 +118,7 @@ function recordOf(pod: PodFacts, locations: ReadonlyMap<string, IpLocation>): Po
 }
 
 /**
- * Tells whether a record is stale: its Pod is deleted, or has another address. A Pod whose sandbox is being recreated
+ * Reports whether a record is stale: its Pod is deleted, or has another address. A Pod whose sandbox is being recreated
  * has no address for a moment; its record stays.
  */
 function isStale(vip: VipFacts, view: RecordsView): boolean {
@@ -127,7 +127,7 @@ function isStale(vip: VipFacts, view: RecordsView): boolean {
   return pod.ips.length > 0 && !pod.ips.some((ip) => vpcIpName(ip) === vip.name);
 }
 
-/** Tells whether a Pod has an address while the node's ENIs are known: one that is on none of them is not the node's. */
+/** Reports whether a Pod has an address while the node's ENIs are known: one that is on none of them is not the node's. */
 function isAdrift(podKey: string, { podOf, status }: RecordsView): boolean {
   return status !== undefined && (podOf(podKey)?.ips.length ?? 0) > 0;
 }

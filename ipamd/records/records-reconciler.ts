@@ -127,7 +127,7 @@ export class RecordsReconciler {
     return isBehind;
   }
 
-  /** Tells whether the cache has not received a write of an object yet. */
+  /** Reports whether the cache has not received a write of an object yet. */
   #isAwaited({ namespace, name }: ObjectRef): boolean {
     return namespace === undefined ? this.#vips.isBehind(name) : this.#claims.isBehind(`${namespace}/${name}`);
   }

@@ -119,7 +119,7 @@ function isUnassigned({ isRecord, staticObject }: VipFacts): boolean {
   return !isRecord && (phase === 'Kept' || phase === 'Failed');
 }
 
-/** Tells whether the VPC has the address reserved for its claim: the cloud then names a user of it. */
+/** Reports whether the VPC has the address reserved for its claim: the cloud then names a user of it. */
 function isReserved({ ip, podKey }: VipFacts, claims: ClaimsTerm['claims']): boolean {
   const { state, ip: reservedIp } = claims.get(podKey)?.staticObject?.decoded?.status?.reservation ?? {};
   return state === 'Reserved' && reservedIp === ip;

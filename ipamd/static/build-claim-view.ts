@@ -91,7 +91,7 @@ export class ClaimViewBuilder {
     return Math.max(1, nowMs - since);
   }
 
-  /** Tells whether a Node is missing without proof that it is gone. */
+  /** Reports whether a Node is missing without proof that it is gone. */
   #isReleaseHeld(name: string): boolean {
     const { nodes, necs, facts } = this.#term;
     const entry = nodes.get(name) === undefined ? necs.get(name) : undefined;
@@ -274,7 +274,7 @@ export class ClaimViewBuilder {
 /** A node whose addresses all move at once has no more than these on one ENI, a few seconds each. */
 const MAX_QUEUE_MS = 300_000;
 
-/** Tells whether calls that bring other addresses are in flight: on one ENI each waits for the one before. */
+/** Reports whether calls that bring other addresses are in flight: on one ENI each waits for the one before. */
 function isAssigningOthers(status: NodeEniConfigStatus | undefined, key: string): boolean {
   return (status?.intents ?? []).some(({ action, claim }) => ASSIGNING.includes(action) && claim !== key);
 }

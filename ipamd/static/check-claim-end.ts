@@ -9,7 +9,7 @@ import type { ClaimDecision } from './claim-decision.ts';
 import type { ClaimView } from './claim-view.ts';
 
 /**
- * Tells whether the API server has an object whose absence in the cache made the decision give a static address up: the
+ * Reports whether the API server has an object whose absence in the cache made the decision give a static address up: the
  * Pod of a claim that would be deleted, or the claim or a VpcIP of addresses that would be freed. A cache lacks what a
  * broken list lacked, and a static address that was given up does not come back. An object that is deleted with the
  * definition of its kind ends nothing either. After such a loss the claim of a Pod that runs is not made again for a
@@ -54,7 +54,7 @@ export async function findObjection(
 
 const RESTORE = 'definitions were lost a short time ago, and the claim may be restored from a backup';
 
-/** Tells whether a Pod asks for a claim of its own and may still run. The decoder leaves out Pods that are over. */
+/** Reports whether a Pod asks for a claim of its own and may still run. The decoder leaves out Pods that are over. */
 function isStaticAndAlive(object: KubeObject): boolean {
   const pod = createPodDecoder()(object);
   if (pod?.claimInfo === undefined || pod.isLeaving) return false;

@@ -206,7 +206,7 @@ function decodedOf(facts: ClaimFacts | undefined): StaticObject<VpcIpClaim> {
   return facts?.staticObject ?? { decoded: undefined, faults: [] };
 }
 
-/** Tells whether a conflict does not matter any more: the claim has its address, or is deleted. */
+/** Reports whether a conflict does not matter any more: the claim has its address, or is deleted. */
 function isConflictOver({ locations, claim }: ClaimView, decision: ClaimDecision): boolean {
   const isDeleted = claim === undefined && decision.claim === undefined;
   const isReserved = claim?.status?.reservation?.state === 'Reserved';

@@ -100,7 +100,7 @@ export type ClaimView = {
   readonly zoneOf: (subnetId: string) => string | undefined;
   /** Undefined for an address outside all known subnets. */
   readonly subnetOf: (ip: string) => string | undefined;
-  /** Tells whether a load balancer may still have the address, and no Pod has it. Default: no. */
+  /** Reports whether a load balancer may still have the address, and no Pod has it. Default: no. */
   readonly isRegistered?: (ip: string) => boolean;
   /** Undefined when the address has no other holder, as far as this cluster knows. */
   readonly holderOf: (ip: string) => IpHolder | undefined;
@@ -123,7 +123,7 @@ export type ClaimView = {
   readonly retainedForMs: number;
   /** Subnets that ipamd knows; absent: none. */
   readonly subnets?: readonly SubnetState[];
-  /** Tells whether an address may be reserved in a subnet for a Pod, which nominates the subnet or not. */
+  /** Reports whether an address may be reserved in a subnet for a Pod, which nominates the subnet or not. */
   readonly isOffered: (subnetId: string, isNominated: boolean) => boolean;
   /** The address of a claim without a Pod is reserved in the VPC instead of kept on an ENI. */
   readonly reservesStatic?: boolean;

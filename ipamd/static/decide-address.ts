@@ -112,7 +112,7 @@ export function evaluateObstacle(
   return compareZones(view, pod, address) ?? findCallElsewhere(view, pod);
 }
 
-/** Tells whether a Pod's node has the address for it. */
+/** Reports whether a Pod's node has the address for it. */
 export function isServed({ locations }: Pick<ClaimView, 'locations'>, pod: ClaimPod): boolean {
   return locations.some(
     (one) => one.nodeName === pod.nodeName && one.podUid === pod.uid && one.isAttached && !one.isReleasing,

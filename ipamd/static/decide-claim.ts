@@ -55,7 +55,7 @@ function isBeingDeleted({ metadata }: Pick<VpcIpClaim, 'metadata'>): boolean {
 }
 
 /**
- * Tells whether the address was promised to the Pod: the Pod may be using it. It cannot where no node was given the uid, for
+ * Reports whether the address was promised to the Pod: the Pod may be using it. It cannot where no node was given the uid, for
  * a reason that stays.
  */
 function mayUseAddress(view: ClaimView, { spec }: VpcIpClaim, pod: ClaimPod): boolean {

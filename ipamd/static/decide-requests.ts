@@ -86,7 +86,7 @@ export function selectReservedIps(
   return [...new Set([...written, ...remaining, ...onEnis])].sort();
 }
 
-/** Tells whether the claim ends: every node unassigns its address. */
+/** Reports whether the claim ends: every node unassigns its address. */
 function isEnding({ claim, requests }: Pick<ClaimDecision, 'claim' | 'requests'>): boolean {
   if (claim?.kind === 'finish') return true;
   if (claim?.kind === 'put' && claim.desired.status.phase === 'Releasing') return true;

@@ -53,7 +53,7 @@ export function decideReservation(view: ClaimView, decision: Pick<ClaimDecision,
   return subnet === undefined ? NONE : { kind: 'reserve', order: { ...subnet, ip } };
 }
 
-/** Tells whether the address is to be reserved: for the Pod of a super node, or for the next Pod of a name. */
+/** Reports whether the address is to be reserved: for the Pod of a super node, or for the next Pod of a name. */
 function isWanted(view: ClaimView, { claim: write }: Pick<ClaimDecision, 'claim'>): boolean {
   const { claim, pod } = view;
   if (claim === undefined || write?.kind !== 'put' || claim.spec.mode !== 'route-eni') return false;
@@ -64,7 +64,7 @@ function isWanted(view: ClaimView, { claim: write }: Pick<ClaimDecision, 'claim'
   return isReservedBetweenPods(view);
 }
 
-/** Tells whether the address of a claim without a Pod is reserved rather than kept on an ENI. */
+/** Reports whether the address of a claim without a Pod is reserved rather than kept on an ENI. */
 export function isReservedBetweenPods({ claim, pod, reservesStatic: reservesKept, vips }: ClaimView): boolean {
   if (reservesKept !== true || claim === undefined || pod !== undefined || vips.length === 0) return false;
   const { deletePolicy, mode, podUID } = claim.spec;
@@ -73,7 +73,7 @@ export function isReservedBetweenPods({ claim, pod, reservesStatic: reservesKept
 
 type SubnetRef = { readonly vpcId: string; readonly subnetId: string };
 
-/** Tells whether a Pod, or the rule that selects it, names an address of a subnet that is not for Pods. */
+/** Reports whether a Pod, or the rule that selects it, names an address of a subnet that is not for Pods. */
 export function isRefused({ pod, isOffered }: ClaimView, subnetId: string | undefined, ip: string): boolean {
   const { nominatedIp, pool } = pod?.rule ?? {};
   const isNamed = nominatedIp === ip || (nominatedIp === undefined && pool !== undefined);

@@ -71,7 +71,7 @@ export function readClaimLocations(
   });
 }
 
-/** Tells whether a sandbox may have a claim's address or ENI: a Pod is named, or its agent has not let go of it. */
+/** Reports whether a sandbox may have a claim's address or ENI: a Pod is named, or its agent has not let go of it. */
 export function mayHaveSandbox(
   { releasableIPs = [], releasableENIs = [] }: Pick<NodeEniConfigSpec, 'releasableIPs' | 'releasableENIs'>,
   { ip, eniId, mode, assignmentId, isAttached, isReleasing, podUid }: ClaimLocation,

@@ -25,13 +25,13 @@ export function reservationName(clusterId: string, claimKey: string): string {
   return `tke-ip-${digest.slice(0, DIGEST_CHARACTERS)}`;
 }
 
-/** Tells whether ipamd made a reservation for this claim: only such ones are ever released. */
+/** Reports whether ipamd made a reservation for this claim: only such ones are ever released. */
 export function isReservedFor({ tags }: Pick<ReservedIp, 'tags'>, clusterId: string, claimKey: string): boolean {
   return Object.entries(reservationTags(clusterId, claimKey)).every(([key, value]) => tags[key] === value);
 }
 
 /**
- * Tells whether ipamd made a reservation for this cluster, for whichever claim. The name has to be that of the claim in the tag,
+ * Reports whether ipamd made a reservation for this cluster, for whichever claim. The name has to be that of the claim in the tag,
  * too: tags alone may have been copied by hand.
  */
 export function isReservedHere({ name, tags }: Pick<ReservedIp, 'name' | 'tags'>, clusterId: string): boolean {

@@ -199,7 +199,7 @@ export class ReservationRunner {
     return true;
   }
 
-  /** Tells whether a reservation that is not listed is gone: in two looks, a while apart. */
+  /** Reports whether a reservation that is not listed is gone: in two looks, a while apart. */
   #isGone(key: string): boolean {
     const nowMs = this.#term.clock.monotonicMs();
     const { sinceMs, looks } = this.#absences.get(key) ?? { sinceMs: nowMs, looks: 0 };
@@ -240,7 +240,7 @@ export class ReservationRunner {
     });
   }
 
-  /** Tells whether the record names a VPC of the cluster, and reports one that does not. */
+  /** Reports whether the record names a VPC of the cluster, and reports one that does not. */
   #isInOurVpc(key: string, { vpcID }: ReservationRecord): boolean {
     const isOurs = this.#search.isOurVpc(vpcID);
     if (!isOurs) this.#report(key, 'ObjectMended', `status.reservation named VPC ${vpcID}, which is not the cluster's`);
@@ -279,7 +279,7 @@ function isSame(before: ReservationRecord | undefined, { clientToken, state }: R
   return before?.clientToken === clientToken && before.state === state;
 }
 
-/** Tells whether the cloud answered that nothing was done, and would answer the same again. */
+/** Reports whether the cloud answered that nothing was done, and would answer the same again. */
 function isDefinite(error: unknown): error is CloudError {
   return isCloudError(error, 'never', 'quota', 'gone');
 }

@@ -22,7 +22,7 @@ export class ReservationSearch {
     this.#term = term;
   }
 
-  /** Tells whether a VPC is one of the cluster's; every VPC may be while they are not known. */
+  /** Reports whether a VPC is one of the cluster's; every VPC may be while they are not known. */
   isOurVpc(vpcId: string): boolean {
     const known = vpcIdsOf(this.#term);
     return known.size === 0 || known.has(vpcId);

@@ -145,7 +145,7 @@ export function decideAdoption(facts: {
   readonly candidate: SubnetConfig;
   readonly hasFaults: boolean;
   readonly lastGood: SubnetConfig | undefined;
-  /** Tells whether the cloud has a subnet. */
+  /** Reports whether the cloud has a subnet. */
   readonly isKnown: (subnetId: string) => boolean;
 }): Adoption {
   const { candidate, lastGood } = facts;

@@ -30,7 +30,7 @@ export type Subnets = {
   /** Decides in which subnets a node's new ENIs may be. */
   choicesOf(node: Pick<ChoiceFacts, 'ofConfig' | 'ofLabel' | 'zone' | 'vpcId'>): Choices;
   /**
-   * Tells whether an address of a Pod outside of ENIs may be of a subnet: one of the configuration, or one that is used only
+   * Reports whether an address of a Pod outside of ENIs may be of a subnet: one of the configuration, or one that is used only
    * where it is nominated and is here. The machines' own subnets are none.
    */
   isOffered(subnetId: string, isNominated: boolean): boolean;

@@ -164,7 +164,7 @@ export function followMachines(deps: InformerDeps): MachineFollower {
 }
 
 /**
- * Tells whether the cluster has objects of a kind that is not ours, and logs `forbidden` where they may not be read.
+ * Reports whether the cluster has objects of a kind that is not ours, and logs `forbidden` where they may not be read.
  * Undefined when the API server does not answer.
  */
 async function hasKind(
@@ -183,7 +183,7 @@ async function hasKind(
   }
 }
 
-/** Tells whether the cluster has CiliumNodes that may be read; undefined when the API server does not answer. */
+/** Reports whether the cluster has CiliumNodes that may be read; undefined when the API server does not answer. */
 export async function haveCiliumNodes(deps: InformerDeps, signal: AbortSignal): Promise<boolean | undefined> {
   return await hasKind(deps, CILIUM_NODES, 'CiliumNodes may not be read; nodes of Cilium get no addresses', signal);
 }

@@ -50,7 +50,7 @@ export const NO_OBSERVATION: LockObservation = {
 
 /**
  * Longest lease that is honoured. No lease is that long; a larger number is a mistake and must not block all candidates
- * for ever.
+ * forever.
  */
 const MAX_LEASE_MS = 600_000;
 

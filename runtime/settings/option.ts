@@ -49,7 +49,7 @@ export function option<T>(
   return { section, flag, value, defaultText, help };
 }
 
-/** Tells whether the setting has no default, so that the user has to set it. */
+/** Reports whether the setting has no default, so that the user has to set it. */
 export function isRequired({ value, defaultText }: Option<unknown>): boolean {
   return value.parse(defaultText) === undefined;
 }

@@ -23,7 +23,7 @@ export function decideFit(context: FitContext, view: NodeEntry | undefined): Ref
   );
 }
 
-/** Tells whether the entry shows at once that the node fits; where it does not, the node may fit all the same. */
+/** Reports whether the entry shows at once that the node fits; where it does not, the node may fit all the same. */
 function fitsAtOnce({ shortcut, demand, availability, onlyZone }: FitContext, view: NodeEntry): boolean {
   switch (shortcut) {
     case 'freeIps':
@@ -90,7 +90,7 @@ function nominatedRefusal(nominated: readonly NominatedSubnet[] | undefined, vie
     : unresolvable(`${named}, ENIs of the node are of ${nec.subnetIds.join(', ')}`);
 }
 
-/** Tells whether a node can have an ENI in one of the subnets: it has one there, or its new ENIs may be made there. */
+/** Reports whether a node can have an ENI in one of the subnets: it has one there, or its new ENIs may be made there. */
 function isReachable({ nec }: NodeEntry, subnetIds: readonly string[]): boolean {
   if (nec === undefined || nec.subnetIds.length === 0) return true;
   return subnetIds.some((id) => nec.subnetIds.includes(id) || nec.enis.some((eni) => eni.subnetId === id));

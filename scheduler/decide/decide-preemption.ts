@@ -61,7 +61,7 @@ function decideVictims(context: FitContext, name: string, proposed: Victims, loo
   return { uids, pdbViolations: proposed.pdbViolations + added.length };
 }
 
-/** Tells whether the eviction of a Pod frees something that another one needs. */
+/** Reports whether the eviction of a Pod frees something that another one needs. */
 function frees(pod: PodRequest, demand: PodRequest): boolean {
   if (demand.eips > 0 && pod.eips > 0) return true;
   if (pod.isStatic) return false;

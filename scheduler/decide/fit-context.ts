@@ -67,7 +67,7 @@ function shortcutOf(demand: PodRequest, takesAnySubnet: boolean, isAddressThere:
   return isAddressThere ? 'staticIp' : undefined;
 }
 
-/** Tells whether the static address, or the static exclusive ENI, of the Pod is already on a node. */
+/** Reports whether the static address, or the static exclusive ENI, of the Pod is already on a node. */
 export function hasStaticAddress({ demand, holders }: FitContext, { name }: NodeEntry): boolean {
   return demand.isStatic && holders.size > 0 && holders.has(name);
 }

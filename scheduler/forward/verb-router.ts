@@ -11,7 +11,7 @@ import type { PeerAnswer } from './peer-client.ts';
 type RouterDeps = {
   /** Handlers of this replica, which only the leader may call. */
   readonly verbs: Readonly<Record<string, VerbHandler>>;
-  /** Tells whether this replica leads and accepts requests. */
+  /** Reports whether this replica leads and accepts requests. */
   readonly isLeading: () => boolean;
   /** Returns `host:port` of the leader; undefined while no replica leads. */
   readonly findLeader: (signal: AbortSignal) => Promise<string | undefined>;

@@ -5,7 +5,7 @@
 export class NamesByKey {
   readonly #names = new Map<string, string | Set<string>>();
 
-  /** Tells whether a key has a name. */
+  /** Reports whether a key has a name. */
   has(key: string): boolean {
     return this.#names.has(key);
   }

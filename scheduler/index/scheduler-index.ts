@@ -394,7 +394,7 @@ const NO_RESERVATIONS: ReadonlyMap<string, Reservation> = new Map();
 
 /** What a node looks up in the index. */
 type Lookups = {
-  /** Tells whether a Pod of a key is bound. */
+  /** Reports whether a Pod of a key is bound. */
   readonly isBound: (key: string) => boolean;
   readonly staticSourceOf: (node: IndexedNode, claim: string) => ReturnType<SupplyInput['staticSourceOf']>;
   readonly numberOf: (sources: string) => number;

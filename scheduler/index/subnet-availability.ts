@@ -102,7 +102,7 @@ export class SubnetAvailability {
   }
 
   /**
-   * Tells whether a node can get the requested addresses in addition to what it still needs. Of the latter only as much
+   * Reports whether a node can get the requested addresses in addition to what it still needs. Of the latter only as much
    * counts as its subnets covered before.
    */
   canProvide(supply: NodeSupply, request: AddressRequest): boolean {

@@ -24,7 +24,7 @@ export class RecentPods {
     put(this.#pods, uid, demand);
   }
 
-  /** Tells whether a Pod has not waited lately. */
+  /** Reports whether a Pod has not waited lately. */
   mayWait(uid: string, nowMs: number): boolean {
     const before = this.#waited.get(uid);
     return before === undefined || nowMs - before > WAIT_INTERVAL_MS;

@@ -1,7 +1,7 @@
 import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import type { Link } from './netns.ts';
 
-/** Tells whether a link that is up can carry packets: of a veth pair both ends have to be up, of a bridge one port. */
+/** Reports whether a link that is up can carry packets: of a veth pair both ends have to be up, of a bridge one port. */
 export function hasCarrier(link: Link): boolean {
   if ((link.flags & IFF_UP) === 0) return false;
   if (link.kind === 'veth') return link.peer !== undefined && (link.peer.flags & IFF_UP) !== 0;

@@ -26,7 +26,7 @@ export function parsePrefix(text: string): Prefix {
   return prefix;
 }
 
-/** Tells whether an address, or a longer prefix, lies in `prefix`; everything lies in none at all. */
+/** Reports whether an address, or a longer prefix, lies in `prefix`; everything lies in none at all. */
 export function isWithin(inner: string, prefix: string | undefined): boolean {
   if (prefix === undefined) return true;
   const [one, other] = [parsePrefix(inner), parsePrefix(prefix)];

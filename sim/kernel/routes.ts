@@ -278,7 +278,7 @@ function typeOf4(netns: Netns, address: string): number {
   return lookUpIn(netns, 4, RT_TABLE_LOCAL, { dst: address })?.type ?? RTN_UNICAST;
 }
 
-/** Tells whether any link of the namespace has an address. */
+/** Reports whether any link of the namespace has an address. */
 export function isOwn(netns: Netns, family: Family, address: string): boolean {
   for (const link of netns.links.values())
     if (link.addresses[family].some((one) => (one.local ?? one.address) === address)) return true;

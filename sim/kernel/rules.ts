@@ -104,7 +104,7 @@ function wholeOf({ src, dst, ...request }: Partial<Rule> & RuleSpec): Rule {
   };
 }
 
-/** Tells whether a rule is refused because of one that is there: the kernel does not compare what it leaves open. */
+/** Reports whether a rule is refused because of one that is there: the kernel does not compare what it leaves open. */
 function isTwin(there: Rule, asked: Rule): boolean {
   return NAMES.every((name) => name === 'goto' || (OPEN.has(name) && !asked[name]) || equal(there[name], asked[name]));
 }

@@ -96,7 +96,7 @@ export function sufferInAnswer(actions: readonly FaultAction[], verb: string, bo
 }
 
 /**
- * Tells whether a client is meant by a name: the user agent is this name, alone or before a `/` and a version. A name that ends
+ * Reports whether a client is meant by a name: the user agent is this name, alone or before a `/` and a version. A name that ends
  * in `*` means all clients whose names begin so.
  */
 export function isClient(userAgent: string, name: string): boolean {

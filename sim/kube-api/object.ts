@@ -51,7 +51,7 @@ export type KubeObject = {
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** Tells whether a value is an object with keys, neither null nor a list. */
+/** Reports whether a value is an object with keys, neither null nor a list. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

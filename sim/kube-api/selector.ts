@@ -1,7 +1,7 @@
 import { badRequest } from './api-error.ts';
 import type { KubeObject } from './object.ts';
 
-/** Tells whether an object is selected. */
+/** Reports whether an object is selected. */
 export type Selector = (object: KubeObject) => boolean;
 
 /** Parses a label selector: `a=b`, `a!=b`, `a in (b,c)`, `a notin (b)`, `a`, `!a`. @throws ApiError BadRequest */

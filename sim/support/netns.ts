@@ -91,7 +91,7 @@ export class NetnsView {
     if (lines.length > 0) await this.run(['sh', '-e'], { input: lines.join('') });
   }
 
-  /** Tells whether at least one echo request is answered. */
+  /** Reports whether at least one echo request is answered. */
   async ping(address: string, options: PingOptions = {}): Promise<boolean> {
     const { from, count = 1, waitMs = 3_000 } = options;
     const source = from === undefined ? [] : ['-I', from];
@@ -100,7 +100,7 @@ export class NetnsView {
   }
 }
 
-/** Tells whether a parsed JSON value is an object with named members. */
+/** Reports whether a parsed JSON value is an object with named members. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -226,7 +226,7 @@ const TRIES_IN_VAIN = {
 } as const satisfies Readonly<Record<string, Partial<OrphanKind<Thing>>>>;
 
 for (const [what, inVain] of Object.entries(TRIES_IN_VAIN)) {
-  test(`OrphanSweep: ${what}, for ever, keeps the limit from no other orphan`, async (t) => {
+  test(`OrphanSweep: ${what}, forever, keeps the limit from no other orphan`, async (t) => {
     const world = new ThingWorld();
     const { lookAgain, remove } = { ...world.kind, ...inVain };
     const isStuck = ({ id }: Thing): boolean => id.startsWith('stuck');

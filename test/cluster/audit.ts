@@ -117,7 +117,7 @@ export async function listAll(cluster: RealCluster, type: ResourceType): Promise
   return (await cluster.admin.listPage(type, {})).items;
 }
 
-/** Tells whether a Pod holds an address of its own now. */
+/** Reports whether a Pod holds an address of its own now. */
 export function hasAddress(pod: KubeObject): boolean {
   const hasEnded = ['Succeeded', 'Failed'].includes(String(members(pod['status'])['phase']));
   return members(pod['spec'])['hostNetwork'] !== true && !hasEnded && addressOf(pod) !== '';

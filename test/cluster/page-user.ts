@@ -54,7 +54,7 @@ export class PageUser {
       // Images were imported by their names alone.
       .replace('--set image.registry=registry.example.com/tke-eni', '');
     const env = childEnv();
-    // What the shell has started ends with it: a deletion that waits for a finalizer would wait for ever.
+    // What the shell has started ends with it: a deletion that waits for a finalizer would wait forever.
     return run(['timeout', String(COMMAND_MS / 1_000), 'sh', '-ec', filled], {
       cwd: this.place,
       env: { ...env, HOME: this.place, KUBECONFIG: kubeconfig, PATH: `${assets}:${dirname(HELM)}:${env['PATH']}` },

@@ -154,7 +154,7 @@ run(
       const answer = (await admin.call('GET', WEBHOOK)).body;
       t.is(at(answer, 'webhooks', 0, 'clientConfig', 'caBundle'), Buffer.from(cert).toString('base64'));
 
-      // The published role's name is that of every cloud controller manager: one of another make is not overwritten.
+      // The published role's name is that of every cloud controller manager: one from another vendor is not overwritten.
       const [rule] = PUBLISHED_RIGHTS[CCM] ?? [];
       const foreign = { metadata: { name: 'cloud-controller-manager' }, rules: [rule] };
       await createAll(admin, [{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', ...foreign }]);

@@ -29,7 +29,7 @@ function spansOf(cell: string): readonly string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, span = '']) => span);
 }
 
-/** Tells whether a folder has a file or folder of this name, in it or one level below. */
+/** Reports whether a folder has a file or folder of this name, in it or one level below. */
 function isThere(room: string, name: string): boolean {
   const below = [
     '',

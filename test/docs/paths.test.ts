@@ -28,7 +28,7 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** Tells whether the source declares the name: as a function, class, constant or type, or as a method. */
+/** Reports whether the source declares the name: as a function, class, constant or type, or as a method. */
 function declares(source: string, name: string): boolean {
   const declaration = new RegExp(`^(?:export )?(?:async )?(?:function|class|const|type) ${name}\\b`, 'm');
   const method = new RegExp(`^ {2}(?:async |readonly )*#?${name}[(:]`, 'm');

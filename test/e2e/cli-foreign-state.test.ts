@@ -117,7 +117,7 @@ async function tryFault(t: ExecutionContext, fault: ForeignFault, scene: Foreign
   if (IS_LONG) t.deepEqual(await isFound(), [false, false, 0], 'both are silent when it is gone');
 }
 
-/** Tells whether a document has a finding anywhere, as an error or a warning. */
+/** Reports whether a document has a finding anywhere, as an error or a warning. */
 function namesIt(value: unknown, id: string): boolean {
   if (Array.isArray(value)) return value.some((item) => namesIt(item, id));
   if (!isObject(value)) return false;

@@ -158,7 +158,7 @@ function poolSize(node: SceneNode): number {
   return node.enis.reduce((sum, { eniId }) => sum + node.vpc.assignedIps(eniId).length, 0);
 }
 
-/** Tells whether a process holds a connection to the agent's socket. */
+/** Reports whether a process holds a connection to the agent's socket. */
 async function isConnected(node: SceneNode, pid: number): Promise<boolean> {
   const { stdout } = await node.netns.tryRun(['ss', '-xpH', 'state', 'connected']);
   const lines = stdout.split('\n');

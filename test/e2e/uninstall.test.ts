@@ -91,7 +91,7 @@ async function liveAndDie({ node, vpc }: Bare, t: ExecutionContext): Promise<voi
   for (const { netns } of pods) await netns.close();
 }
 
-/** Runs `uninstall` and kills it as one of its threads enters its n-th call of these. Tells whether it was killed. */
+/** Runs `uninstall` and kills it as one of its threads enters its n-th call of these. Reports whether it was killed. */
 async function isKilledAt(node: SceneNode, calls: string, nth: number): Promise<boolean> {
   // Its children are let alone: a killed nft is an error of another kind.
   const watch = ['-f', '-b', 'execve', '-q', '-o', '/dev/null', '-e', `trace=${calls}`];

@@ -1,5 +1,5 @@
 /**
- * Records the public surface anew, for a new release: `node test/frozen/record.ts --out FOLDER [--bin FOLDER]`. Tables come
+ * Records the public surface again, for a new release: `node test/frozen/record.ts --out FOLDER [--bin FOLDER]`. Tables come
  * from the sources, what executables write from those in the folder `--bin` (default dist/bin), for which it must be root.
  */
 import { resolve } from 'node:path';

@@ -120,7 +120,7 @@ export function trackedLine({ node }: Pick<FlowPlace, 'node'>, port: number): st
   return lines.find((line) => /dport=(\d+)/.exec(line)?.[1] === String(port)) ?? '';
 }
 
-/** Tells whether the kernel follows the connection that was opened to this port in the flowtable. */
+/** Reports whether the kernel follows the connection that was opened to this port in the flowtable. */
 export function isOffloaded(world: Pick<FlowPlace, 'node'>, port: number): boolean {
   return trackedLine(world, port).includes('[OFFLOAD]');
 }

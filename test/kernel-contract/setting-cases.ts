@@ -92,7 +92,7 @@ export const SETTING_CASES: readonly ContractCase[] = [
     ],
   },
   {
-    what: 'settings follow a link when it is renamed, and start anew in another namespace',
+    what: 'settings follow a link when it is renamed, and start again in another namespace',
     run({ host, createNetns }) {
       const pod = createNetns();
       const ifindex = addUpPair(host);

@@ -79,7 +79,7 @@ test('Reporter: a problem that lasts is one event and one line, and its end is a
   t.deepEqual(lines[0]?.fields, { node: 'n1', ...FULL });
 });
 
-test('Reporter: a new object of the same name is reported anew, and so is one that was forgotten', (t) => {
+test('Reporter: a new object of the same name is reported again, and so is one that was forgotten', (t) => {
   const { reporter, written } = openReporter();
   reporter.report(NODE, [FULL]);
   reporter.report({ ...NODE, uid: 'uid-2' }, [FULL]);

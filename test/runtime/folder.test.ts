@@ -20,7 +20,7 @@ test('ensureFolder: makes all that is missing with the mode, and may be called a
   t.is(statSync(join(place, 'a')).mode & 0o777, 0o700);
 });
 
-test('ensureFolder: fails where a folder takes no children, rather than try for ever', (t) => {
+test('ensureFolder: fails where a folder takes no children, rather than try forever', (t) => {
   t.throws(() => ensureFolder('/proc/tke-test/a', 0o700), { code: 'ENOENT' });
 });
 

@@ -40,7 +40,7 @@ test('sleep: what is past, and what is no number, ends at once, on the clock of 
   }
 });
 
-test('sleep: nobody wakes who sleeps for ever on the virtual clock, and others are woken', async (t) => {
+test('sleep: nobody wakes who sleeps forever on the virtual clock, and others are woken', async (t) => {
   const clock = new VirtualClock();
   let hasWoken = false;
   const forEver = clock.sleep(Number.POSITIVE_INFINITY).then(() => {
@@ -106,7 +106,7 @@ test('WorkQueue: a key that is due in 90 days keeps nobody busy', async (t) => {
   queue.close();
 });
 
-test('timeoutSignal: aborts after its time, also a part of a millisecond, and not at once for weeks or for ever', async (t) => {
+test('timeoutSignal: aborts after its time, also a part of a millisecond, and not at once for weeks or forever', async (t) => {
   const soon = [0, -1, Number.NaN, 0.5, 1.5].map(timeoutSignal);
   const late = [MAX_TIMER_MS, MAX_TIMER_MS + 1, 2 ** 32, 90 * DAY_MS, Number.POSITIVE_INFINITY].map(timeoutSignal);
   await systemClock.sleep(LOOK_MS);

@@ -42,13 +42,13 @@ export class Replica {
     this.#child = new Child(this.#argv);
   }
 
-  /** Tells whether it leads, by its own metric. */
+  /** Reports whether it leads, by its own metric. */
   async isLeading(): Promise<boolean> {
     const answer = await fetch(`http://${this.#metrics}/metrics`).catch(() => undefined);
     return /^tke_eni_ip_scheduler_leading 1$/m.test((await answer?.text()) ?? '');
   }
 
-  /** Tells whether it answers, by its own word. */
+  /** Reports whether it answers, by its own word. */
   async isReady(): Promise<boolean> {
     const answer = await fetch(`http://${this.#metrics}/readyz`).catch(() => undefined);
     return answer?.status === 200;

@@ -52,7 +52,7 @@ export function loseEach(story: Story, options: CrashOptions = {}) {
 const EVERYDAY =
   / (?:configmaps(?: .*(?:-leader|tke-eni-subnets))?|endpoints|customresourcedefinitions|events|selfsubjectaccessreviews)$/;
 
-/** Tells whether a point is one of the story: something is changed, described or seen there. */
+/** Reports whether a point is one of the story: something is changed, described or seen there. */
 function isOfStory({ call, moment, isChange }: Point): boolean {
   return (
     !EVERYDAY.test(call) && (isChange || moment === 'watch' || (moment === 'after' && call.startsWith('Describe')))

@@ -204,7 +204,7 @@ export class Life {
     if (this.isDead) throw new Killed();
   }
 
-  /** Waits for something of its machine; for ever once it is dead. */
+  /** Waits for something of its machine; forever once it is dead. */
   take<T>(arriving: Promise<T>): Promise<T> {
     return this.isDead ? never() : this.#hold(arriving);
   }
@@ -278,7 +278,7 @@ export class Life {
     return this.#disturbances.get(at) ?? next;
   }
 
-  /** What arrives for a life that is paused waits; for one that is dead, for ever. */
+  /** What arrives for a life that is paused waits; for one that is dead, forever. */
   async #hold<T>(arriving: Promise<T>): Promise<T> {
     try {
       return await arriving;

@@ -115,5 +115,5 @@ const isOfScripts = [values.script, values.seed, values.runs, values.within, val
 );
 if (values.story === undefined && isOfScripts) await tellScripts();
 else await tellStories();
-// Programs that were killed sleep for ever.
+// Programs that were killed sleep forever.
 process.exit();

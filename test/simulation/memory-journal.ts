@@ -57,7 +57,7 @@ export class JournalPlace {
     this.#isDamaged = true;
   }
 
-  /** Tells whether the file was whole, and is after this. @throws JournalError JOURNAL_BROKEN for who has it not open */
+  /** Reports whether the file was whole, and is after this. @throws JournalError JOURNAL_BROKEN for who has it not open */
   keep(journal: MemoryJournal, memory: JournalMemory): 'intact' | 'rebuilt' {
     if (this.#open !== journal) throw new JournalError('JOURNAL_BROKEN', PATH, 'it is closed');
     if (this.#memory === memory && !this.#isDamaged) return 'intact';

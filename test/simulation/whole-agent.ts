@@ -191,7 +191,7 @@ export class WholeAgent {
     this.touchedMs = time.nowMs;
   }
 
-  /** The machine boots, and the agent with it; then it has to be booted and plugged in anew. Its kernel knows no connection any more. */
+  /** The machine boots, and the agent with it; then it has to be booted and plugged in again. Its kernel knows no connection any more. */
   reboot(): void {
     const { nodeName, clock, time } = this.#deps;
     this.kill();

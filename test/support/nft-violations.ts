@@ -29,7 +29,7 @@ export function findNftViolations(scope: NftScope, nft: NftFacts | undefined): r
   ];
 }
 
-/** Tells whether a rule ends a packet's way as no rule of ours does: ours drop forged IPv6 sources, and what would leave by an uplink again. */
+/** Reports whether a rule ends a packet's way as no rule of ours does: ours drop forged IPv6 sources, and what would leave by an uplink again. */
 function isForeignVerdict(chain: string, rule: string): boolean {
   const isSourceCheck = rule.includes('"fib"') && rule.includes('"drop"');
   const isReturned =

@@ -56,7 +56,7 @@ export class VirtualClock implements Clock {
     };
     wakers?.add(onAbort);
     const delayMs = delayOf(ms);
-    // Nobody wakes whoever sleeps for ever.
+    // Nobody wakes whoever sleeps forever.
     if (Number.isFinite(delayMs)) this.#timers.push(timer, this.#elapsedMs + delayMs);
     return promise;
   }
@@ -82,7 +82,7 @@ export class VirtualClock implements Clock {
 
   /**
    * Goes on until `work` is done, and resolves or rejects as it does.
-   * @throws Error when everybody sleeps for ever, or `limitMs` of virtual time have passed
+   * @throws Error when everybody sleeps forever, or `limitMs` of virtual time have passed
    */
   async run<T>(work: Promise<T>, limitMs = 86_400_000): Promise<T> {
     let isDone = false;

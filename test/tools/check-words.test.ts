@@ -1,5 +1,5 @@
 import test from 'ava';
-import { checkWords, findPathsForStops } from '../../tools/check-words.ts';
+import { checkWords, findPathsForStops, findPhrases } from '../../tools/check-words.ts';
 
 const finds = test.macro((t, text: string, wanted: readonly RegExp[], path: string = 'agent/pool.ts') => {
   const found = checkWords(path, text);
@@ -40,4 +40,12 @@ test('findPathsForStops: leaves imports, ranges and ellipses alone', (t) => {
   const text =
     "import x from '../direct/x.ts';\n// `1`..`3`, see '../direct/x.ts'; `explain [OPTION]...`\nnew URL('..', here); // `./configure --all`, or './run x'\n";
   t.deepEqual(findPathsForStops(text), []);
+});
+
+test('findPhrases: finds a phrase in a comment, a text or a document, and leaves joined names alone', (t) => {
+  const [again, always] = ['a new', 'For e ver'].map((phrase) => phrase.replace(/ (?=new|ver)/, ''));
+  t.deepEqual(findPhrases(`x;\n// made ${again}\nsay('${always}'); 'made-${again}'; forever();`), [
+    `2: ${again}; write again`,
+    `3: ${always}; write forever`,
+  ]);
 });

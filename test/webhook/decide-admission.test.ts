@@ -275,7 +275,7 @@ test('decideAdmission: requests one network at most, and each resource whole or 
   );
 });
 
-/** Tells which quantities of the first container are new. */
+/** Returns which quantities of the first container are new. */
 function addedTo(part: string, before: unknown, after: unknown): Readonly<Record<string, unknown>> {
   const [old, now] = [before, after].map((pod) => {
     const resources = firstResources(pod);

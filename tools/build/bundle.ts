@@ -12,7 +12,7 @@ type Bundle = {
   readonly code: string;
   /** Source files in it, relative to the root, packages of others left out. */
   readonly sources: readonly string[];
-  /** Tells whether ffi-rs is in it, so that its addon must lie beside the executable. */
+  /** Reports whether ffi-rs is in it, so that its addon must lie beside the executable. */
   readonly needsFfi: boolean;
   /** Packages that it loads when they are needed, as CommonJS, by the name of the asset that each has to become. */
   readonly assets: Readonly<Record<string, string>>;

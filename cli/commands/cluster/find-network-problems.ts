@@ -125,7 +125,7 @@ export function findSharedSubnets(
     );
 }
 
-/** Tells whether a Node has a podCIDR: elsewhere the subnets of nodes and Pods may be the same. */
+/** Reports whether a Node has a podCIDR: elsewhere the subnets of nodes and Pods may be the same. */
 export function hasPodCidrs({ nodes }: Pick<ClusterFacts, 'nodes'>): boolean {
   return (ifKnown(nodes) ?? []).some(({ podCidrs }) => podCidrs.length > 0);
 }

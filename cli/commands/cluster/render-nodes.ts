@@ -103,7 +103,7 @@ export function viewOfPodCidrs({ clusterCidrs, maskSize, blocks, waiting, stoppe
   return { clusterCidrs, maskSize, blocks, waiting, stopped };
 }
 
-/** Tells whether Nodes get no podCIDR: none is left, or ipamd has stopped. */
+/** Reports whether Nodes get no podCIDR: none is left, or ipamd has stopped. */
 export function isPodCidrProblem({ blocks, waiting, stopped }: PodCidrView): boolean {
   return stopped !== '' || (waiting.count > 0 && blocks.free === 0);
 }

@@ -256,7 +256,7 @@ function describeRoute(
   return { ...common, id: isDetour(operation.before, route) ? 'route-wrong-device' : 'attribute-changed', what };
 }
 
-/** Tells whether a route leads elsewhere, as one that refuses, or one with several next hops, does too. */
+/** Reports whether a route leads elsewhere, as one that refuses, or one with several next hops, does too. */
 export function isDetour({ more, ...found }: RouteState, route: RouteState): boolean {
   return (
     !isSameRoute(found, route) || more?.type !== undefined || more?.multipath !== undefined || more?.via !== undefined

@@ -111,7 +111,7 @@ function filesOf(pid: number): readonly string[] {
   }
 }
 
-/** Tells whether a process has another root folder than the host; undefined where either may not be read. */
+/** Reports whether a process has another root folder than the host; undefined where either may not be read. */
 function isInContainer(pid: number): boolean | undefined {
   try {
     const [own, init] = [statSync(`/proc/${pid}/root/`), statSync('/proc/1/root/')];

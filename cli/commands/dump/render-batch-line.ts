@@ -17,7 +17,7 @@ export function renderBatchLine(text: string): string {
   return isRepresentable(text) ? text : `# left out, ip -batch cannot express it: ${plainText(text)}`;
 }
 
-/** Tells whether a text can be part of a line of `ip -batch`, in quotes if needed. */
+/** Reports whether a text can be part of a line of `ip -batch`, in quotes if needed. */
 export function isRepresentable(text: string): boolean {
   return !NOT_REPRESENTABLE.test(text);
 }

@@ -57,7 +57,7 @@ export function withoutKernelMade(facts: ScriptInput): ScriptFacts {
   };
 }
 
-/** Tells whether a route is the route to ff00::/8 that the kernel adds for each interface. */
+/** Reports whether a route is the route to ff00::/8 that the kernel adds for each interface. */
 function isMulticastOfLink({ type, protocol, dst }: RouteMessage): boolean {
   return type === RTN_MULTICAST && protocol === RTPROT_KERNEL && dst === 'ff00::/8';
 }
@@ -65,13 +65,13 @@ function isMulticastOfLink({ type, protocol, dst }: RouteMessage): boolean {
 /** Priorities of the default rules, which each new namespace has. */
 export const DEFAULT_PRIORITIES: Readonly<Record<4 | 6, readonly number[]>> = { 4: [0, 32766, 32767], 6: [0, 32766] };
 
-/** Tells whether a rule is one of the default rules that each new namespace has. */
+/** Reports whether a rule is one of the default rules that each new namespace has. */
 function isDefaultRule(rule: RuleMessage): boolean {
   return rule.protocol === RTPROT_KERNEL && DEFAULT_PRIORITIES[familyOfMessage(rule)].includes(rule.priority);
 }
 
 /**
- * Tells whether the kernel created an address. Kernels before 5.18 do not report that; then the form of the address
+ * Reports whether the kernel created an address. Kernels before 5.18 do not report that; then the form of the address
  * decides.
  */
 function isKernelAddress(address: AddressMessage, link: LinkMessage | undefined): boolean {

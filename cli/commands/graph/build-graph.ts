@@ -209,7 +209,7 @@ function bridgeEdges(nodes: readonly GraphNode[]): readonly GraphEdge[] {
   ];
 }
 
-/** Tells whether a rule routes packets of Pods to their ENI: by mark, or each Pod by its source. */
+/** Reports whether a rule routes packets of Pods to their ENI: by mark, or each Pod by its source. */
 function routesPods(rule: GraphNode): boolean {
   return rule.elements.some((element) => /^rule:\d:1536:/.test(element));
 }

@@ -68,7 +68,7 @@ function vethBox(view: GraphPod, group: string, podNode: string, facts: NodeFact
   };
 }
 
-/** Tells whether a link is administratively up. */
+/** Reports whether a link is administratively up. */
 export function isUp(link: Pick<LinkMessage, 'flags'>): boolean {
   return (link.flags & IFF_UP) !== 0;
 }

@@ -27,7 +27,7 @@ type TableInput = {
   /** Tables that are drawn even if they are empty: those of ENIs, and those that rules look up. */
   readonly tables: readonly number[];
   readonly groupOf: (table: number) => string | undefined;
-  /** Tells whether a link is a Pod's veth. */
+  /** Reports whether a link is a Pod's veth. */
   readonly isPodLink: (ifindex: number) => boolean;
 };
 
@@ -113,7 +113,7 @@ function isPodRoute(route: RouteMessage, input: TableInput): boolean {
   );
 }
 
-/** Tells whether a route is to link-local or multicast addresses. Every link has such routes, so they are not shown. */
+/** Reports whether a route is to link-local or multicast addresses. Every link has such routes, so they are not shown. */
 function isLinkLocal({ dst }: RouteMessage): boolean {
   return dst?.startsWith('fe80:') === true || dst?.startsWith('ff00:') === true;
 }

@@ -39,7 +39,7 @@ export function evaluateIngress(groups: readonly GroupRules[], arrival: Arrival)
   return isUncertain ? { kind: 'unknown' } : { kind: 'dropped', groupId: first.groupId };
 }
 
-/** Tells whether security groups may admit anybody but probes to a port. */
+/** Reports whether security groups may admit anybody but probes to a port. */
 export function admitsSomebody(groups: readonly GroupRules[], service: Pick<Arrival, 'protocol' | 'port'>): boolean {
   if (groups.length === 0) return true;
   for (const rule of groups.flatMap(({ rules }) => rules)) {

@@ -56,7 +56,7 @@ export function networkNameOf(plugin: LeasePlugin): string {
 }
 
 /**
- * Tells whether a word matches a row: part of 'namespace/name', one of its addresses, its veth, or the beginning of its
+ * Reports whether a word matches a row: part of 'namespace/name', one of its addresses, its veth, or the beginning of its
  * container id.
  */
 export function matchesPod(row: PodRow, query: string): boolean {

@@ -48,7 +48,7 @@ function isServing({ attached, draining }: PoolEniView): boolean {
   return attached && !draining;
 }
 
-/** Tells whether an address is in use, cools down, or is still registered with a load balancer. */
+/** Reports whether an address is in use, cools down, or is still registered with a load balancer. */
 function isHeld({ use }: AddressView): boolean {
   return use === 'in-use' || use === 'cooling' || use === 'registered';
 }

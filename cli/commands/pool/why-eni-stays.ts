@@ -334,12 +334,12 @@ function offered(eni: EniSituation): Stay | undefined {
   return { reason: 'offered', text: `${what}, and ipamd has not taken ${count === 1 ? 'it' : 'them'} yet` };
 }
 
-/** Tells whether the pool decides about the ENI: it serves, and the agent can write. */
+/** Reports whether the pool decides about the ENI: it serves, and the agent can write. */
 function isPooled({ state, isDraining, node }: EniSituation): boolean {
   return state === 'attached' && !isDraining && node.isLeaving !== true && node.isSupplyFile !== true;
 }
 
-/** Tells whether the node's demand holds the ENI: an idle address that is no surplus, an offer that is taken back. */
+/** Reports whether the node's demand holds the ENI: an idle address that is no surplus, an offer that is taken back. */
 function isWanted(eni: EniSituation): boolean {
   const { demand, have, offered: offers } = eni.pool;
   if (demand === undefined || !isPooled(eni)) return false;
@@ -347,7 +347,7 @@ function isWanted(eni: EniSituation): boolean {
   return countOf(eni.addresses, 'idle') > Math.max(0, surplusOf(eni)) || isTakenBack(eni);
 }
 
-/** Tells whether the node needs again what it has offered. */
+/** Reports whether the node needs again what it has offered. */
 function isTakenBack(eni: EniSituation): boolean {
   const { demand, have, offered: offers } = eni.pool;
   return isPooled(eni) && countOf(eni.addresses, 'offered') > 0 && demand !== undefined && have + offers <= demand;
@@ -357,12 +357,12 @@ function surplusOf({ pool: { demand, have } }: EniSituation): number {
   return demand === undefined ? 0 : have - demand;
 }
 
-/** Tells whether every address of the ENI is offered or being unassigned. */
+/** Reports whether every address of the ENI is offered or being unassigned. */
 function isVacant({ addresses }: EniSituation): boolean {
   return addresses.every(({ use }) => use === 'offered' || use === 'releasing');
 }
 
-/** Tells whether the ENI has addresses and Pods use all of them. */
+/** Reports whether the ENI has addresses and Pods use all of them. */
 function isBusy(addresses: readonly StayAddress[]): boolean {
   return addresses.length > 0 && addresses.every(({ use }) => use === 'in-use');
 }

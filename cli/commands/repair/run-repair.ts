@@ -65,7 +65,7 @@ async function dryRun(context: CommandContext): Promise<Repair> {
 }
 
 /**
- * Tells whether a change is outside the agent's area: inside a Pod with an active lease, or on a veth without a lease.
+ * Reports whether a change is outside the agent's area: inside a Pod with an active lease, or on a veth without a lease.
  */
 function isBesideAgent({ kind }: Change): boolean {
   return kind !== 'host';

@@ -17,7 +17,7 @@ export function buildStatus(pool: PoolView, summary: SummaryReply | undefined): 
 }
 
 /**
- * Tells whether everything is in order: an agent answers, would serve an ADD, reports no conflict, and the API server
+ * Reports whether everything is in order: an agent answers, would serve an ADD, reports no conflict, and the API server
  * refuses it nothing that Pods need. A node that is
  * full, or has asked for the addresses that it lacks, is in order.
  */
@@ -38,7 +38,7 @@ export function isHealthy(status: NodeStatus): boolean {
   );
 }
 
-/** Tells whether an ENI is in order. One that drains or is being attached is; one that reports a problem is not. */
+/** Reports whether an ENI is in order. One that drains or is being attached is; one that reports a problem is not. */
 function isServing({ problem }: PoolView['enis'][number]): boolean {
   return problem === '';
 }

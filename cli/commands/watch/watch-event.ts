@@ -61,7 +61,7 @@ export type WatchFilter = {
   readonly isAll: boolean;
 };
 
-/** Tells whether an event matches the filter. Lost events match every filter. */
+/** Reports whether an event matches the filter. Lost events match every filter. */
 export function matchesFilter(event: WatchEvent, { pod, eni, kinds, isAll }: WatchFilter): boolean {
   if (event.kind === 'lost') return true;
   if (event.isNoise && !isAll) return false;

@@ -41,7 +41,7 @@ export async function admit(api: Api, verb: string, request: ApiRequest): Promis
   return { request: { ...request, body: object }, warnings };
 }
 
-/** Tells whether webhooks would be asked: who cannot ask them has to say so. */
+/** Reports whether webhooks would be asked: who cannot ask them has to say so. */
 export function isAdmissionNeeded(api: Api, verb: string, request: ApiRequest): boolean {
   if (verb !== 'create' || request.subresource !== '') return false;
   return allWebhooks(api).some((hook) => isAsked(hook, api, request, readObject(request)));

@@ -3,7 +3,7 @@ import type { JsonObject, KubeObject } from '../object.ts';
 import { MUTATING_CONFIGURATIONS, type MutatingWebhook, objectsIn } from './webhook.ts';
 
 /**
- * Tells whether a webhook is asked about an object that is created, as those before it have made it.
+ * Reports whether a webhook is asked about an object that is created, as those before it have made it.
  * @see https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules
  */
 export function isAsked(
@@ -40,7 +40,7 @@ function includes(list: unknown, value: string): boolean {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Tells whether a label selector of an object, as `metav1.LabelSelector` has it, selects labels; an empty one selects all. */
+/** Reports whether a label selector of an object, as `metav1.LabelSelector` has it, selects labels; an empty one selects all. */
 function selects(selector: JsonObject, labels: Labels): boolean {
   const { matchLabels = {} } = selector as { readonly matchLabels?: Labels };
   return (

@@ -27,7 +27,7 @@ export function toManagedFields(managers: Managers): readonly ManagedFieldsEntry
     .map(({ entry, paths }) => ({ ...entry, fieldsV1: toTree([...paths].sort()) }));
 }
 
-/** Tells whether an entry is a writer's own. */
+/** Reports whether an entry is a writer's own. */
 export function isWriters(entry: ManagedFieldsEntry, writer: Writer): boolean {
   return (
     entry.manager === writer.manager &&

@@ -15,7 +15,7 @@ export type AccessRequest = {
 
 const GROUP = 'rbac.authorization.k8s.io';
 
-/** Tells whether the roles in the store, bound to the user or its groups, allow a request. */
+/** Reports whether the roles in the store, bound to the user or its groups, allow a request. */
 export function isAllowed(api: Api, user: User, request: AccessRequest): boolean {
   if (user.groups.includes('system:masters')) return true;
   const everywhere = rulesBound(api, user, api.store.list(`${GROUP}/clusterrolebindings`));

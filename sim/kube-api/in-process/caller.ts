@@ -204,7 +204,7 @@ export class Caller {
   }
 }
 
-/** Tells whether the server names the object that it does not have: a resource that is not served has no name in the answer. */
+/** Reports whether the server names the object that it does not have: a resource that is not served has no name in the answer. */
 function isObjectMissing({ cause }: KubeError): boolean {
   return cause instanceof ApiError && typeof cause.details?.['name'] === 'string' && cause.details['name'] !== '';
 }

@@ -3,7 +3,7 @@ import type { JsonSchema } from '../schema/json-schema.ts';
 /** How the items of a list are told apart when two versions of it merge. Undefined: the list is one value. */
 type ListMerge = { readonly keys: readonly string[] } | 'set' | undefined;
 
-/** Tells how the list at a path merges; the path has field names only, `[]` for items of lists, `{}` for keys of maps. */
+/** Returns how the list at a path merges; the path has field names only, `[]` for items of lists, `{}` for keys of maps. */
 export type MergeKeys = (path: readonly string[]) => ListMerge;
 
 /** Lists of built-in types, by the end of their path: patch merge keys of k8s.io/api, first the more particular. */
@@ -31,7 +31,7 @@ const BUILT_IN: readonly (readonly [string, readonly string[] | 'set'])[] = [
   ['secrets', ['name']],
 ];
 
-/** Tells how lists of built-in types merge. */
+/** Returns how lists of built-in types merge. */
 export const builtInMergeKeys: MergeKeys = (path) => {
   const joined = path.join('.');
   const found = BUILT_IN.find(([end]) => joined === end || joined.endsWith(`.${end}`));
@@ -39,7 +39,7 @@ export const builtInMergeKeys: MergeKeys = (path) => {
   return found[1] === 'set' ? 'set' : { keys: found[1] };
 };
 
-/** Tells how lists of a custom resource merge, from its schema. */
+/** Returns how lists of a custom resource merge, from its schema. */
 export function mergeKeysOf(schema: JsonSchema): MergeKeys {
   return (path) => {
     if (path[0] === 'metadata') return builtInMergeKeys(path);

@@ -189,7 +189,7 @@ export const BUILT_IN_RESOURCES: readonly ApiResource[] = Object.entries(GROUPS)
   });
 });
 
-/** Tells whether a group has resources that are always there; it says in another way than others what it has not. */
+/** Reports whether a group has resources that are always there; it says in another way than others what it has not. */
 export function isBuiltInGroup(group: string): boolean {
   return BUILT_IN_RESOURCES.some((one) => one.group === group);
 }

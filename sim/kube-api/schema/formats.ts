@@ -17,7 +17,7 @@ function isCidr(text: string): boolean {
   return rest.length === 0 && family !== 0 && /^\d+$/.test(length) && Number(length) <= (family === 4 ? 32 : 128);
 }
 
-/** Tells whether a text has a format that the API server checks; formats that it does not know hold. */
+/** Reports whether a text has a format that the API server checks; formats that it does not know hold. */
 export function hasFormat(text: string, format: string): boolean {
   return FORMATS[format]?.(text) ?? true;
 }

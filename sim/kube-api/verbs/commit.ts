@@ -12,12 +12,12 @@ import { warnOfUnknown } from './warnings.ts';
 /** An object that was written, or would have been with `dryRun`. */
 export type Committed = { readonly object: KubeObject; readonly warnings: readonly string[] };
 
-/** Tells how the lists of a resource's objects merge. */
+/** Returns how the lists of a resource's objects merge. */
 export function mergeKeysFor(resource: ApiResource): MergeKeys {
   return resource.schema === undefined ? builtInMergeKeys : mergeKeysOf(resource.schema);
 }
 
-/** Tells whether a request must leave no trace. */
+/** Reports whether a request must leave no trace. */
 export function isDryRun(request: ApiRequest): boolean {
   return request.query.getAll('dryRun').includes('All');
 }

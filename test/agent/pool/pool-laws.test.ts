@@ -318,7 +318,7 @@ function assertInvariants({ state, nowMs, supply }: World): void {
       assertThat((a.state === 'kept') === (a.claim !== undefined), `${a.ip} is ${a.state} with ${a.claim?.name}`);
     }
     if (a.coolUntilMs !== undefined)
-      assertThat((a.coolUntilMs ?? 0) <= nowMs + 2 * COOLDOWN_MS + 1000, `${a.ip} cools for ever`);
+      assertThat((a.coolUntilMs ?? 0) <= nowMs + 2 * COOLDOWN_MS + 1000, `${a.ip} cools forever`);
     if (a.state !== 'leased' && a.state !== 'cooling') assertThat(listed.has(a.ip), `${a.ip} came from nowhere`);
   }
   for (const ip of listed) assertThat(state.addresses.has(ip), `${ip} was lost`);

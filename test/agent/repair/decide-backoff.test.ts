@@ -62,7 +62,7 @@ const ROWS: readonly Row[] = [
     decisions: ['repair', 'repair', 'repair', 'hold alarm', 'repair', 'repair', 'repair', 'hold'],
   },
   {
-    what: 'a slow opponent is repaired at once for ever, and alarmed once',
+    what: 'a slow opponent is repaired at once forever, and alarmed once',
     timesMs: [0, 200, 400, 600, 800, 1_000],
     decisions: ['repair', 'repair', 'repair', 'repair alarm', 'repair', 'repair'],
   },

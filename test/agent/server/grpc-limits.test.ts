@@ -44,7 +44,7 @@ async function openHalfRequests(session: ClientHttp2Session, count: number, part
     stream.write(part, () => taken.resolve());
     return taken.promise;
   });
-  // What the server lets wait, waits for ever.
+  // What the server lets wait, waits forever.
   await Promise.race([Promise.all(sent), sleep(1_500)]);
 }
 

@@ -6,7 +6,7 @@ const DIRECT = { metadata: { annotations: { 'service.cloud.tencent.com/direct-ac
 const DONE_MS = 60_000;
 const MINUTE_MS = 60_000;
 
-test('an address that its NodeENIConfig does not have is reported, asked about seldom, and keeps no Pod for ever', async (t) => {
+test('an address that its NodeENIConfig does not have is reported, asked about seldom, and keeps no Pod forever', async (t) => {
   const { world, pods } = await startWithLists();
   await world.create('web', DIRECT);
   const b = await pods.run('web', 'b', { node: 'n2' });

@@ -51,7 +51,7 @@ test("FairQueue: higher rank goes first, and one turn in sixteen is the eldest's
   t.is(order.indexOf('old'), 15);
 });
 
-test('FairQueue: no item is passed over for ever while others of higher rank keep coming', async (t) => {
+test('FairQueue: no item is passed over forever while others of higher rank keep coming', async (t) => {
   await assertLaw(
     t,
     () =>

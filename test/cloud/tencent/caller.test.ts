@@ -11,7 +11,7 @@ import { contextOf } from '../cloud-fixture.ts';
 /** A code that the cloud answers with; OK for an answer, and HANGS for none. */
 type Answer = string;
 
-/** A cloud that gives these answers, the last of them for ever. */
+/** A cloud that gives these answers, the last of them forever. */
 function scripted(...answers: readonly Answer[]) {
   const clock = new VirtualClock();
   const sent: { readonly action: Action; readonly atMs: number }[] = [];

@@ -41,7 +41,7 @@ export async function blocksOf(cluster: RealCluster): Promise<ReadonlyMap<string
   );
 }
 
-/** Tells whether an address is of the block of a node. */
+/** Reports whether an address is of the block of a node. */
 export async function isOfBlockOf(cluster: RealCluster, node: string, ip: string): Promise<boolean> {
   return isInCidr(ip, (await blocksOf(cluster)).get(node) ?? '');
 }

@@ -53,7 +53,7 @@ export async function readPodTraces(node: ClusterNode, cloud: VpcCloud): Promise
   };
 }
 
-/** Tells whether a route refuses packets to an address of the node; it is there with a Pod and without one. */
+/** Reports whether a route refuses packets to an address of the node; it is there with a Pod and without one. */
 function isRefusal({ table }: JsonObject): boolean {
   return table === String(TABLE_PODLESS);
 }

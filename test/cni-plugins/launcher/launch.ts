@@ -104,7 +104,7 @@ export async function serveBytes(
   };
 }
 
-/** Tells whether the last frame of the request, DATA with END_STREAM, has arrived. */
+/** Reports whether the last frame of the request, DATA with END_STREAM, has arrived. */
 function hasEnded(bytes: Buffer): boolean {
   for (let at = PREFACE_BYTES; at + 9 <= bytes.length; ) {
     const end = at + 9 + bytes.readUIntBE(at, 3);

@@ -585,5 +585,5 @@ const SHORT: readonly string[] = [
   'IPsec policy that blocks what the node forwards',
 ];
 
-/** Tells whether `make test` tries a fault end to end. */
+/** Reports whether `make test` tries a fault end to end. */
 export const isShortForeignFault = ({ name }: ForeignFault): boolean => SHORT.includes(name);

@@ -15,5 +15,5 @@ const SHORT: readonly string[] = [
   'ENI down',
 ];
 
-/** Tells whether `make test` tries a fault end to end. */
+/** Reports whether `make test` tries a fault end to end. */
 export const isShortFault = ({ name }: NodeFault): boolean => SHORT.includes(name);

@@ -68,7 +68,7 @@ export async function armKill(pid: number, point: KillPoint, dir: TempDir): Prom
       await waitUntil(() => isKilled() || !strace.isRunning, { what: 'a kill', timeoutMs: KILL_RECORD_MS }).catch(
         () => {},
       );
-      // Told to end while its tracees are dying, strace waits for them for ever.
+      // Told to end while its tracees are dying, strace waits for them forever.
       await strace.stop(isKilled() ? 'SIGKILL' : 'SIGTERM');
       return isKilled();
     },

@@ -15,7 +15,7 @@ const startMs = performance.now();
 let tried = 0;
 let undone = 0;
 
-/** Tells whether there was something to undo; of a link, whether it was set. */
+/** Reports whether there was something to undo; of a link, whether it was set. */
 function undo(): boolean {
   if (!('file' in what)) return rtnetlink.execute([what])[0]?.kind === 'ok';
   if (readFileSync(what.file, 'utf8').trim() === what.value) return false;

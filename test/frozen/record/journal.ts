@@ -70,7 +70,7 @@ export function makeJournal(path: string, dump: JournalDump): void {
   }
 }
 
-/** Has the product write a journal of the same content anew, and reads what it wrote. */
+/** Has the product write a journal of the same content again, and reads what it wrote. */
 export function rewriteJournal(dump: JournalDump): JournalDump {
   const dir = createTempDir('frozen');
   try {

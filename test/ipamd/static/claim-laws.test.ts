@@ -85,7 +85,7 @@ for (const kinds of [[], ['nominated']]) {
             const isNear = ip === undefined || (zone === 'z1') === ip.startsWith('10.1.');
             return nodeName !== '' && isNear && isHome(world, name, zone) && !world.sandboxes.has(uid);
           });
-          if (waiting.length > 0) throw new Error(`waits for ever: ${waiting.map(([name]) => name).join(' ')}`);
+          if (waiting.length > 0) throw new Error(`waits forever: ${waiting.map(([name]) => name).join(' ')}`);
           for (const name of [...world.pods.keys()]) world.deletePod(name, false);
           world.settle();
           world.nowMs += EXPIRED_MS;

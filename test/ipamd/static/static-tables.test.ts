@@ -55,7 +55,7 @@ const expires = test.macro((t, said: { vip?: string; claim?: string; flagMs: num
   t.deepEqual(expiry, afterMs === undefined ? { kind: 'never' } : { kind: 'in', leftMs: afterMs - 60_000 });
 });
 test('decideExpiry: the flag says, where nobody else does', expires, { flagMs: 600_000 }, 600_000);
-test('decideExpiry: 0 is for ever', expires, { flagMs: 0 }, undefined);
+test('decideExpiry: 0 is forever', expires, { flagMs: 0 }, undefined);
 test('decideExpiry: the claim goes before the flag', expires, { claim: '10m', flagMs: 300_000 }, 600_000);
 test('decideExpiry: 0s of the claim goes before the flag', expires, { claim: '0s', flagMs: 300_000 }, undefined);
 test('decideExpiry: the VpcIP goes before the claim', expires, { vip: '1h', claim: '10m', flagMs: 0 }, 3_600_000);

@@ -112,7 +112,7 @@ async function live(seed: number, flags: readonly string[]): Promise<number> {
   await restart();
   await eklet.until(
     () => [...alive.values()].every((uid) => (eklet.ipOf(uid) ?? cluster.ipOf(uid)) !== undefined),
-    () => `seed ${seed} waits for ever: ${NAMES.map((name) => `${name} ${cluster.why(name)}`).join('; ')}`,
+    () => `seed ${seed} waits forever: ${NAMES.map((name) => `${name} ${cluster.why(name)}`).join('; ')}`,
   );
   check();
   for (const name of alive.keys()) await eklet.deletePod(name);

@@ -116,7 +116,7 @@ export function isReleased({ object, cloud }: CiliumWorld): boolean {
   return [...cloud].some(([ip, at]) => at !== 'here' && !object.releases.has(ip) && !object.pool.has(ip));
 }
 
-/** Tells whether an agent has given up the address of a live Pod. */
+/** Reports whether an agent has given up the address of a live Pod. */
 export function isForgotten({ object, pods }: CiliumWorld): boolean {
   return [...pods.values()].some(({ ip }) => object.releases.get(ip) === RELEASE_STATE.ready);
 }

@@ -1,7 +1,7 @@
 import type { ReleaseState } from '../../../crd/cilium-node.ts';
 import { NOTHING_SEEN, type ReleaseMemory } from '../../../ipamd/cilium/release-memory.ts';
 
-/** Has its address for ever, outside of all that is decided here. */
+/** Has its address forever, outside of all that is decided here. */
 export const ROUTER = '10.0.0.10';
 /** Pods that may live on the node. */
 export const PODS = ['shop/a', 'shop/b'] as const;

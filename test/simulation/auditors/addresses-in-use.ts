@@ -33,7 +33,7 @@ function isInUse({ kubelet, isOff }: AuditedWorld['machines'][number], ip: strin
   return !isOff && [...kubelet.sandboxes.values()].some(({ ips }) => ips.includes(ip));
 }
 
-/** Tells whether the cloud brings packets to an address to this instance. */
+/** Reports whether the cloud brings packets to an address to this instance. */
 export function isServed({ host }: AuditedWorld, instanceId: string, ip: string): boolean {
   const enis = [...host.model.state.enisOf(instanceId)];
   return enis.some((eni) => eni.state === 'AVAILABLE' && eni.ips.get(ip)?.state === 'AVAILABLE');

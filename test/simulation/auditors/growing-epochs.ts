@@ -5,7 +5,7 @@ import { necFacts } from './nec-facts.ts';
 const MOST_INTENTS = 16;
 
 /**
- * A9: epochs of the supply fall only by a restore, and an assignment id names one address on one ENI for ever.
+ * A9: epochs of the supply fall only by a restore, and an assignment id names one address on one ENI forever.
  * A14: no object has more calls on record than there is room for.
  */
 export const openGrowingEpochs: OpenAuditor = (world) => {

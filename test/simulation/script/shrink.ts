@@ -62,7 +62,7 @@ async function leaveOut(
   }
 }
 
-/** Leaves out a node and what is done on it; those after it are counted anew. */
+/** Leaves out a node and what is done on it; those after it are counted again. */
 function withoutNode({ temper, actions }: Script, node: number): Partial<Script> {
   const left = actions.flatMap((action) => {
     const own = nodeOf(action);

@@ -114,7 +114,7 @@ export const givenByHand: Story = {
 
 /** People break the record and delete it; the API server refuses blocks for a while. */
 export const brokenRecord: Story = {
-  title: 'a record that is lost is written anew, and a block that is refused goes back',
+  title: 'a record that is lost is written again, and a block that is refused goes back',
   world: worldOf('192.168.0.0/20'),
   tell: async (stage) => {
     await joinWithBlock(stage);

@@ -1,4 +1,4 @@
-/** A certificate for www.example.com until 2099, and its key: one that is made anew in each process would make another run. */
+/** A certificate for www.example.com until 2099, and its key: one that is recreated in each process would make another run. */
 export const SITE_TLS = {
   cert: [
     '-----BEGIN CERTIFICATE-----',

@@ -22,7 +22,7 @@ export function proxyTable(
   };
 }
 
-/** Tells whether a load balancer has a listener of HTTP or HTTPS. */
+/** Reports whether a load balancer has a listener of HTTP or HTTPS. */
 export function hasProxy({ listeners }: ModelLoadBalancer): boolean {
   return [...listeners.values()].some(({ layer7 }) => layer7 !== undefined);
 }

@@ -73,7 +73,7 @@ function violations({ host }: TestClb): readonly string[] {
       ...rules.flatMap(({ ruleId, rewriteTo }) =>
         rewriteTo !== undefined && targeted.has(ruleId) ? [`${ruleId} is source and target of redirects`] : [],
       ),
-      ...(isOperating ? [`${loadBalancerId} is operating for ever`] : []),
+      ...(isOperating ? [`${loadBalancerId} is operating forever`] : []),
       ...(new Set(ports).size < ports.length ? [`${loadBalancerId} has a port twice: ${ports.join()}`] : []),
       ...(all.length > host.model.state.clb.limits.listeners ? [`${loadBalancerId} has too many listeners`] : []),
       ...all.flatMap(({ listenerId, targets }) =>
