@@ -62,7 +62,7 @@ export function followTls({ server, pair: first, read, intervalMs, clock, log }:
     } catch (error) {
       const why = messageOf(error);
       // Log each problem once, however long it lasts.
-      if (why !== problem) log.error('the certificate cannot be read again, the previous one stays in use', { why });
+      if (why !== problem) log.error('the certificate cannot be read anew, the previous one stays in use', { why });
       problem = why;
     }
   };

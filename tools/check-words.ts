@@ -42,6 +42,9 @@ const PHRASES: Readonly<Record<string, string>> = {
   '* Tells whether': '* Reports whether',
 };
 
+/** Texts that have such a phrase, and that scripts of others may search for. */
+const FROZEN_TEXTS = /made anew|read anew/g;
+
 /** First words of constants that have a limit. */
 const LIMITS: Readonly<Record<string, string>> = { MOST: 'MAX_', LONGEST: 'MAX_', LEAST: 'MIN_', SHORTEST: 'MIN_' };
 
@@ -104,7 +107,8 @@ export function findPhrases(text: string): readonly string[] {
     phrase.replace(/^./, (first) => `[${first}${first.toUpperCase()}]`),
   );
   const phrases = new RegExp(`(?<![-\\w])(?:${anyCase.join('|')})(?![-\\w])`, 'g');
-  return [...text.matchAll(phrases)].map(
+  const judged = text.replace(FROZEN_TEXTS, (frozen) => ' '.repeat(frozen.length));
+  return [...judged.matchAll(phrases)].map(
     ({ 0: phrase, index }) => `${lineOf(text, index)}: ${phrase}; write ${PHRASES[phrase.toLowerCase()]}`,
   );
 }

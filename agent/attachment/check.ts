@@ -48,7 +48,7 @@ async function compare(
       throw new CniFailureError(
         CNI_CODE.unknownContainer,
         `container ${target.containerId} has no attachment ${target.ifName} on this node`,
-        'the Pod sandbox must be recreated',
+        'the Pod sandbox must be made anew',
       );
     }
     return { kind: 'checked', lease, differences: await differencesOf(deps, lease, target.netns) };

@@ -335,7 +335,7 @@ shortTest.serial('CHECK: says so when the agent knows no such sandbox', async (t
   t.deepEqual(fail(t, await node.call('CHECK', pod, { conf: node.conf({ prevResult }) })), {
     code: 3,
     msg: `container ${pod.containerId} has no attachment eth0 on this node`,
-    details: 'the Pod sandbox must be recreated',
+    details: 'the Pod sandbox must be made anew',
   });
 });
 

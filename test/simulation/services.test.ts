@@ -7,7 +7,7 @@ import { podTargets, serviceLife, settledService, sourceRanges } from './stories
 
 const program = 'ccm';
 
-test.serial('a Service is served also when the leader dies anywhere', crashAtEach(serviceLife, { program, every: 9 }));
+test.serial('a Service is served also when the leader dies anywhere', crashAtEach(serviceLife, { program, every: 13 }));
 test.serial(
   'a Service is served also when a request is lost, late or astray',
   loseEach(serviceLife, { program, every: 31 }),
@@ -19,7 +19,7 @@ test.serial(
 );
 test.serial(
   'nothing is settled that is not, wherever the leader dies',
-  crashAtEach(settledService, { program, every: 9 }),
+  crashAtEach(settledService, { program, every: 13 }),
 );
 test.serial(
   'an Ingress is served also when the leader dies anywhere',
@@ -31,7 +31,7 @@ test.serial(
 );
 test.serial(
   'Nodes are what their instances are also when the leader dies anywhere',
-  crashAtEach(cloudNodes, { program, every: 9 }),
+  crashAtEach(cloudNodes, { program, every: 13 }),
 );
 test.serial(
   'routes are those of Nodes also when the leader dies anywhere',

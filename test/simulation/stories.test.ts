@@ -1,21 +1,18 @@
 import test from 'ava';
 import { seedList } from '../../sim/support/seed.ts';
+import { partOf, shortTest } from '../support/suite-part.ts';
 import { tellingSeed } from '../support/with-seed.ts';
-import { STORIES, STORMS } from './stories/all.ts';
+import { LONG_STORIES, STORIES, STORMS } from './stories/all.ts';
 import { play } from './story.ts';
 
-for (const story of Object.values(STORIES)) {
-  if (STORMS.includes(story) || story.world?.agentFlags !== undefined) continue;
-  test.serial(story.title, async (t) => {
-    const { violations } = await play(story);
-    t.deepEqual(violations, []);
-  });
-}
+const plain = Object.values(STORIES).filter(
+  (story) => !STORMS.includes(story) && story.world?.agentFlags === undefined,
+);
+for (const story of partOf(plain, (one) => !LONG_STORIES.includes(one)))
+  test.serial(story.title, async (t) => t.deepEqual((await play(story)).violations, []));
 
-for (const story of STORMS) {
-  for (const seed of seedList(1)) {
-    test.serial(`${story.title}, seed ${seed}`, async (t) => {
+for (const story of STORMS)
+  for (const seed of seedList(1))
+    shortTest.serial(`${story.title}, seed ${seed}`, async (t) => {
       await tellingSeed(t, async () => t.deepEqual((await play(story, { seed })).violations, []));
     });
-  }
-}

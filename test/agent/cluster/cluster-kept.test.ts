@@ -1,7 +1,7 @@
 import anyTest, { type TestFn } from 'ava';
 import type { CniFailureError } from '../../../agent/api/cni-failure.ts';
 import { needsStaticIp } from '../../../agent/attachment/static-address-source.ts';
-import type { ClaimMark } from '../../../agent/journal/supply.ts';
+import { type ClaimMark, claimKey } from '../../../agent/journal/supply.ts';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import { PODS } from '../../../kube/resource-types.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
@@ -43,7 +43,7 @@ test('cluster: offers a kept address as soon as its mark names no Pod, and serve
   t.is(leaseKept(agent, 'u1').kind, 'leased');
   await mark(scene, CLAIM);
   t.deepEqual(offered(scene), [], 'not while a sandbox has it');
-  agent.state.pool.release({ key: 'u1/eth0', nowMs: 0, cooldownMs: 120_000 });
+  agent.state.pool.release({ key: 'u1/eth0', podKey: claimKey(CLAIM), nowMs: 0, cooldownMs: 120_000 });
   agent.state.demandChanged.notify();
   await scene.pass();
   t.deepEqual(offered(scene), [IP]);

@@ -109,6 +109,12 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ offersTakenBack, fullNode, restoredNode, editedStatus, lostSupplies },
 };
 
+/** Stories that take more than a second of a core each, and of whose faults shorter ones find most: the suite long plays them. */
+export const LONG_STORIES: readonly Story[] = [
+  ...[vanishedNodes, lostForGood, manyMoves, editedClaims, keptLists],
+  ...[editedEips, eipLimits, eipLists, eipExpiry, registeredAddress],
+];
+
 /** Stories in which much happens by chance: each seed is another one. */
 export const STORMS: readonly Story[] = [
   blocksInStorm,

@@ -238,5 +238,7 @@ export const nodesAndInstances: Story = {
     stage.heal();
     await stage.minutes(1);
     api.cutWatches('ccm-*');
+    // ipamd describes instances each three minutes: until then it does not know of one that was stopped last.
+    await stage.minutes(4);
   },
 };
