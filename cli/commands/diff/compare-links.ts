@@ -189,7 +189,9 @@ function lostVeth(
     'restart the agent: it adopts a running sandbox',
     `or end that sandbox, then: ip link del dev ${ifname}`,
   ];
-  return [{ ...finding('pod-without-lease', { what, fix, subjects }), ...common, changes: [] }];
+  // Where its other end is found may be said otherwise by each read.
+  const readKey = `pod-without-lease ${ifindex} ${ifname} ${key}`;
+  return [{ ...finding('pod-without-lease', { what, fix, subjects }), ...common, readKey, changes: [] }];
 }
 
 /** Returns addresses of Pods that the host or another Pod has too. */

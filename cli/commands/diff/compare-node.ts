@@ -40,11 +40,12 @@ export function compareNode(snapshot: NodeSnapshot): NodeDifferences {
 }
 
 function inBothReads(found: NodeDifferences, earlier: NodeDifferences): NodeDifferences {
-  const earlierKeys = new Set(earlier.differences.map(findingKey));
+  const keyOf = (difference: Difference): string => difference.readKey ?? findingKey(difference);
+  const earlierKeys = new Set(earlier.differences.map(keyOf));
   const lines = new Set(earlier.changes.map(renderChange));
   return {
     ...found,
-    differences: found.differences.filter((difference) => earlierKeys.has(findingKey(difference))),
+    differences: found.differences.filter((difference) => earlierKeys.has(keyOf(difference))),
     changes: found.changes.filter((change) => lines.has(renderChange(change))),
   };
 }

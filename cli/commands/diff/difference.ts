@@ -12,6 +12,8 @@ export type Difference = Finding & {
   readonly owner: DifferenceOwner;
   /** Changes that repair it, in order; empty where the object is not ours to change. */
   readonly changes: readonly Change[];
+  /** What two reads that show the same difference share; absent: its id and text. */
+  readonly readKey?: string;
 };
 
 /** Part of the node that a difference belongs to. */

@@ -35,14 +35,28 @@ type Candidate = { readonly path: string; readonly name: string };
 function peerOf(veth: LinkMessage, candidates: readonly Candidate[]): LostPeer {
   // Without a namespace id the peer is in the same namespace.
   if (veth.linkNetnsid === undefined) return { kind: 'host' };
-  for (const { path, name } of candidates) {
-    const hasPeer = containsPeer(path, veth);
-    if (hasPeer === true) return { kind: 'netns', path: name };
-    if (hasPeer === 'unreadable') return { kind: 'unknown', why: `${name} could not be looked into` };
-  }
+  const found = findPeer(candidates, ({ path }) => containsPeer(path, veth));
+  if (found !== undefined) return found;
   return isInHostPidNamespace()
     ? { kind: 'nowhere' }
     : { kind: 'unknown', why: 'only part of the processes are seen from here: run on the host, or with hostPID' };
+}
+
+/**
+ * Returns the first namespace that has a peer; `unknown` when none has it and one could not be looked into, as one that is just going
+ * away; undefined when all were looked into and none has it.
+ */
+export function findPeer(
+  candidates: readonly Candidate[],
+  contains: (candidate: Candidate) => boolean | 'unreadable',
+): LostPeer | undefined {
+  let unread: string | undefined;
+  for (const candidate of candidates) {
+    const hasPeer = contains(candidate);
+    if (hasPeer === true) return { kind: 'netns', path: candidate.name };
+    if (hasPeer === 'unreadable') unread ??= candidate.name;
+  }
+  return unread === undefined ? undefined : { kind: 'unknown', why: `${unread} could not be looked into` };
 }
 
 /** PROC_PID_INIT_INO: the PID namespace that contains every process of the machine. @see linux/proc_ns.h */

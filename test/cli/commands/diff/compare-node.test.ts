@@ -331,6 +331,11 @@ for (const [peer, id, lines] of PEER_CASES) {
   });
 }
 
+test('compareNode: two reads that find the other end of a veth in different places show the same difference', (t) => {
+  const earlier = withLost({ kind: 'unknown', why: 'a namespace was just going away' });
+  t.deepEqual(idsOf({ ...withLost({ kind: 'netns', path: '/run/netns/lost' }), earlier }), ['pod-without-lease']);
+});
+
 test('compareNode: names an address that the host, or another Pod, has as well', (t) => {
   const { host, pods } = HEALTHY.facts;
   const address = { unknown: [], family: 2, prefixlen: 32, flags: 0, scope: 0, ifindex: 2, address: POD_IP };
