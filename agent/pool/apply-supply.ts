@@ -26,10 +26,10 @@ export function applySupply(state: PoolState, supply: Supply, minEpoch = -1): St
   const dropped: string[] = [];
   for (const known of state.addresses.values()) {
     if (addresses.has(known.ip)) continue;
-    const isResting = known.coolUntilMs !== undefined;
-    if (isResting) addresses.set(known.ip, { ...withoutEntry(known), state: 'cooling', offered: false });
+    const isCooling = known.coolUntilMs !== undefined;
+    if (isCooling) addresses.set(known.ip, { ...withoutEntry(known), state: 'cooling', offered: false });
     else if (known.state === 'leased') addresses.set(known.ip, withoutEntry(known));
-    (isResting || known.state === 'leased' ? missing : dropped).push(known.ip);
+    (isCooling || known.state === 'leased' ? missing : dropped).push(known.ip);
   }
   const enis = new Map(supply.enis.map((eni): [string, PoolEni] => [eni.eniId, poolEni(eni)]));
   return {

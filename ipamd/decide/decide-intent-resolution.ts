@@ -19,8 +19,8 @@ const MAY_STILL_ARRIVE: readonly string[] = ['TIMEOUT', 'NETWORK'];
 /**
  * Decides when an intent may be resolved, if this process does not wait for its call.
  * One with a task was answered: at once. An inherited one waits for lease and request timeout: until then its sender
- * may be alive and its request may arrive. An own one waits only where a request that arrives late does harm: it is not
- * repeatable, and the error leaves open whether it arrives.
+ * may be alive and its request may arrive. An own one waits only where a request that arrives late does harm: the call
+ * takes no ClientToken, and the error leaves open whether it arrives.
  */
 export function decideIntentResolution(
   intent: Intent,
@@ -34,16 +34,8 @@ export function decideIntentResolution(
   return leftMs > 0 ? { kind: 'wait', ms: leftMs } : { kind: 'resolve' };
 }
 
-/**
- * Reports whether a call does no harm when it arrives late, or once more: it takes a ClientToken, or deletes an ENI, whose id
- * is never used again.
- */
-function isRepeatable({ action }: Intent): boolean {
-  return MUTATIONS[action].takesClientToken || action === 'DeleteNetworkInterface';
-}
-
-/** Reports whether a request may still arrive, and would do harm. */
+/** Reports whether a late request does harm. The id of an ENI is never used again, so a late deletion finds nothing. */
 function isHarmfulLate(intent: Intent): boolean {
-  if (isRepeatable(intent) || intent.phase !== 'Unclear') return false;
-  return MAY_STILL_ARRIVE.includes(intent.lastError?.code ?? 'TIMEOUT');
+  if (MUTATIONS[intent.action].takesClientToken || intent.action === 'DeleteNetworkInterface') return false;
+  return intent.phase === 'Unclear' && MAY_STILL_ARRIVE.includes(intent.lastError?.code ?? 'TIMEOUT');
 }

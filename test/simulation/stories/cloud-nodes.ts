@@ -128,6 +128,16 @@ const API_FAULTS: readonly ApiFault[] = [
 const TURNS = 20;
 const PLACES = 5;
 
+/** Nodes of one subnet, all of which may go at once. */
+const MANY_INSTANCES: Story['world'] = {
+  cloud: {
+    vpcId: 'vpc-0000test',
+    subnets: [{ subnetId: 'subnet-nodes000', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' }],
+  },
+  flags: ['--default-network=tke-bridge'],
+  ccmFlags: [VPC, '--node-release-percent=100'],
+};
+
 /** A Node that is not ready, whose instance the cloud lacks for so many seconds; it is ready from its return on where that is said. */
 async function lack(stage: Stage, name: string, seconds: number, ready?: 'at its return' | 'unheard'): Promise<void> {
   const { state } = stage.world.host.model;
@@ -152,14 +162,7 @@ async function lack(stage: Stage, name: string, seconds: number, ready?: 'at its
 /** The cloud lacks instances that are there: for a moment, while they are young, again after a while, and when their Nodes are ready. */
 export const lackedInstances: Story = {
   title: 'no Node is deleted for an instance that the cloud lacks for a moment',
-  world: {
-    cloud: {
-      vpcId: 'vpc-0000test',
-      subnets: [{ subnetId: 'subnet-nodes000', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' }],
-    },
-    flags: ['--default-network=tke-bridge'],
-    ccmFlags: [VPC, '--node-release-percent=100'],
-  },
+  world: MANY_INSTANCES,
   tell: async (stage) => {
     const { state } = stage.world.host.model;
     const make = async (name: string): Promise<void> => {
@@ -185,14 +188,7 @@ export const lackedInstances: Story = {
 /** Nodes and instances come, go and stop, cloud and API server fail and answer wrongly, leaders die, by chance. */
 export const nodesAndInstances: Story = {
   title: 'no Node is deleted that the cloud has, whatever it answers; in the end those it lacks are deleted',
-  world: {
-    cloud: {
-      vpcId: 'vpc-0000test',
-      subnets: [{ subnetId: 'subnet-nodes000', zone: 'ap-guangzhou-3', cidr: '10.0.0.0/24' }],
-    },
-    flags: ['--default-network=tke-bridge'],
-    ccmFlags: [VPC, '--node-release-percent=100'],
-  },
+  world: MANY_INSTANCES,
   tell: async (stage) => {
     const { streams, host, api } = stage.world;
     const { state } = host.model;
