@@ -13,7 +13,8 @@ import { ipsOf } from './cni-answers.ts';
 import { type AttachedPod, type CallOptions, type PodOptions, SceneNode, type ScenePod } from './scene-node.ts';
 
 /**
- * The sysctls of a node that answers each packet it refuses. `icmp_ratelimit` 0 would not do: an answer then empties the
+ * The sysctls of a node whose ICMP errors have no limit but that of `ip_error()` (five at once to a sender, then one a
+ * second). `icmp_ratelimit` 0 would not do: an answer then empties the
  * bucket in which `ip_error()` counts what it answers that sender (`inet_peer_xrlim_allow()` caps it at a multiple of the
  * limit), and a packet that is refused within the next second stays unanswered.
  */
