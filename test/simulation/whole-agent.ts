@@ -6,6 +6,7 @@ import { NodeHost } from './node-host.ts';
 import { startAgentLife } from './programs/agent.ts';
 import { changeText, guardMachine } from './programs/guard-machine.ts';
 import { recordingLogger, textOf } from './record.ts';
+import { openOtherPrograms } from './standins/other-programs.ts';
 import { NodeRuntime, type Serving } from './standins/runtime.ts';
 import { vandalise } from './standins/vandals.ts';
 import { between, type Draw, type Streams } from './streams.ts';
@@ -45,6 +46,8 @@ export class WholeAgent {
   touchedMs: number | undefined;
   /** When each address was flushed from connection tracking last, true time. */
   readonly flushedMs = new Map<string, number>();
+  /** Lists what other programs have put on the machine since it booted, and somebody changed. */
+  changedOfOthers: () => readonly string[] = () => [];
   readonly #deps: WholeAgentDeps;
   readonly #away: Draw;
   readonly #vandal: Draw;
@@ -102,6 +105,7 @@ export class WholeAgent {
     link.set({ ifindex, up: true });
     addresses.add({ ifindex, address, prefixlen: 24 });
     route.add({ family: 2, gateway, oif: ifindex });
+    this.changedOfOthers = openOtherPrograms(kernel, { ifindex, gateway });
   }
 
   /** An ENI is attached to the instance. */

@@ -21,6 +21,7 @@ import { openHistory } from './history.ts';
 import { openLeasesOfLock } from './leases-of-lock.ts';
 import { openNodesAreInstances } from './nodes.ts';
 import { openOneCallEach } from './one-call-each.ts';
+import { openOthersState } from './others-state.ts';
 import { openOwnFields } from './own-fields.ts';
 import { openPackets } from './packets.ts';
 
@@ -29,5 +30,5 @@ export const AUDITORS: readonly OpenAuditor[] = [
   ...[openAddressesInUse, openCallsOnRecord, openLeasesOfLock, openGrowingEpochs, openOwnFields, openOneCallEach],
   ...[openNobodyWaits, openCloudIsObjects, openNothingUnderWay, openSupplyMeetsDemand, openLeasesAreSandboxes],
   ...[openFewEvents, openEipsAreClaims, openBlocks, openClaimsAreMarks, openPackets, openAgentDisk, openHistory],
-  ...[openBalancerTargets, openBalancersAreOwners, openNodesAreInstances, openBindings],
+  ...[openBalancerTargets, openBalancersAreOwners, openNodesAreInstances, openBindings, openOthersState],
 ];
