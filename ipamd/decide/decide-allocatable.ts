@@ -7,7 +7,7 @@ import type { Intent } from './decision.ts';
 import { freeEniSlots } from './eni-slots.ts';
 import type { NodeView } from './node-view.ts';
 import { type ClaimPlacement, placeClaims } from './place-claims.ts';
-import { isReservedSubnet } from './reserved-subnets.ts';
+import { isReservedEni } from './reserved-subnets.ts';
 import { assignedIpv4Of, isShared } from './with-enis.ts';
 
 /** How many Pod addresses a node can have if everything that it requests is granted. */
@@ -124,7 +124,7 @@ function servesPods({ stuck }: NodeView, eni: NodeEniInfo): boolean {
 function freeOnEnis({ view, status, supply, claims, refusedKeys, free }: Capacity): number {
   const open = (status.eniInfos ?? []).filter((eni) => {
     const keys = [`eni-ips/${eni.eniID}`, `call/AssignPrivateIpAddresses/${eni.eniID}`];
-    return servesPods(view, eni) && !isReservedSubnet(view, eni.subnetID) && !keys.some((key) => refusedKeys.has(key));
+    return servesPods(view, eni) && !isReservedEni(view, eni) && !keys.some((key) => refusedKeys.has(key));
   });
   return sumOf(open, (eni) => {
     const slots = freeSlotsOf(eni, status, supply.perEni) - (claims.reserved.get(eni.eniID) ?? 0);

@@ -15,7 +15,7 @@ import {
 } from './decision-context.ts';
 import { eniPlacesOf, freeEniSlots } from './eni-slots.ts';
 import type { SubnetChoice } from './node-view.ts';
-import { isReservedSubnet } from './reserved-subnets.ts';
+import { isReservedEni } from './reserved-subnets.ts';
 import { ipv4CountOf } from './with-enis.ts';
 
 /**
@@ -211,7 +211,7 @@ function eniCapacitiesOf({ view, status, supply, claims }: DecisionContext): rea
   return (status.eniInfos ?? []).flatMap((eni) => {
     const { eniID, subnetID = '' } = eni;
     const keys = [`eni-ips/${eniID}`, `subnet/${subnetID}`, `call/AssignPrivateIpAddresses/${eniID}`];
-    const isOurs = isUsable(eni) && !isReservedSubnet(view, subnetID);
+    const isOurs = isUsable(eni) && !isReservedEni(view, eni);
     const isOpen = isOurs && eni.state !== 'Detaching' && !keys.some((key) => view.blocked.has(key));
     const freeSlots =
       isOpen && !full.has(subnetID) ? freeSlotsOf(eni, status, supply.perEni) - (claims.reserved.get(eniID) ?? 0) : 0;

@@ -3,7 +3,7 @@ import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config
 import { freeSlotsOf, isUsable } from './address-counts.ts';
 import type { ClaimRequest } from './claim-request.ts';
 import type { NodeView } from './node-view.ts';
-import { isReservedSubnet } from './reserved-subnets.ts';
+import { isReservedEni, isReservedSubnet } from './reserved-subnets.ts';
 import { unmetIpRequests } from './unmet-ip-requests.ts';
 import { ipv4CountOf } from './with-enis.ts';
 
@@ -63,7 +63,10 @@ export function fitsSubnet(
   return acceptable === undefined || (cidr !== undefined && acceptable.some((ip) => isInCidr(ip, cidr)));
 }
 
-function fitsEni(view: NodeView, request: ClaimRequest, { subnetID, subnetCIDR }: NodeEniInfo): boolean {
+function fitsEni(view: NodeView, request: ClaimRequest, eni: NodeEniInfo): boolean {
+  const { subnetID, subnetCIDR } = eni;
+  const isUnnamed = acceptableIpsOf(request) === undefined && request.subnetIds === undefined;
+  if (isUnnamed && isReservedEni(view, eni)) return false;
   return fitsSubnet(view, request, subnetID, subnetCIDR);
 }
 

@@ -43,6 +43,30 @@ export const nominatedFirst: Story = {
   },
 };
 
+/** A Pod names a subnet that is in no list; then it is gone, and so is the leader. */
+export const namedSubnet: Story = {
+  title: 'an ENI that is made for a Pod that names its subnet serves no Pod that names none',
+  world: worldOf(),
+  tell: async (stage) => {
+    const node = await stage.node();
+    stage.begin();
+    const named = { [POD_ANNOTATION.nominatedSubnets]: 'subnet-nodes000' };
+    stage.expect('it has its address there', (await start(stage, 'web-0', node, named)).startsWith('10.0.0.'));
+    const others = [...(await stage.pods(node, 2))];
+    await stage.endPods('web-0');
+    await untilPhase(stage, 'Retained');
+    others.push(...(await stage.pods(node, 9)));
+    stage.killLeader();
+    await start(stage, 'web-1', node);
+    others.push('web-1', ...(await stage.pods(node, 2)));
+    stage.expect(
+      'no other has one there',
+      others.every((name) => /^10\.[12]\./.test(stage.ipOf(name) ?? '')),
+    );
+    await deleteClaim(stage);
+  },
+};
+
 /** A node keeps no addresses until it is told to; then more Pods come than it has addresses. */
 export const keepingNode: Story = {
   title: 'a node that keeps no addresses, or is full, says so on the Pod',
