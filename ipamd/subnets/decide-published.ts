@@ -1,5 +1,6 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { type SubnetSupply, sumSubnetUsage } from '../../crd/subnet-supply.ts';
+import { readSubnetSupply, type SubnetSupply, sumSubnetUsage } from '../../crd/subnet-supply.ts';
+import { recordOf } from '../../runtime/json.ts';
 import type { SubnetState } from './subnet-cache.ts';
 
 /** What the published data of subnets depends on. */
@@ -41,6 +42,11 @@ export function decidePublished(facts: PublishedFacts): Readonly<Record<string, 
     return [subnetId, JSON.stringify(supply)];
   });
   return Object.fromEntries(entries.sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** Lists the subnets of the cluster's configuration in what was published. Pure. */
+export function readPublishedConfig(data: unknown): readonly string[] {
+  return Object.entries(recordOf(data)).flatMap(([id, text]) => (readSubnetSupply(text)?.common === true ? [id] : []));
 }
 
 /** A subnet with addresses that are in use and are not those of the cluster's ENIs. */

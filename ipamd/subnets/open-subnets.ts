@@ -2,7 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Cloud } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { renderSubnetSource } from '../../crd/subnet-source.ts';
+import { SUBNETS_CONFIG_MAP } from '../../crd/subnet-supply.ts';
 import { LastReports } from '../../kube/reporter.ts';
+import { CONFIG_MAPS } from '../../kube/resource-types.ts';
 import { namedProblems } from '../../observability/problem-registry.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { Fault } from '../../runtime/decode.ts';
@@ -13,6 +15,7 @@ import { involvedConfigMap } from '../config/involved-config-map.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import type { NodeProblem } from '../decide/node-view.ts';
 import { type ChoiceFacts, type Choices, decideChoices } from './decide-choices.ts';
+import { readPublishedConfig } from './decide-published.ts';
 import {
   CONFIG_KEY,
   decideAdoption,
@@ -76,7 +79,7 @@ const UNCHANGED: SubnetsChange = {
 };
 
 /** Dependencies of the subnets. */
-type SubnetsDeps = Pick<Term, 'configMaps' | 'clock' | 'log' | 'events' | 'metrics'> & {
+type SubnetsDeps = Pick<Term, 'kube' | 'configMaps' | 'clock' | 'log' | 'events' | 'metrics'> & {
   readonly config: Pick<IpamdConfig, 'namespace' | 'configMap' | 'onlyNominatedEniSubnets' | 'allocateNodeCidrs'>;
   readonly cloud: Pick<Cloud, 'subnets'>;
   /** VPCs of the instances, if the ConfigMap names none. */
@@ -112,6 +115,8 @@ class ConfiguredSubnets implements Subnets {
   #isStale = true;
   #isReady = false;
   #config: SubnetConfig | undefined;
+  #isLastGoodRead = false;
+  readonly #isKnown = (id: string): boolean => this.#cache.find(id) !== undefined;
   #source: string;
   /** Problems of the configuration. The last good configuration stays in force when a later one has faults. */
   #problems: readonly NodeProblem[] = [];
@@ -190,6 +195,19 @@ class ConfiguredSubnets implements Subnets {
     }
   }
 
+  /** Where the first ConfigMap that this leader reads has faults, reads which subnets were in force under the one before. */
+  async #readLastGood(signal: AbortSignal): Promise<SubnetConfig | undefined> {
+    const { kube, config, log } = this.#deps;
+    this.#isLastGoodRead = true;
+    const ref = { namespace: config.namespace, name: SUBNETS_CONFIG_MAP };
+    const published = await kube.get(CONFIG_MAPS, ref, signal).catch((error: unknown) => {
+      if (!signal.aborted) log.warn('the subnets of the last leader could not be read', { error });
+      return undefined;
+    });
+    const subnetIds = readPublishedConfig(published?.['data']);
+    return subnetIds.length === 0 ? undefined : { subnetIds };
+  }
+
   /** Runs one pass; returns whether everything that was requested is known. */
   async #refresh(signal: AbortSignal): Promise<boolean> {
     const [map] = [...this.#deps.configMaps.values()];
@@ -211,6 +229,8 @@ class ConfiguredSubnets implements Subnets {
     }
     this.#refused = [];
     const isDescribed = scope.vpcIds.length + scope.subnetIds.length > 0;
+    const isGood = this.#faultsOf(map, read).length === 0 && read.config.subnetIds.every(this.#isKnown);
+    if (!isGood && !this.#isLastGoodRead) this.#config ??= await this.#readLastGood(signal);
     this.#adopt(map, read);
     const sourceBefore = this.#source;
     this.#source = this.#sourceOf(map);
@@ -262,13 +282,17 @@ class ConfiguredSubnets implements Subnets {
     return { vpcIds, subnetIds: [...new Set([...candidate.subnetIds, ...(this.#config?.subnetIds ?? [])])] };
   }
 
-  #adopt(map: ConfigMapEntry | undefined, read: ReturnType<typeof readSubnetConfig>): void {
-    const isKnown = (id: string) => this.#cache.find(id) !== undefined;
+  #faultsOf(map: ConfigMapEntry | undefined, read: ReturnType<typeof readSubnetConfig>): readonly Fault[] {
     // Where nodes have podCIDRs, a cluster without any subnet is no fault.
     const isEmpty = (map?.data?.[CONFIG_KEY.subnets] ?? '') === '';
     const ofList = this.#deps.config.allocateNodeCidrs && isEmpty ? [] : (this.#absenceOf(map) ?? read.faults);
-    const faults = [...ofList, ...this.#misplaced(read.config)];
-    const facts = { candidate: read.config, hasFaults: faults.length > 0, lastGood: this.#config, isKnown };
+    return [...ofList, ...this.#misplaced(read.config)];
+  }
+
+  #adopt(map: ConfigMapEntry | undefined, read: ReturnType<typeof readSubnetConfig>): void {
+    const faults = this.#faultsOf(map, read);
+    const lastGood = this.#config;
+    const facts = { candidate: read.config, hasFaults: faults.length > 0, lastGood, isKnown: this.#isKnown };
     const adoption = decideAdoption(facts);
     if (adoption.kind === 'adopt') this.#setConfig(adoption.config, map);
     const inForce = { subnetIds: this.#config?.subnetIds ?? [], isKept: adoption.kind === 'keep' };

@@ -109,7 +109,7 @@ export class NodesScene {
     this.instances = openInstanceCache({ cloud, clock, log, metrics, config });
     const vpcIds = () => [];
     const { configMaps, nodes, necs, pods, instances } = this;
-    this.subnets = openSubnets({ cloud, config, configMaps, vpcIds, clock, log, events, metrics });
+    this.subnets = openSubnets({ kube, cloud, config, configMaps, vpcIds, clock, log, events, metrics });
     const vpcId = (): string | undefined => this.subnets.config()?.vpcId;
     const lookup = new AddressLookup(cloud.instances, log);
     this.facts = createNodeFacts({ nodes, pods, instances, lookup, subnets: this.subnets, clock, config });
