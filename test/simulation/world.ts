@@ -128,6 +128,8 @@ export class World {
   readonly scheduler: KubeScheduler | undefined;
   /** Between kube-scheduler and its extenders. */
   readonly network = new ExtenderNetwork((text) => this.violate('A15', text));
+  /** Data of ipamd's ConfigMap, as it was made. */
+  readonly config: Readonly<Record<string, string>>;
   /** How often each call was sent to the cloud. */
   readonly sentCalls = new Map<string, number>();
   /** ENIs that somebody detached in the cloud, with the ids of their instances; until they are back, Pods cannot have their network. */
@@ -146,6 +148,10 @@ export class World {
     armTripwire();
     this.#options = options;
     this.cooldownMs = options.cooldownMs ?? 30_000;
+    const { vpcId, subnets } = options.cloud ?? CLOUD;
+    const ofPods = subnets.map(({ subnetId }) => subnetId).filter((id) => id.startsWith('subnet-pods'));
+    const own = { TKE_ENI_IPAMD_SUBNET_ID: ofPods.join(':'), TKE_ENI_IPAMD_VPC_ID: vpcId };
+    this.config = { ...own, ...options.config };
     this.streams = new Streams(options.seed ?? 1);
     this.record = new RunRecord(options.keepsLines ?? false);
     this.time = new Timeline(this.streams.of('timers'));
@@ -191,16 +197,11 @@ export class World {
   /** Makes a cluster that is configured, in which one ipamd leads and no Node is. */
   static async open(options: WorldOptions = {}): Promise<World> {
     const world = new World(options);
-    const { cloud = CLOUD, config = {} } = options;
-    const pods = cloud.subnets.filter(({ subnetId }) => subnetId.startsWith('subnet-pods'));
-    const data = {
-      TKE_ENI_IPAMD_SUBNET_ID: pods.map(({ subnetId }) => subnetId).join(':'),
-      TKE_ENI_IPAMD_VPC_ID: cloud.vpcId,
-      ...config,
-    };
     const metadata = { name: 'tke-eni-ipamd', namespace: 'kube-system' };
     await world.run(installKinds(world.admin));
-    await world.run(world.admin.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }));
+    await world.run(
+      world.admin.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: world.config }),
+    );
     if (options.webhookFlags !== undefined)
       await world.run(world.admin.create(MUTATING_WEBHOOK_CONFIGURATIONS, webhookConfiguration()));
     world.#followForAgents();

@@ -1,6 +1,6 @@
 import { recordOf, recordsOf, textOf } from '../../../runtime/json.ts';
 import { isServed } from './addresses-in-use.ts';
-import type { OpenAuditor } from './auditor.ts';
+import { isOfWrongWriter, type OpenAuditor } from './auditor.ts';
 import { necFacts } from './nec-facts.ts';
 
 /** Q1: no Pod waits, unless a condition of its node or of its claim says now that something is missing. */
@@ -13,7 +13,8 @@ export const openNobodyWaits: OpenAuditor = (world) => ({
     for (const { metadata, spec, status } of world.objects('pods')) {
       const node = textOf(recordOf(spec)['nodeName']);
       const isSaid = [`/${node}`, `${metadata.namespace}/${metadata.name}`].some((one) => short.includes(one));
-      if (recordOf(status)['podIP'] === undefined && node !== '' && !isSaid) yield `${metadata.name} waits`;
+      const mayWait = isSaid || isOfWrongWriter(metadata.name);
+      if (recordOf(status)['podIP'] === undefined && node !== '' && !mayWait) yield `${metadata.name} waits`;
     }
   },
 });
@@ -116,14 +117,19 @@ const MOST_EVENTS = 30;
 export const openFewEvents: OpenAuditor = (world) => ({
   name: 'Q8',
   rest: function* () {
+    const counts = new Map<string, number>();
     for (const event of world.objects('events')) {
-      const count = Number(event['count'] ?? 1);
-      const about = textOf(recordOf(event['involvedObject'])['name']);
-      if (count > MOST_EVENTS) yield `${textOf(event['reason'])} was said ${count} times of ${about}`;
+      const about = `${textOf(event['reason'])} of ${textOf(recordOf(event['involvedObject'])['name'])}`;
+      counts.set(about, (counts.get(about) ?? 0) + Number(event['count'] ?? 1));
     }
+    for (const [about, count] of counts) if (count > MOST_EVENTS) yield `${about} was said ${count} times`;
   },
 });
 
-function isFalse(condition: Readonly<Record<string, unknown>>): boolean {
-  return condition['status'] === 'False';
+/** Reasons of conditions by which nothing is missing while a node has a subnet: what was written wrong has no effect. */
+const WITHOUT_EFFECT = ['AnnotationInvalid', 'ConfigInvalid'];
+
+function isFalse({ status, reason, message }: Readonly<Record<string, unknown>>): boolean {
+  const isMissing = /no subnet is left/.test(textOf(message)) || !WITHOUT_EFFECT.includes(textOf(reason));
+  return status === 'False' && isMissing;
 }

@@ -68,3 +68,8 @@ export type Auditor = {
 
 /** Opens an auditor of a world. */
 export type OpenAuditor = (world: AuditedWorld) => Auditor;
+
+/** Reports whether an object is of somebody who writes what is wrong, by its name: it may wait. */
+export function isOfWrongWriter(name: string): boolean {
+  return name.startsWith('wrong-');
+}

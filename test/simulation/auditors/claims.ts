@@ -1,6 +1,6 @@
 import { POD_ANNOTATION, RECORD_LABEL } from '../../../crd/names.ts';
 import { recordOf, textOf, textsOf } from '../../../runtime/json.ts';
-import type { OpenAuditor } from './auditor.ts';
+import { isOfWrongWriter, type OpenAuditor } from './auditor.ts';
 import { necFacts } from './nec-facts.ts';
 
 /** Q2 for what is kept: at rest claims, their VpcIPs and the marks on addresses are the same, and a Pod has what its claim says. */
@@ -18,9 +18,11 @@ export const openClaimsAreMarks: OpenAuditor = (world) => ({
         .objects('vpcips')
         .map(({ metadata, spec }) => [metadata.name, textOf(recordOf(recordOf(spec)['claimRef'])['name'])]),
     );
-    for (const [ip, name] of vips) if (name !== '' && !all.has(name)) yield `VpcIP ${ip} is of no claim`;
+    for (const [ip, name] of vips)
+      if (name !== '' && !all.has(name) && !isOfWrongWriter(name)) yield `VpcIP ${ip} is of no claim`;
     for (const [name, { ips }] of claims)
-      for (const ip of textsOf(ips)) if (vips.get(ip) !== name) yield `${name} has ${ip}, which has no VpcIP of it`;
+      for (const ip of textsOf(ips))
+        if (vips.get(ip) !== name && !isOfWrongWriter(name)) yield `${name} has ${ip}, which has no VpcIP of it`;
     for (const object of world.objects('nodeeniconfigs'))
       for (const { addresses = [] } of necFacts(object).status.eniInfos ?? [])
         for (const { ip, claim } of addresses)

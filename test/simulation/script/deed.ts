@@ -2,6 +2,7 @@ import type { FaultAction } from '../../../sim/kube-api/faults.ts';
 import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import type { Disturbance } from '../life.ts';
 import type { VANDALISM } from '../standins/vandals.ts';
+import type { WrongInput } from '../standins/wrong-writers.ts';
 
 /** Whom something befalls: the ipamd that leads, or the agent of a node, counted from 0. */
 export type Whom = 'leader' | number;
@@ -37,6 +38,9 @@ export type Deed =
   /** Something befalls it before its next call of a name. */
   | { readonly kind: 'moment'; readonly whom: Whom; readonly call: string; readonly what: Disturbance }
   | { readonly kind: 'vandal'; readonly node: number; readonly what: (typeof VANDALISM)[number] }
+  /** People write something wrong about a node, and later take it back. */
+  | ({ readonly kind: 'wrong'; readonly node: number } & WrongInput)
+  | { readonly kind: 'right'; readonly name: string }
   /** A wall clock is set. */
   | { readonly kind: 'clock'; readonly machine: string; readonly ms: number }
   /** The disk of a node is full for so long. */

@@ -2,6 +2,7 @@ import type { FaultAction } from '../../../sim/kube-api/faults.ts';
 import type { Fault } from '../../../sim/vpc/api/faults.ts';
 import type { Disturbance } from '../life.ts';
 import { VANDALISM } from '../standins/vandals.ts';
+import { WRONG_INPUT } from '../standins/wrong-writers.ts';
 import { between, type Draw, Streams } from '../streams.ts';
 import type { Action, Deed, Script, Temper } from './deed.ts';
 
@@ -107,6 +108,17 @@ const CLASSES: readonly FaultClass[] = [
         { kind: 'pod', name, node, isKept: true },
         { kind: 'end', name, node, afterMs: Math.round(between(draw, [3_000, 90_000])) },
       ];
+    },
+  },
+  {
+    name: 'wrong input',
+    rate: 1,
+    draw: (draw, { nodes }) => {
+      const name = `wrong-${below(draw, 1_000_000)}`;
+      const [what, node, choice] = [oneOf(draw, WRONG_INPUT), below(draw, nodes), below(draw, 1_000)];
+      const wrong = { kind: 'wrong', what, name, node, choice } as const;
+      const afterMs = Math.round(between(draw, [3_000, 180_000]));
+      return draw() < 0.3 ? [wrong] : [wrong, { kind: 'right', name, afterMs }];
     },
   },
   {

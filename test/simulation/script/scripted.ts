@@ -4,6 +4,7 @@ import type { Snapshot } from '../../../sim/kube-api/store.ts';
 import type { Life } from '../life.ts';
 import type { Machine } from '../machine.ts';
 import type { Stage } from '../stage.ts';
+import { type TakeBack, writeWrong } from '../standins/wrong-writers.ts';
 import type { Story } from '../story.ts';
 import { Stopped } from '../world.ts';
 import type { Action, Deed, Script, Whom } from './deed.ts';
@@ -15,7 +16,7 @@ export function scripted(title: string, { seed, temper, actions }: Script): Stor
     ...{ title, seed },
     world: { cooldownMs, flags, ...(isWhole && { agentFlags }) },
     tell: async (stage) => {
-      const scene: Scene = { stage, machines: [], backup: undefined };
+      const scene: Scene = { stage, machines: [], backup: undefined, takeBacks: new Map() };
       for (let at = 0; at < nodes; at++) scene.machines.push(await stage.node());
       stage.begin();
       const beginMs = stage.world.time.nowMs;
@@ -27,7 +28,13 @@ export function scripted(title: string, { seed, temper, actions }: Script): Stor
 }
 
 /** What a script has to do with. */
-type Scene = { readonly stage: Stage; readonly machines: Machine[]; backup: Snapshot | undefined };
+type Scene = {
+  readonly stage: Stage;
+  readonly machines: Machine[];
+  backup: Snapshot | undefined;
+  /** What takes back what is wrong, by its name. */
+  readonly takeBacks: Map<string, TakeBack>;
+};
 
 /** A Pod whose address is kept for the next one of its name. */
 const KEPT = {
@@ -131,6 +138,14 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
         await stage.people(machine.whole.vandalise(deed.what));
       return;
     }
+    case 'wrong': {
+      const machine = machines[deed.node];
+      if (machine?.isOff === false) scene.takeBacks.set(deed.name, await writeWrong(stage, machine, deed));
+      return;
+    }
+    case 'right':
+      await scene.takeBacks.get(deed.name)?.();
+      return;
     case 'clock':
       world.machineClock(deed.machine).stepWall(deed.ms);
       return;

@@ -111,7 +111,8 @@ export class Kubelet {
     if (this.#started.has(uid)) return;
     this.#started.add(uid);
     const identity = { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name, uid };
-    const isKept = pod.metadata.annotations?.[POD_ANNOTATION.deletePolicy] === 'Never';
+    const { [POD_ANNOTATION.deletePolicy]: policy = 'Immediate' } = pod.metadata.annotations ?? {};
+    const isKept = policy !== 'Immediate';
     void time.sleep(between(draw, START_MS)).then(() => {
       if (this.#ending.has(uid) || this.#isOff) return;
       agent.add(identity, isKept);

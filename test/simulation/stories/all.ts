@@ -29,6 +29,7 @@ import {
   keepingNode,
   lostClaims,
   lostForGood,
+  namedSubnet,
   nominated,
   nominatedFirst,
   staticRules,
@@ -85,19 +86,20 @@ import {
   warmAndBack,
 } from './supply.ts';
 import { vanishedNodes } from './vanished.ts';
+import { misspelledSubnet } from './wrong-input.ts';
 
 /** Every story, by the name that `main.ts --story` takes. */
 export const STORIES: Readonly<Record<string, Story>> = {
   ...{ warmAndBack, eniGrowth, fullSubnet, lateRequest, inheritedRequest, slowTask, drift, otherGroups, nodeLeaves },
   ...{ forgottenToken, repeatedAnswer, inheritedAnswer, staleLook, survivingWatches, passedRevisions },
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
-  ...{ formerWrites, vanishedNodes },
+  ...{ formerWrites, vanishedNodes, misspelledSubnet },
   ...{ keptAddress, eips, podCidrs },
   ...{ lackedInstances, lastAddresses, emptySubnet, silentExtender, ignoredExtender, admittedPods },
   ...{ heldBlock, formerBlock, otherAllocator, givenByHand, brokenRecord, lateBlock, blocksInStorm },
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
   ...{ forcedAway, elsewhere, deletedClaims, nominated, staticRules, keptLists, manyMoves, registeredAddress },
-  ...{ nominatedFirst, keepingNode, lostClaims, lostForGood, editedClaims, keptInStorm, nextName },
+  ...{ nominatedFirst, namedSubnet, keepingNode, lostClaims, lostForGood, editedClaims, keptInStorm, nextName },
   ...{ lentEips, wrongEips, eipLimits, eipsByHand, eipLists, eipExpiry, editedEips, eipsInStorm },
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
   ...{ serviceLife, podTargets, sourceRanges, settledService, makingGoesWrong, ingressLife, ingressGroup },
