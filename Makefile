@@ -44,9 +44,9 @@ soak: soak-alone simulate ## 14,000 Pods come and go amid faults and kills, then
 soak-alone: packages build ## the same Pods, faults and audit without what follows
 	@node test/soak/main.ts $(SOAK)
 
-# Without WITHIN it takes ten minutes, with it a sixth of that.
-simulate: node_modules/.installed ## new seeds of the simulation for WITHIN=12 / 6 minutes, or ten; a failing script is shrunk; SEED=1 chooses the first
-	@node test/simulation/main.ts --shrink --within=$(shell awk -v minutes='$(or $(WITHIN),60)' 'BEGIN { print (minutes + 0 > 0 ? minutes / 6 : minutes) }')
+# Without WITHIN it takes ten minutes, with it a third of that.
+simulate: node_modules/.installed ## new seeds of the simulation for WITHIN=5 / 3 minutes, or ten; a failing script is shrunk; SEED=1 chooses the first
+	@node test/simulation/main.ts --shrink --within=$(shell awk -v minutes='$(or $(WITHIN),30)' 'BEGIN { print (minutes + 0 > 0 ? minutes / 3 : minutes) }')
 
 bench: packages build ## ours and the peers side by side, four minutes; tables and bench/results.json (docs/testing.md: what runs by name)
 	@node bench/main.ts

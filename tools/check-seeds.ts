@@ -2,7 +2,7 @@
  * Checks that random tests take their seeds from one place, `sim/support/seed.ts`, so that each failure can be repeated.
  * Prints every violation and exits 1; prints one line and exits 0 when there is none.
  */
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 
 /** The modules that are that place, and the words that this program is tried with. */
 const PLACE = [
@@ -45,13 +45,12 @@ export function importsLaws(text: string): boolean {
 }
 
 /**
- * Lists the files of tests that have more runs when RUNS says so, outside the folders that need a VPC or a cluster. In
- * the place of one whose seeds `X.long.test.ts` tries with more runs it has that.
+ * Lists the files of tests that have more runs when RUNS says so, outside the folders that need a VPC or a cluster, and of
+ * the simulation, whose new seeds are those of `make simulate`.
  */
 export function findLawFiles(): readonly string[] {
-  return globSync('test/**/*.test.ts', { exclude: ['test/{e2e,cluster}/**', 'test/**/*.long.test.ts'] })
+  return globSync('test/**/*.test.ts', { exclude: ['test/{e2e,cluster,simulation}/**', 'test/**/*.long.test.ts'] })
     .filter((path) => importsLaws(readFileSync(path, 'utf8')))
-    .map((path) => [path.replace(/\.test\.ts$/, '.long.test.ts'), path].find(existsSync) ?? path)
     .sort();
 }
 

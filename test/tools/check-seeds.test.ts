@@ -39,13 +39,13 @@ test('importsLaws: knows laws and lists of seeds by their imports', (t) => {
   t.false(importsLaws("import { law } from '../by-law.ts';"));
 });
 
-test('findLawFiles: finds what uses a law, and nothing that needs a VPC', (t) => {
+test('findLawFiles: finds what uses a law, and nothing that needs a VPC or is of the simulation', (t) => {
   const files = findLawFiles();
   t.true(files.includes('test/scheduler/laws.test.ts'));
   t.true(files.includes('test/ipamd/static/claim-laws.test.ts'));
   t.false(files.includes('test/kube/objects.test.ts'));
   t.deepEqual(
-    files.filter((path) => /^test\/(e2e|cluster)\//.test(path)),
+    files.filter((path) => /^test\/(e2e|cluster|simulation)\//.test(path)),
     [],
   );
 });
