@@ -4,6 +4,9 @@ type Sleeper = Pick<Clock, 'sleep'>;
 /** A timer of a clock. Unlike `startTimer`, which is of the process, it waits as its clock goes. */
 export type ClockTimer = Pick<Timer, 'cancel'>;
 
+/** The reason for which a cancelled timer ends: it is dropped, and one for each timer would cost more than the timer. */
+const CANCELLED = new Error('the timer was cancelled');
+
 /** Calls `run` once, after `ms` milliseconds of a clock; `Infinity` never ends. */
 export function timerOn(clock: Sleeper, run: () => void, ms: number): ClockTimer {
   const over = new AbortController();
@@ -13,7 +16,7 @@ export function timerOn(clock: Sleeper, run: () => void, ms: number): ClockTimer
   clock.sleep(ms, over.signal).then(ended, (error: unknown) => {
     if (!over.signal.aborted) throw error;
   });
-  return { cancel: () => over.abort() };
+  return { cancel: () => over.abort(CANCELLED) };
 }
 
 /** Calls `run` again and again, `everyMs` milliseconds of a clock apart; at least one. */

@@ -9,6 +9,7 @@ import type { ResourceKind } from '../../crd/resource-kind.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isRecord } from '../../runtime/decode.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
+import { isSameData } from '../decide/same-data.ts';
 
 /**
  * Annotation of a definition that was lost and installed again: when, RFC 3339. Objects that are made soon after replace
@@ -41,7 +42,7 @@ export function decideDefinition(kind: ResourceKind, installed: KubeObject | und
   const why = whyForeign(required, installed, number);
   if (why !== undefined) return { kind: 'clash', why };
   const merged = mergeDefinition(required, installed);
-  return isSame(merged, installed) ? { kind: 'keep' } : { kind: 'update', object: merged, from: number };
+  return isSameData(merged, installed) ? { kind: 'keep' } : { kind: 'update', object: merged, from: number };
 }
 
 /**
@@ -116,16 +117,6 @@ function withoutStatus(version: unknown): Readonly<Record<string, unknown>> {
   const { subresources, ...rest } = version;
   const { status: _, ...others } = recordOf(subresources);
   return Object.keys(others).length === 0 ? rest : { ...rest, subresources: others };
-}
-
-/** Compares values of JSON; an absent field and an undefined one are equal. */
-function isSame(a: unknown, b: unknown): boolean {
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((item, index) => isSame(item, b[index]));
-  }
-  if (!isRecord(a) || !isRecord(b)) return a === b;
-  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...keys].every((key) => isSame(a[key], b[key]));
 }
 
 const PRESERVES = 'x-kubernetes-preserve-unknown-fields';

@@ -8,6 +8,6 @@ export function isSameData(one: unknown, other: unknown): boolean {
     return one.every((item: unknown, index) => isSameData(item, other[index]));
   }
   if (!isRecord(one) || !isRecord(other)) return false;
-  const keys = new Set([...Object.keys(one), ...Object.keys(other)]);
-  return [...keys].every((key) => isSameData(one[key], other[key]));
+  for (const key of Object.keys(one)) if (!isSameData(one[key], other[key])) return false;
+  return Object.keys(other).every((key) => other[key] === undefined || one[key] !== undefined);
 }

@@ -8,8 +8,8 @@ import {
   FR_ACT_UNREACHABLE,
 } from '../../netlink/uapi/fib-rules.ts';
 import { RTN_THROW, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
-import { type Family, linkNamed, type Netns, type Route, type Rule, type Table } from './netns.ts';
-import { bitsOf, isWithin, networkOf, parsePrefix } from './prefix.ts';
+import { type Family, linkNamed, type Netns, type Route, type Rule } from './netns.ts';
+import { isWithin, parsePrefix } from './prefix.ts';
 import { notModelled, Refusal } from './refusal.ts';
 
 /** What a route is looked up for; `minScope`: a wider one does not count. */
@@ -21,12 +21,17 @@ type Query = RouteQuery & { readonly minScope?: number };
 export function lookUpIn(netns: Netns, family: Family, id: number, query: Query): Route | undefined {
   const table = netns.tables[family].get(id);
   if (table === undefined) return undefined;
-  for (const length of lengthsOf(table, family)) {
-    const leaf = table.get(length === 0 ? '' : networkOf(query.dst, length));
-    const found = leaf?.find((route) => fits(route, family, query));
-    if (found !== undefined) return found;
+  let found: Route | undefined;
+  let longest = -1;
+  for (const [prefix, leaf] of table) {
+    const length = prefix === '' ? 0 : parsePrefix(prefix).length;
+    if (length <= longest || !isWithin(query.dst, prefix === '' ? undefined : prefix)) continue;
+    const route = leaf.find((one) => fits(one, family, query));
+    if (route === undefined) continue;
+    found = route;
+    longest = length;
   }
-  return undefined;
+  return found;
 }
 
 /**
@@ -55,13 +60,6 @@ export function lookUp(netns: Netns, family: Family, query: Query): Route | unde
     }
   }
   return undefined;
-}
-
-/** Lengths of the prefixes of a table, the longest first. */
-function lengthsOf(table: Table, family: Family): readonly number[] {
-  const lengths = new Set<number>();
-  for (const dst of table.keys()) lengths.add(dst === '' ? 0 : parsePrefix(dst).length);
-  return [...lengths].filter((length) => length <= bitsOf(family)).sort((a, b) => b - a);
 }
 
 function fits(route: Route, family: Family, { oif, minScope, tos = 0 }: Query): boolean {

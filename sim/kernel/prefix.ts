@@ -55,7 +55,7 @@ export function lastOf(address: string, length: number): string {
 }
 
 /** Number of bits of an address. */
-export function bitsOf(family: 4 | 6): number {
+function bitsOf(family: 4 | 6): number {
   return family === 4 ? 32 : 128;
 }
 

@@ -11,10 +11,16 @@ type Chains = ReadonlyMap<string, { readonly hook?: string; readonly rules: read
  */
 export function markOf(netns: Netns, link: Link): number {
   let mark = 0;
-  for (const chains of netns.nft.values())
-    for (const name of entriesOf(chains)) mark = run(chains, name, { link, mark }).mark;
+  for (const chains of netns.nft.values()) {
+    const entries = known.get(chains) ?? entriesOf(chains);
+    known.set(chains, entries);
+    for (const name of entries) mark = run(chains, name, { link, mark }).mark;
+  }
   return mark;
 }
+
+/** What is read of a table's text, for as long as it stands: each load makes other chains. */
+const known = new WeakMap<Chains, readonly string[]>();
 
 function entriesOf(chains: Chains): readonly string[] {
   return [...chains]

@@ -4,6 +4,9 @@ export type HoldKind = 'cloud' | 'journal' | 'offered' | 'sandbox';
 /** Who holds an address: a sandbox, a lease or an ENI, by its name, and where. */
 export type Holder = { readonly node: string; readonly owner: string };
 
+/** Addresses, each with one that holds it. */
+type Held = readonly (readonly [ip: string, holder: Holder])[];
+
 /** What must not be of an address, by the auditor that it is of. */
 type Finding = { readonly auditor: 'A1' | 'A2' | 'A8' | 'A11'; readonly ip: string; readonly text: string };
 
@@ -29,6 +32,8 @@ const FOREVER = Number.POSITIVE_INFINITY;
 export class AddressHistory {
   readonly #options: HistoryOptions;
   readonly #open = new Map<string, readonly Hold[]>();
+  /** What the last look at each kind saw. */
+  readonly #looked = new Map<HoldKind, Held>();
   readonly #past = new Map<string, Hold[]>();
   /** Addresses whose holders changed since they were judged. */
   readonly #changed = new Set<string>();
@@ -44,7 +49,7 @@ export class AddressHistory {
     const hold: Hold = { ip, kind, node, owner, fromMs: atMs, toMs: FOREVER };
     if (kind === 'sandbox') this.#judgeRest(hold);
     this.#open.set(ip, [...(this.#open.get(ip) ?? []), hold]);
-    this.#changed.add(ip);
+    this.#note(hold);
   }
 
   /** It holds it no more; nothing happens where it did not. */
@@ -56,15 +61,17 @@ export class AddressHistory {
       (this.#open.get(ip) ?? []).filter((one) => one !== ended),
     );
     this.#past.set(ip, [...(this.#past.get(ip) ?? []), { ...ended, toMs: atMs }]);
-    this.#changed.add(ip);
+    this.#note(ended);
   }
 
   /** Begins and ends what has changed: these are all who hold addresses in one way now. */
-  look(atMs: number, kind: HoldKind, held: readonly (readonly [ip: string, holder: Holder])[]): void {
+  look(atMs: number, kind: HoldKind, held: Held): void {
+    if (isSameList(held, this.#looked.get(kind))) return;
     const now = new Set(held.map(([ip, { node, owner }]) => `${ip} ${node} ${owner}`));
     for (const [ip, { node, owner }] of this.held(kind))
       if (!now.has(`${ip} ${node} ${owner}`)) this.end(atMs, ip, kind, { node, owner });
     for (const [ip, holder] of held) this.begin(atMs, ip, kind, holder);
+    this.#looked.set(kind, held);
   }
 
   /** Returns what must not be and was not said yet. */
@@ -75,7 +82,7 @@ export class AddressHistory {
   }
 
   /** Every address that is held in a way now, with who holds it. */
-  held(kind: HoldKind): readonly (readonly [ip: string, holder: Holder])[] {
+  held(kind: HoldKind): Held {
     return [...this.#open].flatMap(([ip, holds]) =>
       holds.filter((one) => one.kind === kind).map((one) => [ip, one] as const),
     );
@@ -92,6 +99,11 @@ export class AddressHistory {
 
   #openOf(ip: string, kind: HoldKind): readonly Hold[] {
     return (this.#open.get(ip) ?? []).filter((one) => one.kind === kind);
+  }
+
+  #note({ ip, kind }: Hold): void {
+    this.#changed.add(ip);
+    this.#looked.delete(kind);
   }
 
   #judgeHolders(ip: string): void {
@@ -130,6 +142,13 @@ export class AddressHistory {
   #tell(auditor: Finding['auditor'], ip: string, text: string): void {
     this.#found.push({ auditor, ip, text });
   }
+}
+
+function isSameList(held: Held, before: Held | undefined): boolean {
+  return (
+    held.length === before?.length &&
+    held.every(([ip, holder], at) => before[at]?.[0] === ip && isSame(before[at][1], holder))
+  );
 }
 
 function isSame(a: Holder, b: Holder): boolean {

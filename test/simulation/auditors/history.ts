@@ -18,7 +18,7 @@ export const openHistory: OpenAuditor = (world) => {
     forgiveNoMore(world);
     // Until an agent whose journal is lost has taken its Pods over, their leases are those of before.
     const adopts = new Set(world.machines.filter(isAdopting).map(({ name }) => name));
-    const before = history.held('journal').filter(([, { node }]) => adopts.has(node));
+    const before = adopts.size === 0 ? [] : history.held('journal').filter(([, { node }]) => adopts.has(node));
     for (const kind of KINDS) {
       const held = holdersOf(world, kind);
       history.look(world.time.nowMs, kind, kind === 'journal' ? [...held, ...before] : held);
