@@ -10,8 +10,7 @@ import type { NodeView } from '../../../ipamd/decide/node-view.ts';
 import { claimTag, eipName, eipTags } from '../../../ipamd/eip/eip-identity.ts';
 import { sendEipCall } from '../../../ipamd/eip/send-eip-call.ts';
 import { decodeOrThrow } from '../../../runtime/decode.ts';
-import { CLUSTER } from '../../ipamd/support/lead-nodes.ts';
-import { INSTANCE, NODE, openNodeScene, supplyOf } from '../../ipamd/support/node-scene.ts';
+import { play, type Story } from '../../simulation/story.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { readFrozen } from '../frozen.ts';
 
@@ -87,33 +86,32 @@ function viewOf(nodeName: string, spec: NodeEniConfigSpec): NodeView {
   };
 }
 
-/** Has one node grow, shrink and leave. Returns each form of request that changed something, and the fields of log lines. */
+const LIFE: Story = {
+  title: 'a node gets ENIs and addresses, and gives them back',
+  world: { flags: ['--enable-security-groups=true', '--security-groups=sg-one'] },
+  tell: async (stage) => {
+    const node = await stage.node();
+    const fault = { kind: 'error', code: 'InvalidParameterValue.Malformed' } as const;
+    stage.cloudFault({ fault, actions: ['AssignPrivateIpAddresses'], times: 1 });
+    await stage.pods(node, 14);
+    await stage.end(node, 14);
+    await stage.until('one ENI is left', () => stage.nec(node).status.eniInfos?.length === 1, 3_600_000);
+  },
+};
+
+/** Has one node grow and shrink. Returns each form of request that changed something, and the fields of log lines. */
 export async function recordLife(): Promise<object> {
-  const scene = await openNodeScene();
+  const { world } = await play(LIFE, { keepsLines: true });
   const requests: Request[] = [];
-  scene.host.gate = async ({ action, params, moment }) => {
-    const isChange = moment === 'before' && !action.startsWith('Describe');
-    if (isChange) requests.push({ action, params: formOf(params) });
-    return 'go';
-  };
-  const lines: Record<string, string[]> = {};
-  const note = (message: string, fields: object = {}): void => {
-    lines[message] = [
-      ...new Set([...(lines[message] ?? []), ...Object.keys(JSON.parse(JSON.stringify(fields)))]),
-    ].sort();
-  };
-  const log = { debug: () => {}, info: note, warn: note, error: note, child: () => log };
-  scene.facts.parts = { securityGroups: ['sg-one'] };
-  const fault = { kind: 'error', code: 'InvalidParameterValue.Malformed' } as const;
-  scene.host.faults.add({ fault, actions: ['AssignPrivateIpAddresses'], times: 1 });
-  scene.lead({ log });
-  for (const count of [3, 12, 2]) {
-    scene.want(count);
-    await scene.until(() => supplyOf(scene) === count);
+  const fields = new Set<string>();
+  for (const line of world.record.lines) {
+    const [, what = '', values = '{}'] = / (cloud before \w+|cloud call ended) (\{.*\})$/.exec(line) ?? [];
+    const action = what.split(' ')[2] ?? '';
+    if (action === 'ended') for (const key of Object.keys(JSON.parse(values))) fields.add(key);
+    else if (what !== '' && !action.startsWith('Describe'))
+      requests.push({ action, params: formOf(JSON.parse(values)) });
   }
-  scene.facts.parts = { leaving: 'drain' };
-  await scene.until(() => scene.host.model.state.enisOf(INSTANCE).length === 1);
-  return { requests: formsOf(requests), 'cloud call ended': lines['cloud call ended'] };
+  return { requests: formsOf(requests), 'cloud call ended': [...fields].sort() };
 }
 
 function formsOf(requests: readonly Request[]): Readonly<Record<string, readonly unknown[]>> {
@@ -140,7 +138,7 @@ function formOf(value: unknown): unknown {
     .replaceAll(/[0-9a-f]{16}/g, '<id>')
     .replaceAll(/\beni-[0-9a-z]{8}\b/g, '<eni>')
     .replaceAll(/\b(subnet|vpc|ins)-[0-9a-z]{8}\b/g, '<$1>')
-    .replaceAll(CLUSTER, '<cluster>')
-    .replaceAll(NODE, '<node>')
+    .replaceAll('cls-sim00001', '<cluster>')
+    .replaceAll('node-01', '<node>')
     .replaceAll(/\b\d+\.\d+\.\d+\.\d+\b/g, '<ip>');
 }

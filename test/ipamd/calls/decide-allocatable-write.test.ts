@@ -53,12 +53,6 @@ test('decideAllocatableWrite: tells at once that there is nothing more to give, 
   t.is(node.writesMs.length, 2);
 });
 
-test('decideAllocatableWrite: says when it will be time', (t) => {
-  const last = { atMs: 1_000, isMore: false, max: 5, flaps: 0 };
-  const before = { allocatableRouteENIIPs: 5 };
-  t.deepEqual(decideAllocatableWrite(before, before, can(27), last, 11_000), { status: before, waitMs: 20_000 });
-});
-
 test('decideAllocatableWrite: looks again while a refusal limits the node, whose end wakes nobody', (t) => {
   const before = { allocatableRouteENIIPs: 9 };
   const telling = decideAllocatableWrite(before, before, can(9, { isRefused: true }), undefined, 0);

@@ -1,37 +1,46 @@
 import test from 'ava';
-import { auditNode, openNodeScene, supplyOf } from '../support/node-scene.ts';
+import { CircuitBreakers } from '../../../ipamd/calls/circuit-breakers.ts';
+import type { NodeDeps } from '../../../ipamd/calls/node-deps.ts';
+import { NodeMemories } from '../../../ipamd/calls/node-memory.ts';
+import { resolveUntilKnown } from '../../../ipamd/calls/run-intent.ts';
+import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
-const STALE_MS = 10_000;
+const ENI = {
+  eniID: 'eni-1',
+  mac: '20:90:6f:00:00:01',
+  state: 'AVAILABLE',
+  instanceID: 'ins-1',
+  ips: [],
+  pendingIps: [],
+};
+const NET = {
+  primaryIP: '10.0.1.2',
+  gateway: '10.0.1.1',
+  subnetID: 'subnet-a',
+  subnetCIDR: '10.0.1.0/24',
+  deviceIndex: 1,
+};
+const INTENT = { id: 'i', action: 'AttachNetworkInterface', eniID: 'eni-1', instanceID: 'ins-1', phase: 'Unclear' };
 
-test('an assignment whose task fails does not bring addresses that a description from before their removal shows', async (t) => {
-  const scene = await openNodeScene();
-  scene.want(9);
-  scene.lead();
-  t.true(await scene.until(() => supplyOf(scene) === 9));
-  await scene.pass(2 * STALE_MS);
-  scene.want(2);
-  t.true(await scene.until(() => supplyOf(scene) === 2 && (scene.nec()?.status?.intents ?? []).length === 0));
-  const { faults } = scene.host;
-  faults.add({ fault: { kind: 'task', fate: 'fail' }, actions: ['AssignPrivateIpAddresses'], times: 1 });
-  const untilMs = scene.clock.monotonicMs() + STALE_MS;
-  faults.add({ fault: { kind: 'stale', ms: STALE_MS }, actions: ['DescribeNetworkInterfaces'], untilMs });
-  scene.want(6);
-  t.true(await scene.until(() => supplyOf(scene) === 6));
-  t.true(await scene.until(() => auditNode(scene).length === 0, 120_000), auditNode(scene).join('\n'));
-});
-
-test('an ENI that a description from before its creation lacks is not taken for gone', async (t) => {
-  const scene = await openNodeScene();
-  scene.want(5);
-  scene.lead();
-  const enis = () => [...scene.host.model.state.enis.values()].filter((eni) => !eni.isPrimary);
-  t.true(await scene.until(() => enis().some((eni) => eni.attachment !== undefined && eni.state === 'AVAILABLE')));
-  // The description that ends the wait for the attachment is a new one; the next one is old.
-  scene.host.faults.add({ fault: { kind: 'stale', ms: STALE_MS }, actions: ['DescribeNetworkInterfaces'], times: 1 });
-  t.true(await scene.until(() => supplyOf(scene) === 5, 20_000));
-  const changes = scene.host.seen.map(({ action }) => action).filter((action) => !action.startsWith('Describe'));
-  t.deepEqual(
-    changes.filter((action) => action !== 'AssignPrivateIpAddresses'),
-    ['CreateNetworkInterface', 'AttachNetworkInterface'],
-  );
+test('resolveUntilKnown: an ENI that one description lacks is not taken for gone, and one that two lack is', async (t) => {
+  const clock = new VirtualClock();
+  const outcomeAfter = async (lacking: number) => {
+    let looks = 0;
+    const observe = async () => ({
+      enis: new Map(looks++ < lacking ? [] : [['eni-1', { ...ENI, ...NET }]]),
+      isComplete: true,
+    });
+    const base = {
+      clock,
+      memory: new NodeMemories(),
+      breakers: new CircuitBreakers(clock),
+      cloudObserver: { observe },
+    };
+    const deps = { ...base, metrics: createIpamdMetrics(clock, { release: 'test' }) } as unknown as NodeDeps;
+    const one = { node: 'n1', uid: 'u', intent: INTENT as never, status: {}, priority: 'pod' } as const;
+    return await clock.run(resolveUntilKnown(deps, one, new AbortController().signal));
+  };
+  t.like(await outcomeAfter(1), { kind: 'done' });
+  t.like(await outcomeAfter(2), { kind: 'refused', error: { code: 'ENI_GONE' } });
 });

@@ -6,30 +6,8 @@ import {
   RegisteredIps,
   readRegisteredIps,
 } from '../../../ipamd/cache/registered-ips.ts';
-import { auditNode, NODE, openNodeScene, supplyOf } from '../support/node-scene.ts';
 
-const ipsOf = (scene: Awaited<ReturnType<typeof openNodeScene>>) =>
-  (scene.nec()?.status?.eniInfos ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip));
-
-test('reconcileNode: what a load balancer may have is neither unassigned nor detached, whatever is offered', async (t) => {
-  const scene = await openNodeScene();
-  scene.want(5);
-  scene.lead();
-  t.true(await scene.until(() => supplyOf(scene) === 5));
-  const [first = ''] = ipsOf(scene);
-  scene.facts.parts = { ...scene.facts.parts, registered: new Set([first]) };
-  scene.want(0);
-  await scene.pass(600_000);
-  t.deepEqual(ipsOf(scene), [first]);
-  scene.facts.parts = { ...scene.facts.parts, leaving: 'force' };
-  await scene.edit((object) => ({ ...object, metadata: { ...object.metadata, labels: { touched: 'yes' } } }));
-  await scene.pass(600_000);
-  t.deepEqual(ipsOf(scene), [first]);
-  scene.facts.parts = { ...scene.facts.parts, registered: new Set() };
-  await scene.edit((object) => ({ ...object, metadata: { ...object.metadata, labels: { touched: 'again' } } }));
-  t.true(await scene.until(() => (scene.nec()?.status?.eniInfos ?? []).length === 0));
-  t.deepEqual(auditNode(scene), []);
-});
+const NODE = 'node-a';
 
 function entryOf(registeredIPs: unknown) {
   return decodeNec({

@@ -6,8 +6,8 @@ import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { CloudHost } from '../../../sim/vpc/api/host.ts';
 import { createInProcessApi } from '../../../sim/vpc/api/in-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { CLUSTER } from '../support/lead-nodes.ts';
-import { CLOUD } from '../support/node-scene.ts';
+
+const CLUSTER = 'cls-test0001';
 
 const context = { priority: 'warm' as const, owner: 'n', signal: new AbortController().signal };
 
@@ -15,7 +15,7 @@ const context = { priority: 'warm' as const, owner: 'n', signal: new AbortContro
 async function taggedEnis(nodes: number) {
   const clock = new VirtualClock();
   const subnets = [{ subnetId: 'subnet-podsa000', zone: 'z', cidr: '10.0.0.0/16' }];
-  const host = new CloudHost({ ...CLOUD, subnets, vpcEnis: 10_000 }, clock);
+  const host = new CloudHost({ vpcId: 'vpc-0000test', subnets, vpcEnis: 10_000 }, clock);
   const { state } = host.model;
   for (let index = 0; index < nodes; index++) {
     const subnet = state.subnet('subnet-podsa000');

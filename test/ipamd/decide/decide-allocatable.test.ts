@@ -103,11 +103,6 @@ const CASES: readonly (readonly [string, number, Parameters<typeof most>])[] = [
   ],
   ['no more on an ENI that takes none', 5 + 18, [[eni(1, 5)], { blocked: new Set(['eni-ips/eni-1']) }]],
   [
-    'all of the quota when something else is refused',
-    QUOTA,
-    [[eni(1, 5)], { blocked: new Set(['call/DetachNetworkInterface/eni-1']) }],
-  ],
-  [
     'what Pods have on an ENI that drains, and the rest',
     2 + 18,
     [[eni(1, 9, { draining: true })], { inUse: new Set(['10.0.1.2', '10.0.1.3']) }],
@@ -116,11 +111,6 @@ const CASES: readonly (readonly [string, number, Parameters<typeof most>])[] = [
     'what Pods have when the node leaves',
     1,
     [[eni(1, 9, { draining: true })], { leaving: 'drain', inUse: new Set(['10.0.1.2']) }],
-  ],
-  [
-    'what an ENI brings that is being attached',
-    9,
-    [[eni(1, 9, { state: 'Attaching' })], { subnets: [subnet('subnet-a', 0)] }],
   ],
   [
     'nothing of an ENI that is never attached',
@@ -141,11 +131,6 @@ const CASES: readonly (readonly [string, number, Parameters<typeof most>])[] = [
       ],
       { subnets: [subnet('subnet-a', 0)] },
     ],
-  ],
-  [
-    'no claim for which no ENI has a place',
-    18,
-    [[eni(1, 9), eni(2, 9), EXCLUSIVE], { claims: claimsOf(4), inUse: new Set() }],
   ],
   [
     'a claim once, where its place is free',

@@ -106,12 +106,6 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
     viewOf([eni([])], [{ goal: 'here', podUid: 'uid-1' }]),
     'AssignPrivateIpAddresses eni-1 1 ns/web-0',
   ],
-  'gives the first free one of a pool of its own': [
-    viewOf([eni([address('10.0.1.60')])], [{ goal: 'here', podUid: 'uid-1', ips: ['10.0.1.60', '10.0.1.61'] }], {
-      inUse: new Set(['10.0.1.60']),
-    }),
-    'AssignPrivateIpAddresses eni-1 10.0.1.61 ns/web-0',
-  ],
   'makes an ENI in the subnet of the address, without addresses of its own': [
     viewOf([], [{ ...HERE, ip: '10.0.2.50' }]),
     'CreateNetworkInterface subnet-b ns/web-0',
@@ -119,10 +113,6 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
   'makes an ENI in a subnet that the Pod accepts, with an address for it': [
     viewOf([], [{ goal: 'here', podUid: 'uid-1', subnetIds: ['subnet-b'] }]),
     'CreateNetworkInterface subnet-b 1 ns/web-0',
-  ],
-  'takes no place in a subnet that has to be named for a Pod that names none': [
-    viewOf([RESERVED_ENI], [{ goal: 'here', podUid: 'uid-1' }], RESERVED),
-    'CreateNetworkInterface subnet-a 1 ns/web-0',
   ],
   'takes a place in a subnet that has to be named for the Pod that names it, and for a kept address of it': [
     viewOf([RESERVED_ENI], [{ goal: 'here', podUid: 'uid-1', subnetIds: ['subnet-r'] }], RESERVED),
@@ -136,31 +126,11 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
     viewOf([RESERVED_ENI], [], { ...RESERVED, spec: { desiredRouteENIIP: 2 } }),
     'CreateNetworkInterface subnet-a 2',
   ],
-  'makes an ENI when the others are full': [
-    viewOf([eni(FULL)], [HERE], { spec: { desiredRouteENIIP: 3 } }),
-    'CreateNetworkInterface subnet-a ns/web-0',
-  ],
   'waits for what the pool gives back where it would do': [
     viewOf([eni(FULL)], [HERE], { spec: { desiredRouteENIIP: 2, ...offering(...FULL).spec } }),
     'UnassignPrivateIpAddresses eni-1 10.0.1.10',
   ],
   'writes the uid of the Pod that is here': [viewOf([eni([IDLE])], [HERE]), 'no call; 10.0.1.50 Assigned for uid-1'],
-  'fences the former Pod by its uid': [
-    viewOf([eni([SERVES])], [{ ...HERE, podUid: 'uid-2' }]),
-    'no call; 10.0.1.50 Assigned for uid-2',
-  ],
-  'takes the uid off when no Pod is there': [
-    viewOf([eni([SERVES])], [{ goal: 'keep', ip: IP }]),
-    'no call; 10.0.1.50 Assigned for nobody',
-  ],
-  'keeps what is offered and kept': [
-    viewOf([eni([IDLE])], [{ goal: 'keep', ip: IP }], offering(IDLE)),
-    'no call; 10.0.1.50 Assigned for nobody',
-  ],
-  'keeps what nobody says anything of': [
-    viewOf([eni([SERVES])], [], offering(SERVES)),
-    'no call; 10.0.1.50 Assigned for uid-1',
-  ],
   'marks an address of the pool that is the claim': [
     viewOf([eni([address(IP)])], [HERE]),
     'no call; 10.0.1.50 Assigned for uid-1',
@@ -176,10 +146,6 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
   'lets go of what another node takes over, without a call': [
     viewOf([eni([IDLE])], [{ goal: 'elsewhere', ip: IP, willMigrate: true }], offering(IDLE)),
     'no call; 10.0.1.50 Releasing for nobody',
-  ],
-  'takes off what no other node can fetch': [
-    viewOf([eni([USED, IDLE])], [{ goal: 'elsewhere', ip: IP, willMigrate: false }], offering(IDLE)),
-    'UnassignPrivateIpAddresses eni-1 10.0.1.50; 10.0.1.50 Releasing for nobody',
   ],
   'takes off what was let go of and nobody fetches any more': [
     viewOf([eni([USED, LEFT])], [{ goal: 'elsewhere', ip: IP, willMigrate: false }]),
@@ -209,10 +175,6 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
     viewOf([eni([])], [{ ...HERE, source: OTHERS }]),
     'MigratePrivateIpAddress eni-9 eni-1 10.0.1.50 ns/web-0',
   ],
-  'waits for a node that has not': [
-    viewOf([eni([])], [{ ...HERE, source: { ...OTHERS, isReleased: false } }]),
-    'no call',
-  ],
   'waits for the taking off where the other ENI is not attached': [
     viewOf([eni([])], [{ ...HERE, source: { ...OTHERS, isAttached: false } }]),
     'no call',
@@ -234,10 +196,6 @@ const ROWS: Readonly<Record<string, readonly [NodeView, string]>> = {
   'gives it back with the ENI when the node leaves': [
     viewOf([eni([IDLE])], [{ goal: 'keep', ip: IP }], { leaving: 'drain', ...offering(IDLE) }),
     'DetachNetworkInterface eni-1; 10.0.1.50 Releasing for nobody',
-  ],
-  'does not take an ENI away from a move when the node leaves': [
-    viewOf([eni([LEFT])], [{ goal: 'elsewhere', ip: IP, willMigrate: true }], { leaving: 'drain' }),
-    'no call; 10.0.1.50 Releasing for nobody',
   ],
 };
 

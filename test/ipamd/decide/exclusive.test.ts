@@ -102,11 +102,6 @@ const TABLE: readonly (readonly [title: string, view: NodeView, decision: string
     'InstanceENILimit',
   ],
   [
-    'makes one for a place of the extension type while the standard ones are refused',
-    view([], { spec: { desiredDirectENI: 1 }, blocked: new Set(['instance-enis']), instance: EXTENDED }),
-    'CreateNetworkInterface',
-  ],
-  [
     'makes none while those of the extension type are refused',
     view([], { spec: { desiredDirectENI: 1 }, blocked: new Set(['instance-enis/extension']), instance: EXTENDED }),
     'InstanceENILimit',
@@ -115,18 +110,8 @@ const TABLE: readonly (readonly [title: string, view: NodeView, decision: string
   ['takes what is offered and not needed', view([eni()], { spec: offered() }), 'DetachNetworkInterface Detaching'],
   ['leaves what is offered and needed', view([eni()], { spec: offered(1) }), 'idle Attached'],
   [
-    'leaves what is offered of an attachment before',
-    view([eni({ assignmentID: 'a-2' })], { spec: offered() }),
-    'idle Attached',
-  ],
-  [
     'leaves what is offered and has a live Pod',
     view([eni()], { spec: offered(), inUse: new Set(['10.0.1.9']) }),
-    'idle Attached',
-  ],
-  [
-    'leaves what is offered and a load balancer may have',
-    view([eni()], { spec: offered(), registered: new Set(['10.0.1.9']) }),
     'idle Attached',
   ],
   [
@@ -182,11 +167,6 @@ const TABLE: readonly (readonly [title: string, view: NodeView, decision: string
     'hands none over before it is offered',
     view([eni({ claim: MARK })], {}, { goal: 'elsewhere' }),
     'idle Attached/kept',
-  ],
-  [
-    'hands one over once it is offered',
-    view([eni({ claim: MARK })], { spec: offered() }, { goal: 'elsewhere' }),
-    'DetachNetworkInterface Detaching/kept',
   ],
   [
     'takes one over of an agent that does not answer',

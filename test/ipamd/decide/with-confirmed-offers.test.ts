@@ -18,13 +18,6 @@ const STATUS: NodeEniConfigStatus = {
 };
 const OFFER = { releasableIPs: [{ ip: '10.0.0.5', assignmentID: 'a5' }], observedSupplyEpoch: 7 };
 
-test('withConfirmedOffers: does not use an offer of a listed object, and asks the agent by a higher epoch', (t) => {
-  const baseline = baselineOf(OFFER, STATUS, 1);
-  const seen = withConfirmedOffers(OFFER, STATUS, baseline);
-  t.is(seen.spec.releasableIPs, undefined);
-  t.is(seen.status.supplyEpoch, 8);
-});
-
 test('withConfirmedOffers: asks once, then waits for the answer', (t) => {
   const baseline = baselineOf(OFFER, STATUS, 1);
   const asked = withConfirmedOffers(OFFER, STATUS, baseline).status;

@@ -32,50 +32,15 @@ const OURS = { maxRouteENI: 3, maxIPPerENI: 9 };
 
 test('decidePolicy: writes the limits of the instance', policy, {}, [3, 9, undefined], OURS);
 test(
-  'decidePolicy: narrows them by annotations',
-  policy,
-  { settings: { routeMaxAttach: 2, maxIpPerEni: 30 } },
-  [2, 9, undefined],
-  { maxRouteENI: 2, maxIPPerENI: 9 },
-);
-test(
   'decidePolicy: widens them again when an annotation goes',
   policy,
   { spec: { maxRouteENI: 2 }, applied: { maxRouteENI: 2 } },
   [3, 9, undefined],
   OURS,
 );
-test(
-  'decidePolicy: follows an instance that grew',
-  policy,
-  { limits: { secondaryEnis: 5, secondaryIpsPerEni: 19 }, spec: OURS, applied: OURS },
-  [5, 19, undefined],
-  { maxRouteENI: 5, maxIPPerENI: 19 },
-);
-test(
-  'decidePolicy: follows an instance that shrank',
-  policy,
-  { limits: { secondaryEnis: 1, secondaryIpsPerEni: 5 }, spec: OURS, applied: OURS },
-  [1, 5, undefined],
-  { maxRouteENI: 1, maxIPPerENI: 5 },
-);
-test(
-  "decidePolicy: leaves a person's value",
-  policy,
-  { spec: { maxRouteENI: 2, maxIPPerENI: 9 }, applied: OURS },
-  [2, 9, undefined],
-  { maxIPPerENI: 9 },
-);
 test("decidePolicy: bounds a person's value by the instance", policy, { spec: { maxRouteENI: 9 } }, [3, 9, undefined], {
   maxIPPerENI: 9,
 });
-test(
-  'decidePolicy: takes a field over that a person took out',
-  policy,
-  { spec: { maxIPPerENI: 9 }, applied: OURS },
-  [3, 9, undefined],
-  OURS,
-);
 test('decidePolicy: copies the wish of the Node', policy, { desiredPodNum: 12 }, [3, 9, 12], {
   ...OURS,
   desiredRouteENIPodNum: 12,
@@ -150,18 +115,6 @@ for (const { title, exclusive, settings = {}, spec = {}, applied = {}, wanted } 
     exclusive: { isServed: true, limit: 3 },
     settings: { directMaxAttach: 1 },
     wanted: 1,
-  },
-  {
-    title: "leaves a person's, where the node serves none too",
-    exclusive: { isServed: false, limit: 3 },
-    spec: { maxDirectENI: 2 },
-    wanted: 2,
-  },
-  {
-    title: "bounds a person's by the instance",
-    exclusive: { isServed: true, limit: 3 },
-    spec: { maxDirectENI: 9 },
-    wanted: 3,
   },
   {
     title: 'takes back what it wrote when the node serves none any more',

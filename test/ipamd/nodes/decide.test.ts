@@ -45,20 +45,8 @@ test('decideConfig: makes none for a stopped instance', config, { presence: 'sto
 test('decideConfig: makes none for a super node', config, { node: { ...NODE, isInstance: false } }, 'none');
 test('decideConfig: makes none where ENIs are disabled', config, { node: { ...NODE, isDisabled: true } }, 'none');
 test('decideConfig: makes none without any subnet', config, { node: { ...NODE, hasSubnets: false } }, 'none');
-test(
-  'decideConfig: keeps one when the last subnet goes: it has ENIs',
-  config,
-  { config: CONFIG, node: { ...NODE, hasSubnets: false } },
-  'keep',
-);
 test('decideConfig: does nothing where there is nothing', config, { node: undefined, instanceId: undefined }, 'none');
 test('decideConfig: keeps what fits', config, { config: CONFIG }, 'keep');
-test(
-  'decideConfig: keeps one where ENIs are disabled: it is drained, not gone',
-  config,
-  { config: CONFIG, node: { ...NODE, isDisabled: true } },
-  'keep',
-);
 test(
   'decideConfig: keeps one of which the instance is not told',
   config,
@@ -112,18 +100,6 @@ test(
   'no',
 );
 test(
-  'decideLeaving: drains when somebody deleted the configuration of a node where ENIs are disabled',
-  leaving,
-  { isConfigLeaving: true, isDisabled: true },
-  'drain',
-);
-test(
-  'decideLeaving: drains when the configuration is deleted and the Node leaves',
-  leaving,
-  { isConfigLeaving: true, isNodeStaying: false },
-  'drain',
-);
-test(
   'decideLeaving: drains when the configuration is deleted and the Node is gone by one source',
   leaving,
   { isConfigLeaving: true, isNodeAbsent: true, isReleaseHeld: true },
@@ -131,12 +107,6 @@ test(
 );
 test('decideLeaving: drains when ENIs are disabled', leaving, { isDisabled: true, hasLivePods: false }, 'drain');
 test('decideLeaving: drains a gone node within the grace', leaving, { ...GONE, absentForMs: GRACE_MS - 1 }, 'drain');
-test(
-  'decideLeaving: drains a gone node with Pods for as long as they are there',
-  leaving,
-  { ...GONE, hasLivePods: true },
-  'drain',
-);
 test(
   'decideLeaving: drains a gone node while Pods are not known',
   leaving,
@@ -274,10 +244,6 @@ const groups = test.macro((t, change: Partial<SecurityGroupFacts>, want: readonl
 );
 const UNSET = { ofConfig: undefined };
 test('decideSecurityGroups: takes those of the node first, in their order', groups, {}, ['sg-d', 'sg-c']);
-test('decideSecurityGroups: takes those of the node also without the flag', groups, { isEnabled: false }, [
-  'sg-d',
-  'sg-c',
-]);
 test('decideSecurityGroups: takes those of the flag next', groups, UNSET, ['sg-b', 'sg-a']);
 test('decideSecurityGroups: takes an empty list of the node for none', groups, { ofConfig: [] }, ['sg-b', 'sg-a']);
 test('decideSecurityGroups: inherits those of the instance last', groups, { ...UNSET, groups: [] }, ['sg-f', 'sg-e']);
@@ -304,12 +270,6 @@ test(
   'decideGroupSync: goes on until every ENI has the list in its order',
   sync,
   { isStarted: true, status: seen(['sg-a', 'sg-b'], ['sg-b', 'sg-a']) },
-  'none',
-);
-test(
-  'decideGroupSync: waits for ENIs that were not set yet',
-  sync,
-  { isStarted: true, status: { eniInfos: [ENI] } },
   'none',
 );
 test('decideGroupSync: finishes when all have it', sync, { isStarted: true }, 'finish');

@@ -52,9 +52,6 @@ const VALUED = { key: KEY, value: 'true', effect: 'NoExecute' };
 const OTHER = { key: `${KEY}-2`, effect: 'NoSchedule' };
 const ALL = [PLAIN, OTHER, VALUED];
 
-test('withoutStartupTaints: a key names all effects and values, and no other key', (t) => {
-  t.deepEqual(withoutStartupTaints(ALL, [{ key: KEY }]), [OTHER]);
-});
 test('withoutStartupTaints: an effect and a value narrow it', (t) => {
   t.deepEqual(withoutStartupTaints(ALL, [{ key: KEY, effect: 'NoSchedule' }]), [OTHER, VALUED]);
   t.deepEqual(withoutStartupTaints(ALL, [{ key: KEY, value: 'true' }]), [PLAIN, OTHER]);

@@ -45,14 +45,6 @@ test('stateOf: of smaller blocks than before a Node gets a part of its own', (t)
   t.deepEqual(give(blocksOf(26), record(), ['n1', 'n2', 'n3']), wanted);
 });
 
-test('stateOf: of larger blocks none goes to one of those that had a part of it', (t) => {
-  t.deepEqual(give(blocksOf(23), record(), ['n2']), { n2: '10.4.2.0/23' });
-});
-
 test('stateOf: a block that is of Services now is given to nobody', (t) => {
   t.deepEqual(give(blocksOf(24, '10.4.0.0/24'), record(), ['n1']), { n1: '10.4.2.0/24' });
-});
-
-test('stateOf: a record without owners, as releases before wrote it, holds blocks for nobody', (t) => {
-  t.deepEqual(give(blocksOf(24), { ...record(), owners: [] }, ['n1']), { n1: '10.4.2.0/24' });
 });

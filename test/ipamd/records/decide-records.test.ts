@@ -18,15 +18,6 @@ function worldOf(pods = [samplePod()], ips = ['10.0.0.5', '10.0.0.6']): RecordsW
   return world;
 }
 
-test('decideRecords: a Pod costs a claim, an address and the address’s deletion: three writes', (t) => {
-  const world = worldOf();
-  t.true(world.settle(['n1']));
-  world.removePod('default/web-0');
-  t.true(world.settle(['n1']));
-  t.deepEqual(world.writes, ['create-claim', 'create-vip', 'delete-vip']);
-  t.is(world.vips.size + world.claims.size, 0);
-});
-
 test('renderClaim, renderVip: what is written passes the schema and says everything', (t) => {
   const world = worldOf();
   world.settle(['n1']);
@@ -107,20 +98,6 @@ test('decideRecords: the namesake of a Pod takes its claim over where the collec
   const claim = world.claims.get('default/web-0');
   t.like(claim, { spec: { podUID: 'uid-2' }, status: { ips: ['10.0.0.6'] } });
   t.is(claim?.metadata.ownerReferences?.[0]?.uid, 'uid-2');
-});
-
-test('decideRecords: an address that moved to another node and Pod is rewritten there, and not deleted here', (t) => {
-  const world = worldOf();
-  world.settle(['n1']);
-  world.removePod('default/web-0');
-  world.nodes.set('n2', sampleStatus(['10.0.0.5'], 'eni-b'));
-  world.addPod(samplePod({ name: 'web-1', uid: 'uid-2', nodeName: 'n2' }));
-  t.deepEqual(
-    world.step('n2').map((write) => write.kind),
-    ['create-claim', 'update-vip'],
-  );
-  t.deepEqual(world.step('n1'), []);
-  t.like(world.vips.get('10.0.0.5'), { spec: { nodeName: 'n2' }, status: { eniID: 'eni-b' } });
 });
 
 test('decideRecords: a Pod between two sandboxes keeps its records; with another address they change', (t) => {

@@ -36,11 +36,6 @@ test('decodeNec: keeps fields that it does not know, to be written back', (t) =>
   t.deepEqual(entry.faults, []);
 });
 
-test('decodeNec: drops managedFields, and keeps the rest of the metadata', (t) => {
-  const entry = decodeNec(nec({}, { managedFields: [{ manager: 'x' }], finalizers: ['a/b'], uid: 'u' }));
-  t.deepEqual(entry.object.metadata, { name: 'n1', resourceVersion: '7', finalizers: ['a/b'], uid: 'u' });
-});
-
 test('decodeNec: leaves out fields that people got wrong, names them, and reads the rest', (t) => {
   const spec = { subnetIDs: 'subnet-1', routeENIIPMinWarmTarget: -1, desiredRouteENIIP: 7 };
   const entry = decodeNec(nec({ spec, status: { eniInfos: [ENI] } }));

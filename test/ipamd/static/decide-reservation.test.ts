@@ -139,20 +139,8 @@ test('decideReservation: not while the Pod cannot have it', step, { node: 'eklet
 test('decideReservation: a recorded one is finished', step, { node: 'eklet', reservation: RECORDED }, RESERVE);
 test('decideReservation: any, recorded', step, { node: 'eklet', hasIp: false, reservation: RECORDED_ANY }, RESERVE_ANY);
 test('decideReservation: nothing is left to do', step, { node: 'eklet', reservation: RESERVED }, NONE);
-test(
-  'decideReservation: it stays while an ENI has the address',
-  step,
-  { node: 'a', isOnEni: true, reservation: RESERVED },
-  NONE,
-);
 test('decideReservation: it stays between Pods', step, { node: '', reservation: RESERVED }, NONE);
 test('decideReservation: begun, and the Pod is gone', step, { node: '', reservation: RECORDED }, RESERVE);
-test(
-  'decideReservation: begun for any, and the Pod is gone',
-  step,
-  { node: '', hasIp: false, reservation: RECORDED_ANY },
-  RELEASE,
-);
 test('decideReservation: begun, and the Pod is on another node', step, { node: 'a', reservation: RECORDED }, RELEASE);
 test(
   'decideReservation: for another address',

@@ -41,10 +41,6 @@ test(
   false,
   [],
 );
-test('findUnservedRequests: both', unserved, { [networks]: 'tke-route-eni', [nominatedVpcIp]: '10.0.0.9' }, true, [
-  'AnnotationInvalid',
-  'NoAddressOnSuperNode',
-]);
 
 const podWith = (resources: object, more: object = {}) => ({
   apiVersion: 'v1',

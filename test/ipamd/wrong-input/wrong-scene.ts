@@ -1,11 +1,15 @@
 import type { ExecutionContext } from 'ava';
+import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import type { RunningIpamd } from '../../../ipamd/ipamd.ts';
+import type { KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES, PODS } from '../../../kube/resource-types.ts';
 import { AddressPool } from '../../../sim/vpc/api/model/address-pool.ts';
 import type { CloudSpec } from '../../../sim/vpc/api/model/state.ts';
 import type { ModelSubnet } from '../../../sim/vpc/api/model/types.ts';
 import { openShell } from '../shell/shell-scene.ts';
-import type { StoredNec } from '../support/lead-nodes.ts';
+
+/** The object of a node as it is stored. */
+export type StoredNec = KubeObject & { readonly spec?: NodeEniConfigSpec; readonly status?: NodeEniConfigStatus };
 
 /** Where everything is, and what is elsewhere. */
 export const VPC = 'vpc-00000001';

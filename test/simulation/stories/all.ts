@@ -35,6 +35,7 @@ import {
   staticRules,
 } from './claims.ts';
 import { cloudNodes, lackedInstances, nodesAndInstances } from './cloud-nodes.ts';
+import { leaderlessEdits, twoDifferences } from './edits.ts';
 import {
   editedEips,
   eipExpiry,
@@ -64,12 +65,14 @@ import {
 import { fullDisk, lostJournal, offerBeforeBoot, reboots } from './machines.ts';
 import { keptOnNodes, wholeEnis } from './owned.ts';
 import { keptAddress, podCidrs } from './pods.ts';
+import { failingCalls, occupiedInstance, refusedCreation, vpcQuota } from './refusals.ts';
 import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts';
 import { busyCollection, carelessRuntime, emptyRuntime, forcedDeletion } from './runtimes.ts';
 import { admittedPods, emptySubnet, ignoredExtender, lastAddresses, silentExtender } from './scheduling.ts';
 import { serviceStorm } from './service-storm.ts';
 import { lateListeners, makingGoesWrong, podTargets, serviceLife, settledService, sourceRanges } from './services.ts';
 import {
+  clearedGroups,
   drift,
   eniGrowth,
   forgottenToken,
@@ -94,6 +97,8 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ forgottenToken, repeatedAnswer, inheritedAnswer, staleLook, survivingWatches, passedRevisions },
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
   ...{ formerWrites, vanishedNodes, misspelledSubnet },
+  ...{ vpcQuota, refusedCreation, occupiedInstance, failingCalls },
+  ...{ clearedGroups, leaderlessEdits, twoDifferences },
   ...{ keptAddress, eips, podCidrs },
   ...{ lackedInstances, lastAddresses, emptySubnet, silentExtender, ignoredExtender, admittedPods },
   ...{ heldBlock, formerBlock, otherAllocator, givenByHand, brokenRecord, lateBlock, blocksInStorm },

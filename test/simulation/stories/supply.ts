@@ -1,3 +1,4 @@
+import { NODE_ANNOTATION } from '../../../crd/names.ts';
 import type { Stage } from '../stage.ts';
 import type { Story } from '../story.ts';
 
@@ -106,12 +107,19 @@ export const inheritedRequest: Story = {
 
 /** A task that takes longer than any leader waits for it at a time. */
 export const slowTask: Story = {
-  title: 'a task of three minutes is followed once, and has its result',
+  title: 'a task of eight minutes is followed once, and has its result',
   tell: async (stage) => {
     const node = await stage.node();
     stage.begin();
-    stage.cloudFault({ fault: { kind: 'slow-task', ms: 180_000 }, actions: ['AssignPrivateIpAddresses'], times: 1 });
-    await stage.pods(node, 7);
+    stage.cloudFault({ fault: { kind: 'slow-task', ms: 500_000 }, actions: ['AssignPrivateIpAddresses'], times: 1 });
+    const names = await stage.make(node, 7);
+    const reason = () => stage.nec(node).status.conditions?.find(({ type }) => type === 'Ready')?.reason;
+    await stage.until('the node says what it waits for', () => reason() === 'CallUnderWay');
+    await stage.seconds(90);
+    const before = stage.sent('DescribeVpcTaskResult');
+    await stage.minutes(4);
+    stage.expect('it is asked for now and then', stage.sent('DescribeVpcTaskResult') - before <= 10);
+    await stage.untilServed(...names);
   },
 };
 
@@ -182,9 +190,29 @@ export const otherGroups: Story = {
     const node = await stage.node();
     await stage.pods(node, 8);
     stage.begin();
-    await stage.patchNec(node, { spec: { securityGroups: ['sg-bbbbbbbb', 'sg-aaaaaaaa'] } });
     const groups = () => stage.enis(node).map(({ securityGroupIds }) => securityGroupIds.join());
+    await stage.patchNec(node, { spec: { securityGroups: ['sg-bbbbbbbb', 'sg-aaaaaaaa'] } });
     await stage.until('all have them', () => groups().every((ids) => ids === 'sg-bbbbbbbb,sg-aaaaaaaa'), 900_000);
+  },
+};
+
+/** A node asks for no security groups for a while. */
+export const clearedGroups: Story = {
+  title: 'security groups that are taken away come back',
+  tell: async (stage) => {
+    const node = await stage.node();
+    stage.begin();
+    const groups = () => stage.enis(node).map(({ securityGroupIds }) => securityGroupIds.join());
+    const before = groups();
+    for (const [isCleared, wanted] of [
+      ['yes', ['']],
+      [null, before],
+    ] as const) {
+      await stage.patchNode(node, {
+        metadata: { annotations: { [NODE_ANNOTATION.disableSecurityGroups]: isCleared } },
+      });
+      await stage.until('its ENI has them', () => groups().join() === wanted.join(), 900_000);
+    }
   },
 };
 
