@@ -21,6 +21,8 @@ type PodOptions = {
   readonly isPlain?: boolean;
 };
 
+/** Names of all clients of the API server but people. */
+const CLIENTS = ['ipamd-*', 'ccm-*', 'extender-*', 'webhook-*', 'kube-scheduler', 'agent-*', 'kubelet-*', 'agents'];
 const MINUTE_MS = 60_000;
 /** After which a controller makes a Pod again that was refused. */
 const RETRY_MS = 1_000;
@@ -300,7 +302,7 @@ export class Stage {
 
   /** Nobody but people reaches the API server until it is healed, or the story ends. */
   serverAway(): () => void {
-    const heals = ['ipamd-*', 'agent-*', 'kubelet-*', 'agents'].map((client) => this.partition(client));
+    const heals = CLIENTS.map((client) => this.partition(client));
     return () => {
       for (const heal of heals) heal();
     };
