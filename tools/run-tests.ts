@@ -55,12 +55,9 @@ const REAL_API_TESTS = [
   'test/docs/real-api.test.ts',
 ];
 
-/**
- * Files that prove less in company: those that send thousands of packets a second and miss none, and one that tries as
- * many moments of death as fit its time.
- */
-const ALONE = ['no-hole', 'crash-add-del'].map((name) => `test/e2e/${name}.test.ts`);
-/** The same of the suite `long`. */
+/** Files that prove less in company: one that sends thousands of packets a second and misses none. */
+const ALONE = ['test/e2e/no-hole.test.ts'];
+/** The same of the suite `long`, and those that try as many moments of death as fit their time. */
 const LONG_ALONE = [
   'no-hole',
   'migration.long',

@@ -2,7 +2,7 @@ import { closeSync, openSync, readdirSync, rmSync, statSync, truncateSync, write
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { seededRandom } from '../../sim/support/seeded-random.ts';
-import { IS_LONG, longTest, partOf, shortTest } from '../support/suite-part.ts';
+import { IS_LONG, longTest, shortTest } from '../support/suite-part.ts';
 import { describeLoss, startTraffic } from '../support/traffic.ts';
 import { withSeed } from '../support/with-seed.ts';
 import type { AttachedPod } from './support/scene-node.ts';
@@ -185,9 +185,9 @@ const LOST: readonly TrialSpec[] = [
   { ruleMode: 'compact', hasRuntime: false },
 ];
 
-for (const spec of partOf(LOST, ({ isDual }) => isDual === true)) {
+for (const spec of LOST) {
   const from = spec.hasRuntime === false ? 'links alone' : 'links and runtime';
-  test.serial(
+  longTest.serial(
     `agent: adopts Pods from ${from} when journal, routes, rules and nftables are all gone, ${spec.ruleMode}`,
     async (t) => {
       t.timeout(120_000);

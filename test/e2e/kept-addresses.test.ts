@@ -4,6 +4,7 @@ import { parse, stringify } from 'yaml';
 import type { ClaimMark } from '../../agent/journal/supply.ts';
 import { writeFileAtomically } from '../../runtime/atomic-file.ts';
 import { kubernetesArgs } from '../support/exec-cni.ts';
+import { partOf } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { ScenePod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
@@ -57,51 +58,7 @@ async function open(t: ExecutionContext, ruleMode: 'compact' | 'per-pod'): Promi
 
 const firstIp = (trial: Trial): string => parse(trial.vpc.nodeEniConfig('n1')).status.eniInfos[0].addresses[0].ip;
 
-test('agent: gives a kept address to its own Pod alone, over a restart, and to the next of its name at once', async (t) => {
-  t.timeout(120_000);
-  const trial = await open(t, 'compact');
-  const ip = firstIp(trial);
-  await put(trial, { marks: { [ip]: { ...WEB_0, uid: 'uid-1' } } });
-
-  const plain = [await trial.addPod(), await trial.addPod(), await trial.addPod()];
-  t.false(
-    plain.some((pod) => pod.ip === ip),
-    'no other Pod has it',
-  );
-  const stranger = await trial.tryAdd(await podOfWeb0(trial, 'uid-0'));
-  t.like(stranger.error, { code: 101 });
-  t.regex(
-    stranger.error?.msg ?? '',
-    /kept for shop\/web-0 is for the Pod with uid uid-1, not for this one with uid uid-0/,
-  );
-
-  const first = await trial.add(await podOfWeb0(trial, 'uid-1'));
-  t.is(first.ip, ip);
-  t.true(await first.netns.ping(trial.vpc.outside.ip), 'it has a network');
-
-  // Its next life comes while its sandbox is still there.
-  await put(trial, { marks: { [ip]: { ...WEB_0, uid: 'uid-2' } } });
-  await trial.killAgent();
-  await trial.startAgent();
-  t.true(await first.netns.ping(trial.vpc.outside.ip), 'the restart changed nothing for it');
-  const next = await podOfWeb0(trial, 'uid-2');
-  const waits = await trial.tryAdd(next);
-  t.like(waits.error, { code: 101 });
-  t.regex(waits.error?.msg ?? '', /is held by the sandbox [0-9a-f]{64} of its predecessor/);
-
-  await trial.delete(first);
-  const second = await trial.add(next);
-  t.is(second.ip, ip, 'at once, without a cooldown');
-  t.true(await second.netns.ping(trial.vpc.outside.ip));
-
-  await trial.delete(second);
-  await trial.killAgent();
-  await trial.startAgent();
-  const again = await trial.add(await podOfWeb0(trial, 'uid-2'));
-  t.is(again.ip, ip, 'the mark outlives the agent');
-});
-
-for (const ruleMode of ['compact', 'per-pod'] as const) {
+for (const ruleMode of partOf(['compact', 'per-pod'] as const, (mode) => mode === 'compact')) {
   test(`agent: takes the routes of an address away that was taken over, and of no other, ${ruleMode}`, async (t) => {
     t.timeout(120_000);
     const trial = await open(t, ruleMode);

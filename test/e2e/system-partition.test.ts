@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { partOf } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -57,26 +56,6 @@ for (const cut of partOf(CUTS, (one) => one === 'silent')) {
     for (const pod of [one, three]) await node.removePod(pod.name);
     t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
   });
-
-  test.serial(
-    `a leader without the API server (${cut}) gives up before another leads; nothing is done twice`,
-    async (t) => {
-      const leader = await system.leader();
-      const pods = Array.from({ length: 6 }, (_, index) => `burst-${cut}-${index}`);
-      const node = system.node('n2');
-      const running = Promise.all(pods.map((name) => node.runPod(name, { waitMs: 60_000 })));
-      await sleep(100);
-      await leader.kube.cut(cut);
-      const next = await system.leader({ not: leader });
-      t.not(next.name, leader.name);
-      await running;
-      await system.awaitNec('n2', 'warm beyond its Pods', (nec) => countAssigned(nec) >= 11);
-      t.deepEqual(await auditThreeWays(system), []);
-      await leader.kube.heal();
-      for (const name of pods) await node.removePod(name);
-      t.deepEqual(await auditThreeWays(system, { withinMs: 60_000 }), []);
-    },
-  );
 }
 
 test.serial('an agent that may not write its object says so on its node, until it may', async (t) => {

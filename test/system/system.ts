@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NodeEniConfigSpec, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
-import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES, PODS } from '../../kube/resource-types.ts';
+import { CONFIG_MAPS, NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
 import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -129,7 +129,6 @@ export class System<N extends SystemMember = SystemNode> {
   #makeNode: MemberSpec<N>['makeNode'];
   #doors: (() => void)[] = [];
   #tokens: (() => void)[] = [];
-  #joined = new Set<string>();
 
   constructor(spec: SystemSpec, { cloud, cluster, dir, makeNode }: Parts<N>) {
     this.#spec = spec;
@@ -157,7 +156,6 @@ export class System<N extends SystemMember = SystemNode> {
 
   /** Lets a node join: its kubelet makes the Node, its agent starts. */
   async join(name: string, more: NodeMarks = {}): Promise<void> {
-    this.#joined.add(name);
     await this.#register(name, more);
     await this.node(name).startAgent();
   }
@@ -224,26 +222,6 @@ export class System<N extends SystemMember = SystemNode> {
       },
       { what: 'a leader of ipamd', timeoutMs, everyMs: 50, explain: () => this.logs().slice(-3_000) },
     );
-  }
-
-  /**
-   * Does what kubelets do when the API server came back with an older state: Nodes are registered again, Pods that run
-   * are there with their addresses, Pods that do not run are not.
-   */
-  async restoreKubelets(): Promise<void> {
-    const { admin } = this.cluster;
-    for (const name of this.#joined) {
-      if ((await admin.get(NODES, { name })) === undefined) await this.#register(name, {});
-      const node = this.node(name);
-      const there = await admin.listPage(PODS, { fieldSelector: `spec.nodeName=${name}` });
-      const objects = there.items.map(({ metadata }) => metadata.name);
-      const running = node.pods.map((pod) => pod.name);
-      for (const gone of objects.filter((one) => !running.includes(one))) await this.cluster.removePod(gone);
-      for (const pod of node.pods) {
-        if (!objects.includes(pod.name)) await this.cluster.addPod(pod.name, name);
-        await this.cluster.setPodRunning(pod.name, pod.ip);
-      }
-    }
   }
 
   /** Gives every component another token for the API server and refuses the old ones, as a rotation does. */
