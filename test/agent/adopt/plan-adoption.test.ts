@@ -61,20 +61,6 @@ test('planAdoption: finds the ENI by a Pod address when nothing else of it is le
   t.deepEqual(enis, [{ eniId: 'eni-a', mac: MAC, table: 4007, slot: 1 }]);
 });
 
-test('planAdoption: finds the ENI by an address inside the Pod, or one that the runtime tells, when routes and rules were flushed', (t) => {
-  const flushed = { ...KERNEL, veths: [{ ...VETH, ips: [] }], enis: [{ table: 4007, primary: [] }] };
-  const fromInside = new Map([['c1/eth0', { netns: '/run/netns/x', podMac: '', ips: ['10.0.0.5'] }]]);
-  for (const change of [{ peers: fromInside }, { sandboxIps: new Map([['c1', ['10.0.0.5']]]) }]) {
-    const { enis, leases, unknownEnis } = adoption(flushed, change);
-    t.deepEqual(enis, [{ eniId: 'eni-a', mac: MAC, table: 4007, slot: 1 }]);
-    t.deepEqual(unknownEnis, []);
-    t.deepEqual(
-      leases.flatMap(({ addresses }) => addresses),
-      [{ ip: '10.0.0.5', family: 4, eniId: 'eni-a', assignmentId: 'as-10.0.0.5' }],
-    );
-  }
-});
-
 test('planAdoption: holds addresses of an ENI that the supply does not name', (t) => {
   const { leases, unknownEnis, enis } = adoption(KERNEL, { supply: sampleSupply([]) });
   t.is(leases[0]?.eniId, 'unknown-table-4007');
@@ -84,28 +70,6 @@ test('planAdoption: holds addresses of an ENI that the supply does not name', (t
     [{ ip: '10.0.0.2', gateway: '10.0.0.1' }],
   );
   t.is(enis[0]?.table, 4007);
-});
-
-test('planAdoption: gives tke-eni-ipamc addresses to the sandbox that the runtime names, or holds them', (t) => {
-  const kernel = {
-    ...KERNEL,
-    veths: [],
-    ipams: [
-      { ip: '10.0.0.5', table: 4007 },
-      { ip: '10.0.0.6', table: 4007 },
-    ],
-  };
-  const { leases } = adoption(kernel, {
-    sandboxes: [{ id: 's1', state: 'ready', podName: 'p', podNamespace: 'ns', podUid: '' }],
-    sandboxIps: new Map([['s1', ['10.0.0.5']]]),
-  });
-  t.deepEqual(
-    leases.map(({ containerId, plugin, addresses }) => [containerId, plugin, addresses[0]?.ip]),
-    [
-      ['s1', 'ipam', '10.0.0.5'],
-      ['unknown-10.0.0.6', 'ipam', '10.0.0.6'],
-    ],
-  );
 });
 
 test('planAdoption: holds an address of an ENI that a main plugin with an uplink has a rule for, and no other', (t) => {

@@ -1,12 +1,12 @@
 import anyTest, { type TestFn } from 'ava';
 import type { CniFailureError } from '../../../agent/api/cni-failure.ts';
 import { needsStaticIp } from '../../../agent/attachment/static-address-source.ts';
-import { type ClaimMark, claimKey } from '../../../agent/journal/supply.ts';
+import type { ClaimMark } from '../../../agent/journal/supply.ts';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
 import { PODS } from '../../../kube/resource-types.ts';
 import { sampleLease } from '../pool/supply-sample.ts';
 import { PATIENT } from '../use-cases/fixtures.ts';
-import { type AgentLife, type ClusterScene, eniOf, leaseTo, openClusterScene } from './cluster-scene.ts';
+import { type AgentLife, type ClusterScene, eniOf, openClusterScene } from './cluster-scene.ts';
 
 const test = anyTest as TestFn<{ scene: ClusterScene }>;
 
@@ -17,8 +17,6 @@ test.afterEach.always((t) => t.context.scene.close());
 
 const IP = '10.0.1.10';
 const CLAIM = { namespace: 'default', name: 'web-0' };
-const offered = (scene: ClusterScene) => (scene.nec()?.spec?.releasableIPs ?? []).map(({ ip }) => ip);
-const stateOf = ({ state }: AgentLife, ip: string) => state.pool.state.addresses.get(ip)?.state;
 
 /** ipamd writes the mark of the first of six addresses. */
 function mark(scene: ClusterScene, claim: ClaimMark): Promise<void> {
@@ -34,60 +32,6 @@ function mark(scene: ClusterScene, claim: ClaimMark): Promise<void> {
 
 const leaseKept = ({ state }: AgentLife, uid: string) =>
   state.pool.leaseStatic({ key: `${uid}/eth0`, pod: { ...CLAIM, uid }, families: [4] });
-
-test('cluster: offers a kept address as soon as its mark names no Pod, and serves the next one it names', async (t) => {
-  const { scene } = t.context;
-  const agent = scene.startAgent();
-  await mark(scene, { ...CLAIM, uid: 'u1' });
-  t.deepEqual(offered(scene), []);
-  t.is(leaseKept(agent, 'u1').kind, 'leased');
-  await mark(scene, CLAIM);
-  t.deepEqual(offered(scene), [], 'not while a sandbox has it');
-  agent.state.pool.release({ key: 'u1/eth0', podKey: claimKey(CLAIM), nowMs: 0, cooldownMs: 120_000 });
-  agent.state.demandChanged.notify();
-  await scene.pass();
-  t.deepEqual(offered(scene), [IP]);
-  t.deepEqual(
-    agent.journal.load().offers?.map(({ ip }) => ip),
-    [IP],
-  );
-
-  agent.kill();
-  const next = scene.startAgent();
-  t.is(stateOf(next, IP), 'withdrawn', 'an offer outlives the agent');
-  await scene.pass();
-  await mark(scene, { ...CLAIM, uid: 'u2' });
-  await scene.pass();
-  t.deepEqual(offered(scene), []);
-  t.deepEqual(next.journal.load().offers ?? [], []);
-  t.is(leaseKept(next, 'u1').kind, 'waits');
-  t.is(leaseKept(next, 'u2').kind, 'leased');
-});
-
-test('cluster: asks for no address for a Pod that waits for a kept one, and for none in its place', async (t) => {
-  const { scene } = t.context;
-  const annotations = { [POD_ANNOTATION.deletePolicy]: 'Never' };
-  for (const [name, own] of [
-    ['web-0', annotations],
-    ['plain', {}],
-  ] as const) {
-    const pod = {
-      metadata: { namespace: 'default', name, annotations: own },
-      spec: { nodeName: 'n1', containers: [{ name: 'c', image: 'i' }] },
-    };
-    await scene.clock.run(scene.kube.create(PODS, { apiVersion: 'v1', kind: 'Pod', ...pod }));
-  }
-  await mark(scene, CLAIM);
-  const agent = scene.startAgent();
-  await scene.pass();
-  t.is(scene.nec()?.spec?.desiredRouteENIIP, 6, 'one that waits and five to spare');
-  agent.state.addsWaiting.set('x/eth0', { podNamespace: 'default', podName: 'web-1', isStatic: true });
-  agent.state.demandChanged.notify();
-  await scene.pass();
-  t.is(scene.nec()?.spec?.desiredRouteENIIP, 6);
-  leaseTo(agent, 'p1', scene.clock.bootMs());
-  t.is(stateOf(agent, IP), 'withdrawn', 'a Pod of the pool got another');
-});
 
 test('needsStaticIp: takes the word of the Pod, of a mark, of the API server, in this order', async (t) => {
   const { scene } = t.context;

@@ -76,16 +76,6 @@ test('cluster: a watch that was heard just now is proof enough', async (t) => {
   t.true(late.isBrief());
 });
 
-test('cluster: a Job that ends at once leaves no brief rest, whether the watch shows it in time or late', async (t) => {
-  const { scene } = t.context;
-  const { agent, uid } = await start(scene);
-  const job = await runSandbox(t, agent, uid, () => scene.pass(1_500));
-  t.true(job.isBrief(), 'the watch has not shown it yet');
-  await setStatus(scene, { phase: 'Succeeded', podIP: '10.0.1.10', podIPs: [{ ip: '10.0.1.10' }] });
-  await scene.pass();
-  t.false(job.isBrief());
-});
-
 for (const [what, hinder] of Object.entries({
   'whose status had the address and lost it': async (scene) => {
     await setStatus(scene, { podIPs: [{ ip: '10.0.1.10' }] });

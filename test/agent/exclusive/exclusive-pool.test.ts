@@ -153,19 +153,6 @@ for (const [what, shown, uid, desired] of [
     t.is(desiredOf(early), shown.ips.size > 0 ? 2 : 1, 'where it was over at once');
   });
 
-test('exclusiveDemand: what cools counts as far as the node can run Pods', (t) => {
-  const enis = ['eni-1', 'eni-2', 'eni-3', 'eni-4'].map((eniId) => eniOf(eniId));
-  let pool = poolOf(...enis);
-  for (const name of ['a', 'b', 'c', 'd'])
-    pool = leaseExclusive(pool, requestOf(name, { present: new Set(enis.map(({ eniId }) => eniId)) })).state;
-  for (const name of ['a', 'b', 'c'])
-    pool = releaseExclusive(pool, { key: `${name}/eth0`, nowMs: 9_000, cooldownMs: 120_000 }).state;
-  const warm = { min: 1, max: 1 };
-  t.is(exclusiveDemand(pool, warm, { waiting: 1, nowMs: 9_000 }).desired, 6);
-  t.is(exclusiveDemand(pool, warm, { waiting: 1, maxPods: 2, nowMs: 9_000 }).desired, 5);
-  t.is(exclusiveDemand(pool, warm, { waiting: 5, maxPods: 2, nowMs: 9_000 }).desired, 9, 'Pods that are there count');
-});
-
 test('applyExclusiveSupply: keeps what a Pod has, named or not, and forgets it with the lease', (t) => {
   const leased = leaseExclusive(poolOf(eniOf('eni-1')), requestOf('web')).state;
   const gone = applyExclusiveSupply(leased, []);

@@ -105,23 +105,3 @@ test('demand: counts IPv6 addresses on a node that has no others', (t) => {
   pool.applySupply(sampleSupply([sampleEni('eni-a', ['fd00::1', 'fd00::2'])]));
   t.is(pool.demand({ min: 0, max: 1 }).surplus.length, 1);
 });
-
-test('demand: leaves kept addresses out of every count, and their places out of the limit', (t) => {
-  const claim = { namespace: 'ns', name: 'web-0', uid: 'u1' };
-  const addresses = ips(0, 6).map((ip, i) => sampleAddress(ip, i < 3 ? { claim } : {}));
-  const pool = new IpPool();
-  pool.applySupply(sampleSupply([sampleEni('eni-a', [], { addresses })]));
-  pool.adopt([sampleLease('c1', 'eni-a', [ips(0, 1)[0] ?? '']), sampleLease('c2', 'eni-a', ['10.0.0.13'])]);
-  t.like(pool.demand({ min: 1, max: 1 }), { desired: 2, used: 1, bound: 3 });
-  t.is(pool.demand({ min: 5, max: 9, limit: 10, keptPlaces: 3 }).desired, 6);
-  t.is(pool.demand({ min: 9, max: 9, limit: 10, keptPlaces: 3 }).desired, 7);
-  const tight = pool.demand({ min: 9, max: 9, limit: 5, keptPlaces: 4 });
-  t.deepEqual(
-    { desired: tight.desired, surplus: tight.surplus.map(({ ip }) => ip) },
-    {
-      desired: 1,
-      surplus: ['10.0.0.14', '10.0.0.15'],
-    },
-  );
-  t.is(pool.demand({ min: 9, max: 9, limit: 3, keptPlaces: 4 }).desired, 0);
-});

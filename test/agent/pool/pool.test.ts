@@ -127,38 +127,6 @@ test('release: knows nothing of a key without lease, and says so', (t) => {
   });
 });
 
-test('release: returns the cooldowns to record', (t) => {
-  const pool = poolOf(sampleEni('eni-a', ['10.0.0.5']));
-  pool.lease({ key: 'a', families: V4, nowMs: 0 });
-  t.deepEqual(pool.release({ key: 'a', nowMs: 10, cooldownMs: 120 }), {
-    kind: 'released',
-    cooldowns: [
-      {
-        ip: '10.0.0.5',
-        family: 4,
-        eniId: 'eni-a',
-        assignmentId: 'as-10.0.0.5',
-        freedAtMs: 10,
-        coolUntilMs: 130,
-        cooldownMs: 120,
-      },
-    ],
-  });
-});
-
-test('release: gives an address back at once without a cooldown, and drops one that the supply no longer has', (t) => {
-  const pool = poolOf(sampleEni('eni-a', ['10.0.0.5', '10.0.0.6']));
-  for (const key of ['a', 'b']) pool.lease({ key, families: V4, nowMs: 0 });
-  pool.applySupply(sampleSupply([sampleEni('eni-a', ['10.0.0.5'])], 2));
-  for (const key of ['a', 'b']) {
-    t.deepEqual(pool.release({ key, nowMs: 0, cooldownMs: 0 }), { kind: 'released', cooldowns: [] });
-  }
-  t.deepEqual(
-    [...pool.state.addresses.values()].map(({ ip, state }) => `${ip} ${state}`),
-    ['10.0.0.5 free'],
-  );
-});
-
 test('tick: frees an address at its deadline, not before', (t) => {
   const pool = poolOf(sampleEni('eni-a', ['10.0.0.5']));
   pool.lease({ key: 'a', families: V4, nowMs: 0 });
@@ -233,23 +201,6 @@ test('adopt: takes addresses that the supply does not know and reports a second 
     { ip: '10.0.0.5', owner: 'one/eth0', claimant: 'three/eth0' },
   ]);
   t.like(pool.counts(), { leased: 2, missing: 1, total: 2 });
-});
-
-test('adoptCooldowns: goes on cooling after a restart, before and after the supply is known', (t) => {
-  const cooldown = {
-    ip: '10.0.0.5',
-    family: 4 as const,
-    eniId: 'eni-a',
-    assignmentId: 'as-10.0.0.5',
-    freedAtMs: 0,
-    coolUntilMs: 100,
-    cooldownMs: 100,
-  };
-  const pool = new IpPool();
-  pool.adoptCooldowns([cooldown]);
-  pool.applySupply(sampleSupply([sampleEni('eni-a', ['10.0.0.5'])]));
-  t.is(pool.lease({ key: 'a', families: V4, nowMs: 99 }).kind, 'exhausted');
-  t.is(pool.lease({ key: 'a', families: V4, nowMs: 100 }).kind, 'leased');
 });
 
 test('withdraw: takes free addresses only, keeps them through a new supply, and restore gives them back', (t) => {

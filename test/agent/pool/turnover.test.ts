@@ -1,11 +1,4 @@
 import test from 'ava';
-import { exclusiveDemand } from '../../../agent/exclusive/decide-exclusive-publication.ts';
-import {
-  applyExclusiveSupply,
-  type ExclusivePoolState,
-  leaseExclusive,
-  releaseExclusive,
-} from '../../../agent/exclusive/exclusive-pool.ts';
 import { IpPool } from '../../../agent/pool/ip-pool.ts';
 import { sampleEni, sampleSupply } from './supply-sample.ts';
 
@@ -112,27 +105,4 @@ test('demand: free addresses within the warm target are not given back because o
   const small = { waiting: 0, floor: 0, nowMs: node.nowMs, maxPods: 20 };
   t.like(node.pool.demand(WARM, small), { desired: 10 + 20 + 5, bound: 75, surplus: [] });
   t.is(node.pool.demand({ min: 2, max: 2 }, small).surplus.length, 3, 'what is beyond the warm target is');
-});
-
-test('exclusiveDemand: the same holds for whole ENIs', (t) => {
-  const ids = Array.from({ length: 8 }, (_, index) => `eni-${index}`);
-  let pool: ExclusivePoolState = applyExclusiveSupply(
-    new Map(),
-    ids.map((eniId, index) => ({
-      ...{ eniId, mac: `02:00:00:00:00:0${index}`, assignmentId: `att-${eniId}`, state: 'attached', draining: false },
-      primary: [{ ip: ipAt(index), family: 4, gateway: '10.0.0.254', subnetCidr: '10.0.0.0/24' }],
-    })),
-  );
-  for (let n = 0; n < 6; n++)
-    pool = leaseExclusive(pool, {
-      ...{ key: `p${n}/eth0`, podNamespace: 'default', podName: `p${n}`, podUid: `u${n}`, needsClaim: false },
-      ...{ present: new Set(ids), nowMs: 1_000, mayForce: false },
-    }).state;
-  for (let n = 0; n < 5; n++)
-    pool = releaseExclusive(pool, { key: `p${n}/eth0`, nowMs: 61_000, cooldownMs: COOLDOWN_MS }).state;
-  const of = (maxPods: number, waiting = 0) =>
-    exclusiveDemand(pool, { min: 2, max: 2 }, { waiting, maxPods, nowMs: 61_000 });
-  t.like(of(6), { desired: 8, bound: 8, surplus: [] });
-  t.like(of(6, 5), { desired: 13 }, 'who waits comes besides those that cool');
-  t.like(of(3), { desired: 1 + 3 + 2, bound: 8, surplus: [] });
 });

@@ -44,20 +44,6 @@ test('supplyOfConfig: has no ENI, epoch 0 and the default targets when nothing i
   t.deepEqual(supply, { nodeName: '10.0.0.10', epoch: 0, enis: [], warm: { min: 5, max: 5 } });
 });
 
-test('supplyOfConfig: lets an ENI serve only when attached', (t) => {
-  const supply = supplyOf((object) => {
-    object.status.eniInfos[0].state = 'Detaching';
-    object.status.eniInfos[1].draining = true;
-  });
-  t.deepEqual(
-    supply.enis.map(({ attached, draining }) => [attached, draining]),
-    [
-      [false, false],
-      [true, true],
-    ],
-  );
-});
-
 const PREFIX = 'tke.cloud.tencent.com/route-eni-ip-';
 const warm = test.macro((t, spec: object, annotations: object, want: { min: number; max: number }) => {
   const supply = supplyOf((object) => {

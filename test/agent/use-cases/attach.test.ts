@@ -44,13 +44,6 @@ test('attach: leases an address, wires it and records it as active', async (t) =
   t.deepEqual(n.deps.journal.load().leases, [lease]);
 });
 
-test('attach: answers the same when it comes twice', async (t) => {
-  const n = node(t);
-  const first = leaseOf(t, await attach(n.deps, addOf(1), PATIENT));
-  t.deepEqual(leaseOf(t, await attach(n.deps, addOf(1), PATIENT)), first);
-  assertAgreed(t, n, ['10.0.0.10']);
-});
-
 test('attach: answers the same to all when it comes ten times at once', async (t) => {
   const n = node(t);
   const outcomes = await Promise.all(Array.from({ length: 10 }, () => attach(n.deps, addOf(1), PATIENT)));
@@ -148,14 +141,6 @@ test('attach: gives the address straight back when the intent cannot be recorded
   t.deepEqual(n.wiring.ips, []);
 });
 
-test('attach: says how many addresses there are when none is left', async (t) => {
-  const n = node(t, 1);
-  await attach(n.deps, addOf(1), PATIENT);
-  const outcome = await attach(n.deps, addOf(2), PATIENT);
-  t.is(codeOf(outcome), 101);
-  t.true(outcome.kind === 'failed' && /want IPv4, free 0, cooling 0, in use 1/.test(outcome.failure.msg));
-});
-
 test('attach: says that the ENI is gone when no ENI is ready for that reason', async (t) => {
   const n = node(t);
   n.state.readyEnis.clear();
@@ -165,52 +150,10 @@ test('attach: says that the ENI is gone when no ENI is ready for that reason', a
   t.true(outcome.kind === 'failed' && outcome.failure.details.includes('02:00:00:00:00:01'));
 });
 
-test('attach: says that the place of the ENI is occupied', async (t) => {
-  const n = node(t);
-  n.state.readyEnis.clear();
-  n.state.eniProblems.set('eni-1', { eniId: 'eni-1', kind: 'conflict', text: 'table 4007 is used by others' });
-  t.is(codeOf(await attach(n.deps, addOf(1), PATIENT)), 103);
-});
-
-test('attach: says what another program keeps undoing', async (t) => {
-  const n = node(t);
-  n.state.readyEnis.clear();
-  const text = 'another program keeps undoing: ip rule del pref 1537';
-  n.state.eniProblems.set('eni-1', { eniId: 'eni-1', kind: 'undone', text });
-  const outcome = await attach(n.deps, addOf(1), PATIENT);
-  t.is(codeOf(outcome), 103);
-  t.true(outcome.kind === 'failed' && outcome.failure.details.includes(text));
-});
-
-test('attach: takes the address that cooled longest when nothing else is left, its connections flushed', async (t) => {
-  const n = node(t, 2);
-  for (const number of [1, 2]) await attach(n.deps, addOf(number), PATIENT);
-  await detach(n.deps, addOf(2));
-  n.clock.advance(1_000);
-  await detach(n.deps, addOf(1));
-  const lease = leaseOf(t, await attach(n.deps, addOf(3), PATIENT));
-  t.is(lease.addresses[0]?.ip, '10.0.0.11');
-  t.deepEqual(n.flushed, ['10.0.0.11']);
-});
-
 test('attach: keeps the MTU that was asked for below that of the ENI', async (t) => {
   const n = node(t);
   t.is(leaseOf(t, await attach(n.deps, addOf(1, { mtu: 1400 }), PATIENT)).mtu, 1400);
   t.is(leaseOf(t, await attach(n.deps, addOf(2, { mtu: 9000 }), PATIENT)).mtu, 1500);
-});
-
-test('detach: the end of a lease is the same whether the agent lived through it or not', async (t) => {
-  const n = node(t);
-  await attach(n.deps, addOf(1), PATIENT);
-  t.is(await detach(n.deps, addOf(1)), undefined);
-  assertAgreed(t, n, []);
-  t.is(n.deps.journal.load().cooldowns.length, 1);
-  t.is(n.state.pool.counts().cooling, 1);
-});
-
-test('detach: of an unknown sandbox succeeds', async (t) => {
-  const n = node(t);
-  t.is(await detach(n.deps, addOf(9)), undefined);
 });
 
 test('detach: keeps the lease and the address while the kernel refuses', async (t) => {
@@ -238,14 +181,6 @@ test('detach: succeeds when only the journal refuses, and holds the address', as
   t.is(n.state.pool.counts().leased, 1);
   t.is(await detach(n.deps, addOf(1)), undefined);
   assertAgreed(t, n, []);
-});
-
-test('detach: a late one of an old sandbox leaves the new one of the same Pod alone', async (t) => {
-  const n = node(t);
-  await attach(n.deps, addOf(1, { podName: 'same' }), PATIENT);
-  const newer = leaseOf(t, await attach(n.deps, addOf(2, { podName: 'same' }), PATIENT));
-  await detach(n.deps, addOf(1));
-  assertAgreed(t, n, [newer.addresses[0]?.ip ?? '']);
 });
 
 test('journal: holds the lease as pending while the kernel is being written', async (t) => {

@@ -68,33 +68,6 @@ for (const [what, finding, livedMs] of [
     t.deepEqual(node.flushed, []);
   });
 
-test('a Job that was over at once had its address: what the watch shows later counts, and so does its end', async (t) => {
-  for (const shown of [
-    { ips: new Set(['10.0.0.10']), uids: new Set(['uid-p']) },
-    { ips: new Set<string>(), uids: new Set<string>() },
-  ]) {
-    const node = nodeOf(t, 6);
-    t.is(await runOnce(node, 1, 1_500), '10.0.0.10');
-    node.state.acceptShown({ ips: new Set(), uids: new Set(['uid-p']) });
-    t.is(desiredOf(node), 6, 'nothing contradicts');
-    node.state.acceptShown(shown);
-    t.is(desiredOf(node), 7);
-    node.state.acceptFailed('uid-p');
-    t.is(desiredOf(node), 7);
-  }
-});
-
-test('an address that the status of its Pod had once is not that of a failed sandbox', async (t) => {
-  for (const livedMs of [1_900, 60_000]) {
-    const node = nodeOf(t, 6);
-    await attach(node.deps, sandboxOf(1), PATIENT);
-    node.state.acceptShown({ ips: new Set(['10.0.0.10']), uids: new Set(['uid-p']) });
-    node.clock.advance(livedMs);
-    await detach(node.deps, { containerId: 'c1', ifName: 'eth0' });
-    t.is(desiredOf(node), 7, 'kubelet takes the address out of the status when the sandbox dies');
-  }
-});
-
 test('where the watch is silent the API server is asked for the Pod, once its sandbox is old enough', async (t) => {
   const node = nodeOf(t, 6, 'none-yet');
   await runOnce(node, 1, 1_000);
@@ -109,31 +82,6 @@ test('where the watch is silent the API server is asked for the Pod, once its sa
   t.is(desiredOf(node), 9);
   node.state.acceptFailed('uid-p');
   t.is(desiredOf(node), 7);
-});
-
-test('what may not be given now is not spare: a controller may be about to publish it, or has, or it is offered', async (t) => {
-  const node = nodeOf(t, 10);
-  for (let n = 0; n < 5; n++) await attach(node.deps, addOf(100 + n), PATIENT);
-  for (let n = 0; n < 5; n++) await attach(node.deps, sandboxOf(n), PATIENT);
-  node.clock.advance(1_000);
-  for (let n = 0; n < 5; n++) await detach(node.deps, { containerId: `c${n}`, ifName: 'eth0' });
-  const desired = () =>
-    node.state.pool.demand({ min: 1, max: 1 }, { waiting: 1, floor: 0, nowMs: node.clock.bootMs() });
-  t.like(desired(), { desired: 7, bound: 10 });
-  node.state.registeredWaitMs = 7_200_000;
-  node.state.acceptRegistered([]);
-  t.is((await attach(node.deps, addOf(50), PATIENT)).kind, 'failed');
-  t.like(desired(), { desired: 12, bound: 10 });
-  node.clock.advance(15_000);
-  t.like(desired(), { desired: 7, bound: 10 });
-  node.state.acceptRegistered(['10.0.0.15', '10.0.0.16', '10.0.0.17', '10.0.0.18', '10.0.0.19']);
-  t.is((await attach(node.deps, addOf(51), PATIENT)).kind, 'failed');
-  t.like(desired(), { desired: 12, bound: 10 });
-  node.state.acceptRegistered([]);
-  t.like(desired(), { desired: 7, bound: 10 });
-  const resting = [...node.state.pool.state.addresses.values()].filter(({ state }) => state === 'cooling');
-  node.state.pool.adoptOffers(resting);
-  t.like(desired(), { desired: 12, bound: 10 });
 });
 
 test('of resting addresses those without a Pod that lived go first, and the others only under pressure', async (t) => {
@@ -158,20 +106,4 @@ test('after a restart all rests are demand', async (t) => {
   const again = nodeOf(t, 6);
   again.state.restore(node.deps.journal.load());
   t.is(desiredOf(again), 7);
-});
-
-test('what cools is demand as far as the node can run Pods; Pods that are there, and held back addresses, always are', async (t) => {
-  const node = nodeOf(t, 20, 'unknown');
-  for (let n = 0; n < 8; n++) await attach(node.deps, addOf(n), PATIENT);
-  node.clock.advance(10_000);
-  for (let n = 0; n < 6; n++) await detach(node.deps, { containerId: `c${n}`, ifName: 'eth0' });
-  t.is(desiredOf(node, { waiting: 0 }), 8 + 5);
-  t.is(desiredOf(node, { waiting: 0, maxPods: 4 }), 2 + 4 + 5);
-  t.is(desiredOf(node, { waiting: 5, maxPods: 4 }), 2 + 4 + 5 + 5);
-  t.is(desiredOf(node, { waiting: 0, maxPods: 4, floor: 10 }), 10 + 5);
-  node.clock.advance(node.deps.settings.ipCooldownMs);
-  node.state.registeredWaitMs = 7_200_000;
-  node.state.acceptRegistered(['10.0.0.10', '10.0.0.11', '10.0.0.12', '10.0.0.13']);
-  endCooldowns(node.deps);
-  t.is(desiredOf(node, { waiting: 0, maxPods: 2 }), 2 + 4 + 5, 'no Pod can have those that load balancers have');
 });

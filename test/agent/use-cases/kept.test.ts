@@ -51,26 +51,6 @@ test('attach: gives the kept address to the Pod that its mark names, its last co
   t.deepEqual(node.flushed, ['10.0.0.11']);
 });
 
-test('attach: gives a kept address to no other Pod, and none of the pool to one that keeps its address', async (t) => {
-  const node = nodeWith([{ ...WEB_0, uid: 'u1' }, undefined], { plain: false, 'plain-2': false, other: true });
-  t.teardown(node.close);
-  t.is(ipOf(await attach(node.deps, addOf(1, { podUid: 'plain' }), PATIENT)), '10.0.0.11');
-  t.like(ipOf(await attach(node.deps, addOf(2, { podUid: 'plain-2' }), PATIENT)), { code: 101 });
-  const failure = ipOf(await attach(node.deps, addOf(3, { podName: 'db-0', podUid: 'other' }), PATIENT));
-  t.like(failure, { code: 101, msg: 'the address kept for default/db-0 is not on this node yet (waited 0 s)' });
-  t.is(node.state.pool.state.addresses.get('10.0.0.10')?.state, 'kept');
-});
-
-test('attach: lets a Pod with another uid wait, and says for whom the address is', async (t) => {
-  const node = nodeWith([{ ...WEB_0, uid: 'u1' }], { u2: true });
-  t.teardown(node.close);
-  const failure = ipOf(await attach(node.deps, ofWeb0(1, 'u2'), PATIENT));
-  t.like(failure, {
-    code: 101,
-    msg: 'address 10.0.0.10 kept for default/web-0 is for the Pod with uid u1, not for this one with uid u2 (waited 0 s)',
-  });
-});
-
 test('detach: frees a kept address for its next Pod at once, and never while the last one has it', async (t) => {
   const node = nodeWith([{ ...WEB_0, uid: 'u1' }], { u1: true, u2: true });
   t.teardown(node.close);
@@ -122,16 +102,6 @@ test('attach: tells the runtime to try again while nobody can say whether a Pod 
   const failure = ipOf(await attach(node.deps, addOf(1, { podUid: 'u9' }), PATIENT));
   t.like(failure, { code: 11, details: 'nobody answers' });
   t.is(node.state.pool.counts().free, 1);
-});
-
-test('attach: asks nobody on a node without kept addresses', async (t) => {
-  const node = createTestNode(1);
-  t.teardown(node.close);
-  node.state.staticIpLookup = {
-    cached: () => undefined,
-    fetch: () => Promise.reject(new Error('nobody is to be asked')),
-  };
-  t.is(ipOf(await attach(node.deps, addOf(1, { podUid: 'u9' }), PATIENT)), '10.0.0.10');
 });
 
 test('attach: serves the Pod of a mark through an outage of the API server', async (t) => {

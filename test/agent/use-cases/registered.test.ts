@@ -115,17 +115,6 @@ test('attach: without a list nothing waits, and none with a limit of 0', async (
   }
 });
 
-test('attach: a cooldown is not cut short at once where a controller publishes', async (t) => {
-  const node = createNode(1);
-  t.teardown(node.close);
-  publish(node, []);
-  await attach(node.deps, addOf(1), PATIENT);
-  await detach(node.deps, addOf(1));
-  t.is((await attach(node.deps, addOf(2), PATIENT)).kind, 'failed');
-  node.clock.advance(15_000);
-  t.is((await attach(node.deps, addOf(2), PATIENT)).kind, 'attached');
-});
-
 test('decidePublication: an address that a load balancer has is not offered, on a draining ENI neither', (t) => {
   for (const isDraining of [false, true]) {
     const node = createNode(2);

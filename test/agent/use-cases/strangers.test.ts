@@ -1,6 +1,5 @@
 import test from 'ava';
 import { attach } from '../../../agent/attachment/attach.ts';
-import { detach } from '../../../agent/attachment/detach.ts';
 import { holdStrangers } from '../../../agent/attachment/hold-strangers.ts';
 import { addOf, createTestNode } from './fixtures.ts';
 
@@ -27,16 +26,4 @@ test('holdStrangers: counts such addresses as used, gives none of them back, and
   wired.clear();
   holdStrangers(deps);
   t.is(state.pool.demand({ min: 0, max: 0 }).used, 0);
-});
-
-test('holdStrangers: the address of a lease is no stranger’s, and is one when it is left wired', async (t) => {
-  const { deps, state, wired, close } = createTestNode(1);
-  t.teardown(close);
-  await attach(deps, addOf(1), PATIENT);
-  wired.add('10.0.0.10');
-  holdStrangers(deps);
-  t.is(state.pool.state.strangers, undefined);
-  await detach(deps, { containerId: 'c1', ifName: 'eth0' });
-  holdStrangers(deps);
-  t.deepEqual([...(state.pool.state.strangers ?? [])], ['10.0.0.10']);
 });

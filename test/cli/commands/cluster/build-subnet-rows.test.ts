@@ -2,7 +2,7 @@ import test from 'ava';
 import { buildSubnetRows } from '../../../../cli/commands/cluster/build-subnet-rows.ts';
 import type { SubnetSupplies } from '../../../../cli/commands/cluster/read-published.ts';
 import type { SubnetSupply } from '../../../../crd/subnet-supply.ts';
-import { cloudEni, cloudOf, factsOf, necObject } from './sample.ts';
+import { factsOf, necObject } from './sample.ts';
 
 const IPS = ['10.0.1.10', '10.0.1.11'];
 /** As ipamd counted one ENI with its two addresses. */
@@ -29,12 +29,4 @@ test('buildSubnetRows: a subnet without an ENI has a row; one that the cloud rep
     ['other', 100, 0, [], 'not-growing'],
     ['subnet-1', undefined, 3, ['n1'], 'not-growing'],
   ]);
-});
-
-test('buildSubnetRows: the cloud has precedence over what ipamd published before', (t) => {
-  const facts = { ...factsWith(IPS), cloud: factsOf([], cloudOf([cloudEni(1, IPS)])).cloud };
-  const [row] = buildSubnetRows(facts, undefined, suppliesOf({ 'subnet-1': SUPPLY }));
-  const [alone] = buildSubnetRows(facts);
-  t.not(alone?.free, undefined);
-  t.is(row?.free, alone?.free);
 });

@@ -92,20 +92,6 @@ test('decideCapacity: a zone of the region without a subnet, with the words and 
   t.like(enough.zones[0], { isEnough: true, code: 0, problem: '' });
 });
 
-test('decideCapacity: without --zone each zone is answered, also one that has nodes alone', (t) => {
-  const necs = [nec(1, [], { status: { zone: Z6 } })];
-  const capacity = decide({ necs, subnets: { 'subnet-a': supply(200) } });
-  t.deepEqual(
-    capacity.zones.map(({ zone, isEnough }) => [zone, isEnough]),
-    [
-      [Z3, true],
-      [Z6, false],
-    ],
-  );
-  t.false(capacity.isEnough);
-  t.true(decide({ necs, subnets: { 'subnet-a': supply(200) } }, { zone: Z3 }).isEnough);
-});
-
 const CLOSED: readonly (readonly ['blocked' | 'nominated', Partial<SubnetSupply>])[] = [
   ['blocked', { blocked: true }],
   ['nominated', { onlyNominated: true }],
@@ -117,16 +103,6 @@ for (const [state, more] of CLOSED) {
     t.is(zone?.subnets[0]?.state, state);
   });
 }
-
-test('decideCapacity: what nodes took since ipamd counted is no longer free', (t) => {
-  const ips = ['10.0.1.10', '10.0.1.11', '10.0.1.12'];
-  const zoneOf = (held: number) => decide({ necs: [nec(1, ips)], subnets: { 'subnet-1': supply(20, { held }) } }).zones;
-  // The node has four with that of its ENI.
-  t.is(zoneOf(4)[0]?.free, 20);
-  t.is(zoneOf(1)[0]?.free, 17);
-  // ipamd counted more than there is now: its number of free ones is kept.
-  t.is(zoneOf(9)[0]?.free, 20);
-});
 
 test('decideCapacity: what nodes lack goes first, with an ENI where theirs is full', (t) => {
   const lacking = nec(1, ['10.0.1.10'], { spec: { desiredRouteENIIP: 12 } });

@@ -50,20 +50,6 @@ test('findEniStays: desired-route-eni-pod-num holds addresses, whatever the agen
   t.deepEqual(reasonsOf(FOUR, { spec: { desiredRouteENIIP: 1, desiredRouteENIPodNum: 4 } }), ['in-use minimum demand']);
 });
 
-test('findEniStays: an offer waits for the agent while it has not written since', (t) => {
-  const spec = { desiredRouteENIIP: 1, releasableIPs: offersOf('10.0.1.11', '10.0.1.12', '10.0.1.13') };
-  t.deepEqual(reasonsOf(FOUR, { spec }), ['in-use offered']);
-  t.deepEqual(reasonsOf(FOUR, { spec, status: { supplyEpoch: 2 } }), ['in-use offer-unconfirmed']);
-  t.deepEqual(reasonsOf(FOUR, { spec: { ...spec, desiredRouteENIIP: 4 } }), ['in-use demand']);
-});
-
-test('findEniStays: an offer of an earlier assignment, or of an address that a Pod has, is none', (t) => {
-  const earlier = [{ ip: '10.0.1.11', assignmentID: 'a-before' }, ...offersOf('10.0.1.10')];
-  t.deepEqual(reasonsOf(['10.0.1.10', '10.0.1.11'], { spec: { desiredRouteENIIP: 0, releasableIPs: earlier } }), [
-    'in-use pace',
-  ]);
-});
-
 test('findEniStays: an address that is unassigned is shown with its call', (t) => {
   const addresses = [addressOf('10.0.1.10'), addressOf('10.0.1.11', 'Releasing')];
   const eniID = 'eni-00000001';

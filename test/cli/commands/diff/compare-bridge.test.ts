@@ -44,12 +44,6 @@ const link = (ifname: string, change: object) => (kernel: ObservedHost) => ({
 
 test('compareHost: nothing about a bridge as planned', harm, () => ({}));
 test(
-  'compareHost: the bridge is down',
-  harm,
-  link('cbr0', { isUp: false }),
-  'bridge-changed of node: cbr0: up is false, should be true',
-);
-test(
   'compareHost: the bridge is promiscuous',
   harm,
   link('cbr0', { isPromisc: true }),
@@ -68,12 +62,6 @@ test(
     addresses: [...addresses, { ifindex: bridge.ifindex, ifname: 'cbr0', prefix: '172.31.7.1/26' }],
   }),
   'bridge-changed of node: cbr0 has 172.31.7.1/26, of a block that no Pod lives in any more',
-);
-test(
-  'compareHost: a port has no hairpin',
-  harm,
-  link('grx10', { oddPort: { hairpin: false } }),
-  'bridge-port-changed of Pod c/eth0: grx10 has hairpin off',
 );
 test(
   'compareHost: a port is in no bridge',

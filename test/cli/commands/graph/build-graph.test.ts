@@ -119,23 +119,6 @@ test('buildGraph: a Pod without its veth, and an ENI that is gone, are shown as 
   );
 });
 
-test('buildGraph: a finding that cuts off one path and only bites on another is told as an error', (t) => {
-  const facts = nodeFixture({ enis: 1, podsPerEni: 1 });
-  const said = { what: 'no nftables table inet tke_eni', fix: ['tke-eni repair'], subjects: ['nft:tke_eni'] };
-  const error = finding('nft-table-missing', { ...said, severity: 'error' });
-  const warning = finding('nft-table-missing', { ...said, severity: 'warning' });
-  for (const findings of [
-    [error, warning],
-    [warning, error],
-  ]) {
-    const graph = buildGraph(facts, { explanations: [], findings });
-    t.deepEqual(
-      graph.findings.map(({ severity }) => severity),
-      ['error'],
-    );
-  }
-});
-
 test('buildGraph: GlobalRoute Pods have a band with their bridge and the route of the VPC', (t) => {
   const facts = grNode();
   const graph = buildGraph(facts, NOTHING);

@@ -62,11 +62,6 @@ const CASES: readonly (readonly [what: string, parts: Parts, reasons: readonly (
     [['registered', /^its address without a Pod is still published as a target/]],
   ],
   [
-    'a static address without a Pod',
-    { addresses: [{ use: 'static', owner: 'shop/db-0' }] },
-    [['static', /^1 static address for shop\/db-0$/]],
-  ],
-  [
     'a static ENI without a Pod',
     { kind: 'exclusive', addresses: [{ use: 'static', owner: 'shop/db-0' }] },
     [['static', /^it is static for shop\/db-0$/]],
@@ -111,11 +106,6 @@ const CASES: readonly (readonly [what: string, parts: Parts, reasons: readonly (
       ['instance-busy', /one ENI at a time.*CreateNetworkInterface/],
       ['offered', /^1 address is offered/],
     ],
-  ],
-  [
-    'a Pod has it: the call of the instance is no reason',
-    { addresses: [IN_USE], node: { instanceCall: call('CreateNetworkInterface') } },
-    [['in-use', /./]],
   ],
   [
     'the node has all the calls that it may have',
@@ -220,11 +210,6 @@ const CASES: readonly (readonly [what: string, parts: Parts, reasons: readonly (
     ],
   ],
   [
-    'more Pods than desired-route-eni-pod-num',
-    { addresses: [IDLE], node: { epochs: CONFIRMED }, pool: { have: 9, used: 5, demand: 9, minimum: 4 } },
-    [['demand', /./]],
-  ],
-  [
     'an empty ENI that is needed',
     { pool: { ...FULL, demand: 8 } },
     [
@@ -233,22 +218,9 @@ const CASES: readonly (readonly [what: string, parts: Parts, reasons: readonly (
     ],
   ],
   [
-    'an exclusive ENI that is asked for',
-    { kind: 'exclusive', addresses: [IDLE], node: { epochs: CONFIRMED }, pool: { have: 1, demand: 1 } },
-    [['demand', /^the node asks for 1 exclusive ENI, and has 1/]],
-  ],
-  [
     'surplus goes one by one',
     { addresses: [IDLE], pool: { ...FULL, have: 10 } },
     [['pace', /^the node has 3 more than it asks for: .* offers one, from the emptiest ENI first, every 2 minutes/]],
-  ],
-  [
-    'part of it is surplus',
-    { addresses: [IDLE, IDLE], pool: { ...FULL, have: 8 } },
-    [
-      ['warm', /./],
-      ['pace', /^the node has 1 more/],
-    ],
   ],
   [
     'all surplus goes at a time',

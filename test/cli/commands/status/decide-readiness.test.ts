@@ -39,13 +39,6 @@ const CASES: readonly Case[] = [
     healthy: true,
   },
   {
-    what: 'supply on its way',
-    uses: ['in-use'],
-    demand: 6,
-    ready: 'not now: no address is free; 6 are asked for, 1 are there',
-    healthy: true,
-  },
-  {
     what: 'supply that waits',
     uses: ['in-use'],
     demand: 6,
