@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { type ClockTimer, timerOn } from '../../runtime/clock-timers.ts';
 import { CallLimiter, type PacedRate, type PacingSettings, type Ticket } from './call-limiter.ts';
 
 /** How a call counts for its rate: a refusal slows its API down. */
@@ -18,7 +19,7 @@ export class CallScheduler {
   #clock: Clock;
   #limiter: CallLimiter<Start>;
   #timerAtMs = Number.POSITIVE_INFINITY;
-  #timer: AbortController | undefined;
+  #timer: ClockTimer | undefined;
 
   constructor(clock: Clock, settings: PacingSettings) {
     this.#clock = clock;
@@ -94,18 +95,12 @@ export class CallScheduler {
   }
 
   #setTimer(atMs: number): void {
-    this.#timer?.abort();
-    const timer = new AbortController();
-    this.#timer = timer;
+    this.#timer?.cancel();
     this.#timerAtMs = atMs;
-    this.#clock.sleep(Math.max(0, atMs - this.#clock.monotonicMs()), timer.signal).then(
-      () => {
-        this.#timerAtMs = Number.POSITIVE_INFINITY;
-        this.#pump();
-      },
-      () => {
-        // An earlier timer has replaced this one.
-      },
-    );
+    const fire = (): void => {
+      this.#timerAtMs = Number.POSITIVE_INFINITY;
+      this.#pump();
+    };
+    this.#timer = timerOn(this.#clock, fire, Math.max(0, atMs - this.#clock.monotonicMs()));
   }
 }

@@ -34,15 +34,24 @@ export function decideDefinition(kind: ResourceKind, installed: KubeObject | und
   if (installed === undefined) return { kind: 'create', object: required };
   const number = schemaNumberOf(installed);
   if (number > SCHEMA_NUMBER) return { kind: 'keep-newer', number };
-  const scope = recordOf(installed['spec'])['scope'];
-  if (scope !== required.spec.scope) {
-    const why = `${required.metadata.name} is ${String(scope)} and has to be ${required.spec.scope}, which cannot be changed: delete it, with its objects`;
-    return { kind: 'clash', why };
-  }
-  const why = whyForeign(required, installed, number);
+  const why = whyClash(kind, installed);
   if (why !== undefined) return { kind: 'clash', why };
   const merged = mergeDefinition(required, installed);
   return isSameData(merged, installed) ? { kind: 'keep' } : { kind: 'update', object: merged, from: number };
+}
+
+/**
+ * Returns why an installed definition cannot be changed into the required one, or is another program's, and what to do;
+ * undefined: it is ours, of this release, an older or a newer one.
+ */
+export function whyClash(kind: ResourceKind, installed: KubeObject): string | undefined {
+  const required = customResourceDefinition(kind);
+  const number = schemaNumberOf(installed);
+  if (number > SCHEMA_NUMBER) return undefined;
+  const scope = recordOf(installed['spec'])['scope'];
+  return scope === required.spec.scope
+    ? whyForeign(required, installed, number)
+    : `${required.metadata.name} is ${String(scope)} and has to be ${required.spec.scope}, which cannot be changed: delete it, with its objects`;
 }
 
 /**

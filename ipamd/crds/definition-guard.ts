@@ -11,7 +11,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { Gate } from '../../runtime/gate.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { StampAges } from '../../runtime/stamp-ages.ts';
-import { decideDefinition, INSTALLED_AGAIN_ANNOTATION } from './decide-definition.ts';
+import { INSTALLED_AGAIN_ANNOTATION, whyClash } from './decide-definition.ts';
 import { installDefinitions } from './install-definitions.ts';
 
 /** Dependencies of the guard; one for a process. */
@@ -181,8 +181,8 @@ export class DefinitionGuard {
       const object = await this.#deps.client.get(CUSTOM_RESOURCE_DEFINITIONS, { name: nameOf(kind) }, signal);
       if (object === undefined) return { kind: 'absent' };
       if (object.metadata.deletionTimestamp !== undefined) return { kind: 'terminating' };
-      const step = decideDefinition(kind, object);
-      if (step.kind === 'clash') return { kind: 'foreign', why: step.why };
+      const why = whyClash(kind, object);
+      if (why !== undefined) return { kind: 'foreign', why };
       this.#noteAge(nameOf(kind), object.metadata.annotations?.[INSTALLED_AGAIN_ANNOTATION]);
       return { kind: 'standing', uid: object.metadata.uid ?? '' };
     } catch (error) {

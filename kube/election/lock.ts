@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { timerOn } from '../../runtime/clock-timers.ts';
 import type { KubeClient, KubeObject } from '../kube-client.ts';
 import type { ObservedLock } from './decide-candidacy.ts';
 import {
@@ -56,14 +57,10 @@ export function openLock({ client, clock, attemptMs }: LockDeps, ref: LockRef): 
 
 async function withLimit<T>(clock: Clock, ms: number, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const timeout = new AbortController();
-  const done = new AbortController();
-  clock.sleep(ms, done.signal).then(
-    () => timeout.abort(new Error(`no answer within ${ms} ms`)),
-    () => {},
-  );
+  const timer = timerOn(clock, () => timeout.abort(new Error(`no answer within ${ms} ms`)), ms);
   try {
     return await run(timeout.signal);
   } finally {
-    done.abort();
+    timer.cancel();
   }
 }

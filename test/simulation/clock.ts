@@ -14,6 +14,8 @@ export class Timeline {
   #nowMs = 0;
   #timers = new MinHeap<Timer>();
   readonly #draw: () => number;
+  /** Whom a signal wakes. It has one listener for all: it looks through its listeners for each that comes or goes. */
+  readonly #sleepers = new WeakMap<AbortSignal, Set<() => void>>();
 
   constructor(draw: () => number) {
     this.#draw = draw;
@@ -28,6 +30,7 @@ export class Timeline {
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const sleepers = signal === undefined ? undefined : this.#sleepersOf(signal);
     const onAbort = (): void => {
       timer.isDead = true;
       reject(signal?.reason);
@@ -35,11 +38,11 @@ export class Timeline {
     const timer: Timer = {
       isDead: false,
       fire: () => {
-        signal?.removeEventListener('abort', onAbort);
+        sleepers?.delete(onAbort);
         resolve();
       },
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
+    sleepers?.add(onAbort);
     const delayMs = delayOf(ms);
     if (Number.isFinite(delayMs)) this.#timers.push(timer, this.#nowMs + delayMs);
     return promise;
@@ -51,6 +54,15 @@ export class Timeline {
     await settle();
     while ((this.#timers.leastKey ?? Number.POSITIVE_INFINITY) <= endMs) await this.#step();
     this.#nowMs = endMs;
+  }
+
+  #sleepersOf(signal: AbortSignal): Set<() => void> {
+    const known = this.#sleepers.get(signal);
+    if (known !== undefined) return known;
+    const sleepers = new Set<() => void>();
+    this.#sleepers.set(signal, sleepers);
+    signal.addEventListener('abort', () => [...sleepers].forEach((wake) => void wake()), { once: true });
+    return sleepers;
   }
 
   async #step(): Promise<void> {
