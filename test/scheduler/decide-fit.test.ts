@@ -75,26 +75,6 @@ const ROWS: readonly Row[] = [
     expected: { n1: '' },
   },
   {
-    title: 'sends a kept address to no other zone',
-    objects: {
-      necs: [
-        necOf({ name: 'n1', enis: [{ eniID: 'eni-1', kept: KEPT }] }),
-        necOf({
-          name: 'n2',
-          zone: 'ap-guangzhou-4',
-          enis: [{ eniID: 'eni-2', subnetID: 'subnet-b', cidr: '10.2.0.0/20' }],
-        }),
-      ],
-      claims: [claimOf({ name: 'web-0', ip: '10.1.0.5', nodeName: 'n1' })],
-      vips: [vipOf('10.1.0.5', 'web-0')],
-    },
-    pod: WEB_0,
-    expected: {
-      n1: '',
-      n2: '!OtherZone (kept address 10.1.0.5 is in ap-guangzhou-3)',
-    },
-  },
-  {
     title: 'sends a kept address to no node whose ENIs are of other subnets by its own word',
     objects: {
       necs: [
@@ -106,43 +86,6 @@ const ROWS: readonly Row[] = [
     },
     pod: WEB_0,
     expected: { n1: '', n2: '!kept address 10.1.0.5 is of subnet-a, ENIs of the node are of subnet-c' },
-  },
-  {
-    title: 'tells a node whose ENIs are all of other subnets, or full',
-    objects: {
-      necs: [
-        necOf({
-          name: 'n1',
-          maxRouteENI: 1,
-          maxIPPerENI: 9,
-          enis: [{ eniID: 'eni-1', subnetID: 'subnet-c', cidr: '10.3.0.0/20' }],
-        }),
-        necOf({
-          name: 'n2',
-          maxRouteENI: 2,
-          maxIPPerENI: 1,
-          enis: [
-            { eniID: 'eni-2', ips: ['10.1.0.9'] },
-            { eniID: 'eni-3', subnetID: 'subnet-c', cidr: '10.3.0.0/20' },
-          ],
-        }),
-        necOf({
-          name: 'n3',
-          maxRouteENI: 2,
-          maxIPPerENI: 1,
-          enis: [{ eniID: 'eni-4', subnetID: 'subnet-c', cidr: '10.3.0.0/20' }],
-        }),
-      ],
-      pods: [podOf({ name: 'a', nodeName: 'n2', ip: '10.1.0.9' })],
-      claims: [claimOf({ name: 'web-0', ip: '10.1.0.5' })],
-      vips: [vipOf('10.1.0.5', 'web-0')],
-    },
-    pod: WEB_0,
-    expected: {
-      n1: 'ENILimitExceed (1 of 1 ENIs, none of subnet-a with room)',
-      n2: 'ENILimitExceed (2 of 2 ENIs, none of subnet-a with room)',
-      n3: '',
-    },
   },
   {
     title: 'sends no Pod that keeps its address to a node that keeps none',
@@ -298,23 +241,6 @@ test('decideScores: has the node of the address first, then its subnet, then the
   };
   t.deepEqual(scoresOf(WEB_0), { holds: 10, subnet: 8, fuller: 7, other: 4 });
   t.deepEqual(scoresOf({ name: 'new' }), { holds: 0, subnet: 4, fuller: 0, other: 10 });
-});
-
-test('decidePreemption: counts what victims free, which is nothing where they keep their addresses', (t) => {
-  const index = rebuilt({
-    necs: ['plain', 'kept', 'enough'].map((name) => necOf({ name, allocatable: 1 })),
-    pods: [podOf({ name: 'a', nodeName: 'plain' }), podOf({ name: 'web-1', nodeName: 'kept', isStatic: true })],
-  });
-  const demand = readPodRequest(podOf({ name: 'new' }));
-  if (demand === undefined) throw new Error('asks for nothing');
-  const victims = new Map([
-    ['plain', { uids: ['uid-a'], pdbViolations: 1 }],
-    ['kept', { uids: ['uid-web-1'], pdbViolations: 0 }],
-    ['enough', { uids: ['uid-of-nobody'], pdbViolations: 0 }],
-  ]);
-  const answer = decidePreemption(buildFitContext(index, demand), victims, lookupsOf(index));
-  t.deepEqual([...answer.keys()], ['plain', 'enough']);
-  t.deepEqual(answer.get('plain'), { uids: ['uid-a'], pdbViolations: 1 });
 });
 
 function lookupsOf(index: ReturnType<typeof rebuilt>) {

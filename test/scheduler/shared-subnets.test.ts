@@ -11,7 +11,7 @@ import { readPodRequest } from '../../scheduler/index/pod-request.ts';
 import type { SchedulerIndex } from '../../scheduler/index/scheduler-index.ts';
 import { assertLaw } from '../support/law.ts';
 import { NOW, type Objects, rebuilt } from './index-scene.ts';
-import { claimOf, necOf, type PodWords, podOf, vipOf } from './scheduler-scene.ts';
+import { claimOf, necOf, type PodWords, podOf } from './scheduler-scene.ts';
 
 const ZONE = 'ap-guangzhou-3';
 
@@ -55,12 +55,6 @@ const eni = (name: string, count: number, subnetID = 'subnet-a') => ({
 const NONE_LEFT = 'InsufficientIPorENI (subnet-a has 0 of 253 addresses left)';
 
 const ROWS: readonly Row[] = [
-  {
-    title: 'takes an address that the node has, though its subnet has none left',
-    objects: { necs: [necOf({ name: 'n1', enis: [eni('1', 1)] }), necOf({ name: 'n2', enis: [eni('2', 0)] })] },
-    subnets: { 'subnet-a': supplyOf({ free: 0, held: 3 }) },
-    expected: { n1: '', n2: NONE_LEFT },
-  },
   {
     title: 'takes off what Pods on other nodes are owed',
     objects: {
@@ -123,20 +117,6 @@ const ROWS: readonly Row[] = [
     subnets: { 'subnet-a': supplyOf({ free: 0, held: 6 }) },
     pod: { name: 'web-0', isStatic: true },
     expected: { n1: NONE_LEFT },
-  },
-  {
-    title: 'asks no subnet for an address that is kept on another node',
-    objects: {
-      necs: [
-        necOf({ name: 'n1', enis: [{ eniID: 'eni-1', kept: { '10.1.0.5': 'default/web-0' } }] }),
-        necOf({ name: 'n2', enis: [eni('2', 0)] }),
-      ],
-      claims: [claimOf({ name: 'web-0', ip: '10.1.0.5', nodeName: 'n1' })],
-      vips: [vipOf('10.1.0.5', 'web-0')],
-    },
-    subnets: { 'subnet-a': supplyOf({ free: 0, held: 3 }) },
-    pod: { name: 'web-0', isStatic: true },
-    expected: { n1: '', n2: '' },
   },
   {
     title: 'asks nothing of a subnet that the cloud found full',

@@ -166,12 +166,6 @@ const KEPT: readonly (readonly [string, Pod, AdmissionContext, string | undefine
   ['a Pod of another network', podOf({ [NAME.networks]: 'tke-bridge' }), KEEPS, undefined],
   ['a Pod of the host network', podOf(undefined, { hostNetwork: true }), KEEPS, undefined],
   ['a Pod of another namespace', podOf(), { ...KEEPS, namespace: 'yard' }, undefined],
-  [
-    'a Pod that a rule gives up',
-    podOf(),
-    { ...SCENE, rules: [{ ...RULE, spec: { ...RULE.spec, deletePolicy: 'Immediate' } }] },
-    undefined,
-  ],
 ];
 for (const [what, pod, scene, policy] of KEPT) {
   test(`decideAdmission: ${policy === undefined ? 'keeps no address' : `says ${policy}`} for ${what}`, (t) => {
