@@ -13,7 +13,6 @@ import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
 import { changesBetween, kernelImage } from './support/kernel-image.ts';
 import type { NodeFault } from './support/node-fault.ts';
-import { isShortFault, NODE_FAULTS } from './support/node-faults.ts';
 import { askCli, listOf, runCli } from './support/run-cli.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
@@ -229,22 +228,6 @@ shortTest.serial(
     }
   },
 );
-
-for (const fault of partOf(NODE_FAULTS, isShortFault)) {
-  test.serial(`tke-eni doctor: names the fault: ${fault.name}`, async (t) => {
-    t.timeout(60_000);
-    const { trial, pod } = theNode();
-    const scene = await readFaultScene(trial, pod);
-    await fault.inject(scene);
-    try {
-      await names(t, trial, fault.expects.doctor ?? fault.expects.diff);
-    } finally {
-      await fault.undo?.(scene);
-      await runCli(placeOf(trial), 'repair');
-    }
-    t.deepEqual(await idsOf(trial), ['agent-dead'], 'nothing else is left');
-  });
-}
 
 async function names(t: ExecutionContext, trial: Trial, id: string): Promise<void> {
   const findings = await findingsOf(trial);
