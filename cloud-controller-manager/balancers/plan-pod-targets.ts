@@ -68,7 +68,8 @@ export function planPodTargets(
     .flatMap((slice) => slice.endpoints.flatMap((endpoint) => planOne(endpoint, slice)))
     // Not every account takes routed ones: the others are registered before they are tried.
     .toSorted((one, other) => Number(one.isRouted === true) - Number(other.isRouted === true));
-  const plans = new Map(ports.map((port) => [idOf(port), planPort(port, all, settings, maxTargets)]));
+  const portsIn = portsOfSlices(all);
+  const plans = new Map(ports.map((port) => [idOf(port), planPort(idOf(port), portsIn, all, settings, maxTargets)]));
   const notices = [
     ...[...Map.groupBy(refused, ({ why }) => why)].map(([why, all]) => {
       const message = `${listOf(all.map(({ name }) => name))} not bound to the load balancer: ${why}`;
@@ -123,9 +124,12 @@ function idOf({ name, protocol }: EndpointSlice['ports'][number] | BackendPort):
   return `${protocol} ${name}`;
 }
 
-/** The ports of a slice that are behind one of the Service. */
-function targetPortsOf(wanted: BackendPort, { ports }: EndpointSlice): readonly number[] {
-  return ports.flatMap((one) => (idOf(one) === idOf(wanted) ? [one.port] : []));
+/** The ports of each slice by what they are behind; in one slice their names differ. */
+type SlicePorts = ReadonlyMap<EndpointSlice, ReadonlyMap<string, number>>;
+
+function portsOfSlices(endpoints: readonly PlannedEndpoint[]): SlicePorts {
+  const slices = new Set(endpoints.map(({ slice }) => slice));
+  return new Map([...slices].map((slice) => [slice, new Map(slice.ports.map((one) => [idOf(one), one.port]))]));
 }
 
 function isServing(outcome: EndpointOutcome): boolean {
@@ -134,14 +138,14 @@ function isServing(outcome: EndpointOutcome): boolean {
 
 /** Target ports with names may be of other Pods for each port of the Service. */
 function planPort(
-  port: BackendPort,
+  id: string,
+  portsIn: SlicePorts,
   all: readonly PlannedEndpoint[],
   settings: BackendSettings,
   maxTargets: number,
 ): PortPlan {
-  const portsIn = new Map<EndpointSlice, readonly number[]>();
-  for (const { slice } of all) if (!portsIn.has(slice)) portsIn.set(slice, targetPortsOf(port, slice));
-  const its = all.filter(({ slice }) => portsIn.get(slice)?.length !== 0);
+  const portOf = ({ slice }: PlannedEndpoint): number | undefined => portsIn.get(slice)?.get(id);
+  const its = all.filter((endpoint) => portOf(endpoint) !== undefined);
   const bound = uniqueOf(its.filter(({ outcome }) => outcome === 'bind'));
   // When nothing else is left, what is not heard of may still serve.
   const candidates = bound.length > 0 ? bound : uniqueOf(its.filter(({ outcome }) => outcome === 'reserve'));
@@ -155,7 +159,7 @@ function planPort(
   // A slice gets the name of a port later than its Service.
   const kept = all.filter(({ name, outcome }) => !known.has(name) && (isServing(outcome) || outcome === 'stay'));
   return {
-    targets: targetsOf(portsIn, its, weightOf),
+    targets: targetsOf(its, portOf, weightOf),
     keptIps: [...new Set(kept.map(({ ip }) => ip))].toSorted(),
     candidates: candidates.length,
     selected: selected.size,
@@ -195,21 +199,19 @@ function uniqueOf(endpoints: readonly PlannedEndpoint[]): readonly PlannedEndpoi
 
 /** Of one address and port that is there twice, what serves counts. */
 function targetsOf(
-  portsIn: ReadonlyMap<EndpointSlice, readonly number[]>,
   endpoints: readonly PlannedEndpoint[],
+  portOf: (endpoint: PlannedEndpoint) => number | undefined,
   weightOf: (endpoint: PlannedEndpoint) => DesiredTarget['weight'] | undefined,
 ): readonly DesiredTarget[] {
   const targets = new Map<string, DesiredTarget>();
   for (const endpoint of endpoints) {
-    const weight = weightOf(endpoint);
-    if (weight === undefined) continue;
-    const { slice, ip, instanceId } = endpoint;
-    for (const port of portsIn.get(slice) ?? []) {
-      const id = `${ip}:${port}`;
-      const known = targets.get(id);
-      if (known !== undefined && rankOf(known.weight) >= rankOf(weight)) continue;
-      targets.set(id, { ip, port, weight, ...(instanceId === undefined ? {} : { instanceId }) });
-    }
+    const [weight, port] = [weightOf(endpoint), portOf(endpoint)];
+    if (weight === undefined || port === undefined) continue;
+    const { ip, instanceId } = endpoint;
+    const id = `${ip}:${port}`;
+    const known = targets.get(id);
+    if (known !== undefined && rankOf(known.weight) >= rankOf(weight)) continue;
+    targets.set(id, { ip, port, weight, ...(instanceId === undefined ? {} : { instanceId }) });
   }
   return [...targets.values()];
 }

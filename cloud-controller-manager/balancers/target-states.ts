@@ -7,8 +7,10 @@ import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
 import { coversPort } from './diff-listeners.ts';
 import { placesOf, type TargetPlace, targetIdOf } from './target-place.ts';
 
-/** Load balancers of one question for health. */
+/** Load balancers of one question for health, and the most of a namespace that a pass asks for alone. */
 const BATCH = 30;
+/** After which one that could not be read is asked for again. */
+const UNREADABLE_MS = 60_000;
 /** Health that is older than the weight of a target is that of what had its address before. Above the interval of checks. */
 const CHECKED_AFTER_MS = 6_000;
 /** A listener that is to come is looked for so often. */
@@ -32,8 +34,8 @@ export class TargetStates {
   readonly #deps: Pick<ControllerDeps, 'cloud' | 'clock' | 'log'>;
   readonly #listeners = new Map<string, KnownListeners>();
   #health: ReadonlyMap<string, HealthState | 'missing'> = new Map();
-  /** Load balancers that could not be read. */
-  readonly #unreadable = new Set<string>();
+  /** Load balancers that could not be read, and when that was; monotonic milliseconds. */
+  readonly #unreadable = new Map<string, number>();
   /** Targets that had weight 0 while gates were pending: since when they have another one. Monotonic milliseconds. */
   #raisedAtMs: ReadonlyMap<string, number> = new Map();
 
@@ -41,34 +43,42 @@ export class TargetStates {
     this.#deps = deps;
   }
 
-  /** Asks for the health of all targets of load balancers. One that cannot be read has no targets. */
-  async refresh(loadBalancerIds: readonly string[], context: CallContext): Promise<void> {
+  /**
+   * Asks for the health of all targets of load balancers. One that cannot be read has no targets, and is not asked for again for
+   * a minute.
+   * @param loadBalancerIds by namespace: one that cannot be read takes the answer about others of its namespace alone with it
+   */
+  async refresh(loadBalancerIds: Iterable<ReadonlySet<string>>, context: CallContext): Promise<void> {
     const health = new Map<string, HealthState | 'missing'>();
     const raisedAtMs = new Map<string, number>();
     const nowMs = this.#deps.clock.monotonicMs();
-    for (let at = 0; at < loadBalancerIds.length; at += BATCH) {
-      const ids = loadBalancerIds.slice(at, at + BATCH);
-      const note = async (some: readonly string[]): Promise<void> => {
-        for (const target of await this.#deps.cloud.targets.health(some, context)) {
-          const { state, weight } = target;
-          const key = targetIdOf(target);
-          const raised = weight === 0 ? Number.POSITIVE_INFINITY : this.#raisedAtMs.get(key);
-          const sinceMs = raised === Number.POSITIVE_INFINITY && weight !== 0 ? nowMs : raised;
-          if (sinceMs !== undefined) raisedAtMs.set(key, sinceMs);
-          // It has no connections yet, or the answer may be that of what had the address before.
-          if (weight === 0) health.set(key, 'missing');
-          else health.set(key, isEarly(state, sinceMs, nowMs) ? 'unknown' : state);
-        }
-      };
-      try {
-        await note(ids);
-        for (const id of ids) this.#unreadable.delete(id);
-      } catch (error) {
-        if (!isCloudError(error, 'gone', 'never', 'credentials')) throw error;
-        // One of them is gone, or cannot be read, and takes the answer about the others with it.
-        for (const id of ids) {
-          this.#unreadable.delete(id);
-          await note([id]).catch((one: unknown) => this.#ignore(one, id));
+    const note = async (some: readonly string[]): Promise<void> => {
+      for (const target of await this.#deps.cloud.targets.health(some, context)) {
+        const { state, weight } = target;
+        const key = targetIdOf(target);
+        const raised = weight === 0 ? Number.POSITIVE_INFINITY : this.#raisedAtMs.get(key);
+        const sinceMs = raised === Number.POSITIVE_INFINITY && weight !== 0 ? nowMs : raised;
+        if (sinceMs !== undefined) raisedAtMs.set(key, sinceMs);
+        // It has no connections yet, or the answer may be that of what had the address before.
+        if (weight === 0) health.set(key, 'missing');
+        else health.set(key, isEarly(state, sinceMs, nowMs) ? 'unknown' : state);
+      }
+      for (const id of some) this.#unreadable.delete(id);
+    };
+    for (const all of loadBalancerIds) {
+      const asked = [...all].filter(
+        (id) => nowMs - (this.#unreadable.get(id) ?? Number.NEGATIVE_INFINITY) >= UNREADABLE_MS,
+      );
+      let left = BATCH;
+      for (let at = 0; at < asked.length; at += BATCH) {
+        const ids = asked.slice(at, at + BATCH);
+        try {
+          await note(ids);
+        } catch (error) {
+          if (!isCloudError(error, 'gone', 'never', 'credentials')) throw error;
+          // One of them is gone, or cannot be read, and takes the answer about the others with it.
+          for (const id of ids.slice(0, left)) await note([id]).catch((one: unknown) => this.#ignore(one, id));
+          left = Math.max(0, left - ids.length);
         }
       }
     }
@@ -116,7 +126,7 @@ export class TargetStates {
 
   #ignore(error: unknown, id: string): void {
     if (!isCloudError(error, 'gone', 'never', 'credentials')) throw error;
-    this.#unreadable.add(id);
+    this.#unreadable.set(id, this.#deps.clock.monotonicMs());
     this.#listeners.delete(id);
     this.#deps.log.info('a load balancer cannot be read; its targets are not known', { loadBalancer: id, error });
   }

@@ -16,7 +16,8 @@ const OF_TARGETS: readonly (keyof IngressSettings)[] = [
   ...(['ruleMix', 'ruleMixBoth', 'httpRules', 'httpsRules', 'listenPorts'] as const),
 ];
 
-const parseAnnotations = annotationReader<IngressSettings>({
+/** Reads every annotation of an Ingress that is about its load balancer. What is not obeyed has a notice. */
+export const readAnnotations = annotationReader<IngressSettings>({
   kind: 'ingress',
   served: SERVED_ANNOTATIONS,
   refused: REFUSED_ANNOTATIONS,
@@ -24,13 +25,3 @@ const parseAnnotations = annotationReader<IngressSettings>({
   prefixes: ['ingress.cloud.tencent.com/', 'kubernetes.io/ingress.'],
   ofTargets: OF_TARGETS,
 });
-
-/** What was read: annotations of an object never change, and all that depends on an Ingress asks for them. */
-const READ = new WeakMap<Readonly<Record<string, string>>, ReturnType<typeof parseAnnotations>>();
-
-/** Reads every annotation of an Ingress that is about its load balancer. What is not obeyed has a notice. */
-export function readAnnotations(annotations: Readonly<Record<string, string>>): ReturnType<typeof parseAnnotations> {
-  const read = READ.get(annotations) ?? parseAnnotations(annotations, {});
-  READ.set(annotations, read);
-  return read;
-}

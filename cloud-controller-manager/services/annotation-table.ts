@@ -64,15 +64,31 @@ type ReadAnnotations<S> = {
 };
 
 type Texts = Readonly<Record<string, string>>;
+const NONE: Texts = {};
 type Given = { readonly place: string; readonly text: string };
 
-/** Returns what reads every annotation of an owner that is about its load balancer. What is not obeyed has a notice. */
+/** Unknown names that are shown; the others are counted. */
+const SHOWN = 10;
+
+/**
+ * Returns what reads every annotation of an owner that is about its load balancer. What is not obeyed has a notice. Each object
+ * is read once: its annotations and labels never change.
+ */
 export function annotationReader<S>({ kind, served, refused, others, prefixes, ofTargets }: AnnotationTable) {
   const rows = Object.values(served);
   const namesOf = ({ name, olderNames = [] }: ServedRow<unknown>): readonly string[] => [name, ...olderNames];
   const asLabels = new Set(rows.filter(({ isLabelToo }) => isLabelToo).flatMap(namesOf));
   const known = new Set([...refused.map(({ name }) => name), ...rows.flatMap(namesOf), ...others]);
-  return (annotations: Texts, labels: Texts): ReadAnnotations<S> => {
+  const memory = new WeakMap<Texts, { readonly labels: Texts; readonly read: ReadAnnotations<S> }>();
+  return (annotations: Texts, labels: Texts = NONE): ReadAnnotations<S> => {
+    const known = memory.get(annotations);
+    if (known?.labels === labels) return known.read;
+    const read = parse(annotations, labels);
+    memory.set(annotations, { labels, read });
+    return read;
+  };
+
+  function parse(annotations: Texts, labels: Texts): ReadAnnotations<S> {
     const settings: Record<string, unknown> = {};
     const invalid: string[] = [];
     const notices: Notice[] = [];
@@ -94,15 +110,18 @@ export function annotationReader<S>({ kind, served, refused, others, prefixes, o
       notices: [...notices, ...refused.flatMap((row) => refuse(row, annotations)), ...unknown],
       areTargetsKnown: !ofTargets.some((key) => invalid.includes(key)),
     };
-  };
+  }
 
   function unknownOf(what: 'annotation' | 'label', texts: Texts, names: ReadonlySet<string>): readonly Notice[] {
-    return Object.keys(texts)
-      .filter((name) => !names.has(name) && prefixes.some((prefix) => name.startsWith(prefix)))
-      .map((name) => {
-        const message = `${what} ${describeValue(name)} has no meaning here; docs/reference/${kind}-annotations.md has all that have one`;
-        return { reason: 'AnnotationRefused', message, blocks: false };
-      });
+    const unknown = Object.keys(texts).filter(
+      (name) => !names.has(name) && prefixes.some((prefix) => name.startsWith(prefix)),
+    );
+    const more = unknown.length - SHOWN;
+    return unknown.slice(0, SHOWN).map((name, at) => {
+      const others = more > 0 && at === SHOWN - 1 ? `, nor have ${more} others` : '';
+      const message = `${what} ${describeValue(name)} has no meaning here${others}; docs/reference/${kind}-annotations.md has all that have one`;
+      return { reason: 'AnnotationRefused', message, blocks: false };
+    });
   }
 }
 

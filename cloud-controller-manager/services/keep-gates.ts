@@ -138,8 +138,13 @@ export class GateKeeper {
       selecting.push({ pod, owners: its.filter((owner) => selectsPod(owner, pod)) });
     }
     const context = { priority: 'pod' as const, owner: 'readiness gates', signal, timeoutMs: config.cloudTimeoutMs };
-    const ids = selecting.flatMap(({ owners }) => owners.flatMap(({ object }) => idOf(object) ?? []));
-    await this.#states.refresh([...new Set(ids)], context);
+    const ids = new Map<string, Set<string>>();
+    for (const owner of selecting.flatMap(({ owners }) => owners)) {
+      const [{ namespace = '' }, id] = [owner.object.metadata, idOf(owner.object)];
+      if (id === undefined || typeof this.#planOf(owner) !== 'object') continue;
+      ids.set(namespace, (ids.get(namespace) ?? new Set()).add(id));
+    }
+    await this.#states.refresh(ids.values(), context);
     const decided: { readonly pod: BackendPod; readonly decision: GateDecision }[] = [];
     for (const { pod, owners } of selecting) {
       await this.#slices.next();
@@ -160,10 +165,14 @@ export class GateKeeper {
     return pollMs;
   }
 
-  async #view({ kind, key, planKey, object }: DirectOwner, pod: BackendPod, context: CallContext): Promise<GateOwner> {
-    const planned = ownerIdOf({ kind, key: planKey });
-    const plan = this.#plans.get(planned);
-    const isFailing = this.#failing.has(planned);
+  #planOf({ kind, planKey }: DirectOwner): GatePlan | undefined {
+    return this.#plans.get(ownerIdOf({ kind, key: planKey }));
+  }
+
+  async #view(owner: DirectOwner, pod: BackendPod, context: CallContext): Promise<GateOwner> {
+    const { kind, key, planKey, object } = owner;
+    const plan = this.#planOf(owner);
+    const isFailing = this.#failing.has(ownerIdOf({ kind, key: planKey }));
     if (plan === undefined || plan === 'refused') {
       const state = plan ?? (isFailing ? 'failing' : 'unknown');
       return { kind, key, state, binding: 'possible', places: [] };

@@ -260,6 +260,7 @@ function boundService({ spec, settings, nodes, pods, maxTargets }: SizeFacts): r
   const ports = spec.ports.length;
   const ranges = Math.max(spec.sourceRanges.length, settings.sourceRanges?.length ?? 0);
   const endpoints = pods?.slices.reduce((sum, slice) => sum + slice.endpoints.length, 0);
+  const slicePorts = pods?.slices.reduce((sum, slice) => sum + slice.ports.length, 0) ?? 0;
   const targets = Math.min(nodes.length, maxTargets ?? assumeTargets(ports));
   const fewerPorts = 'use fewer ports, or divide them between several Services';
   return refuseProducts('ServiceRefused', [
@@ -270,6 +271,7 @@ function boundService({ spec, settings, nodes, pods, maxTargets }: SizeFacts): r
           most,
           cure: `${fewerPorts}, or let it select fewer Pods`,
         },
+    { lengths: { 'ports of EndpointSlices': slicePorts }, most, cure: fewerPorts },
     { lengths: { ports, 'source ranges': ranges }, cure: 'use fewer ports, or wider source ranges' },
   ]);
 }

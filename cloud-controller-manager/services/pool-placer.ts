@@ -95,7 +95,7 @@ export class PoolPlacer {
     const mark = isShown ? found : NONE;
     const placed = placeOfMark(mark, user);
     if (placed !== undefined) return placed;
-    return await this.#mutex.run(owner, () => this.#give(user, mark, owner, context));
+    return await this.#mutex.run(owner, () => this.#give(user, mark, owner, context), head.namespace);
   }
 
   /** Runs work while no Service is placed on the pool of this owner. */
@@ -175,6 +175,9 @@ export class PoolPlacer {
     const { loadBalancerId } = mark;
     if (loadBalancerId !== undefined && members.every(({ balancer }) => balancer.loadBalancerId !== loadBalancerId))
       return { kind: 'elsewhere', loadBalancerId };
+    // An empty one has too few listeners as well: none is made.
+    if (placeOnPool(request, [{ loadBalancerId: '', taken: new Set() }], max) === undefined)
+      return { kind: 'full', loadBalancerId: loadBalancerId ?? 'even an empty load balancer' };
     const source = { kind: 'own', spec: user.spec } as const;
     const fitting = members.filter(({ balancer }) => compareIdentity(source, { balancer, isOwn: true }).length === 0);
     const found = isUnderWay ? undefined : place(fitting);

@@ -79,6 +79,7 @@ export class ServiceController {
   configChanged(key: string): void {
     for (const service of this.#parts.services.values()) {
       const head = readServiceHead(service);
+      if (decideService(head, this.#deps.config.loadBalancerClass) === 'ignore') continue;
       const { settings } = readAnnotations(head.annotations, head.labels);
       if (usesConfig({ ...head, ...settings }, key)) this.#queue.addAfter(head.key, GATHER_MS);
     }
@@ -140,8 +141,8 @@ export class ServiceController {
   /** Whether the Pods of a Service are bound by their addresses. */
   #bindsPods(service: KubeObject): boolean {
     const head = readServiceHead(service);
-    const { settings } = readAnnotations(head.annotations, head.labels);
-    return settings.directAccess === true && decideService(head, this.#deps.config.loadBalancerClass) === 'serve';
+    if (decideService(head, this.#deps.config.loadBalancerClass) !== 'serve') return false;
+    return readAnnotations(head.annotations, head.labels).settings.directAccess === true;
   }
 
   /** Whether a Service has a load balancer that is read. One with mode skip keeps its targets. */

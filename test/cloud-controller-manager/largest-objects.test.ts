@@ -268,12 +268,18 @@ test('the largest Service: ports with Nodes, with endpoints of Pods, with source
   const pods = podsOf(10);
   const direct = bounded(t, 'Pods', () => service(25, {}, { pods }));
   t.is(sumOf(direct.listeners?.map(({ targets = [] }) => targets.length)), 2_500);
+  const many = bounded(t, 'slices of many ports', () => service(1_000, {}, { pods: podsOf(100, 1, 1_000) }));
+  t.is(sumOf(many.listeners?.map(({ targets = [] }) => targets.length)), 100_000);
   const sourceRanges = numbers(100).map((at) => `10.${at}.0.0/16`);
   const ranges = bounded(t, 'ranges', () => service(500, { sourceRanges }, {}));
   t.is(ranges.desired?.sourceGroup?.rules?.length, 100);
   for (const [plan, text] of [
     [bounded(t, 'beyond', () => service(3_000, {}, {})), '3000 ports x 100 Nodes are 300000'],
     [bounded(t, 'beyond', () => service(26, {}, { pods })), '26 ports x 10000 endpoints of Pods are 260000'],
+    [
+      bounded(t, 'beyond', () => service(1, {}, { pods: podsOf(13, 1, 20_000) })),
+      '260000 ports of EndpointSlices are too many',
+    ],
     [
       bounded(t, 'beyond', () =>
         service(400, { sourceRanges: numbers(1_000).map((at) => `10.${at >> 8}.${at & 255}.0/24`) }, {}),
@@ -287,16 +293,16 @@ test('the largest Service: ports with Nodes, with endpoints of Pods, with source
   }
 });
 
-/** Slices of a thousand endpoints each, with a hundred ports. */
-function podsOf(slices: number): NonNullable<ServiceFacts['pods']> {
+/** Slices of so many endpoints and ports each. */
+function podsOf(slices: number, endpoints = 1_000, ports = 100): NonNullable<ServiceFacts['pods']> {
   const pod = { namespace: 'tenant', name: 'p', uid: 'u', nodeName: 'n', isLeaving: false, network: 'eni' } as const;
   const ready = { areContainersReady: true, areOtherGatesTrue: true };
   const ipOf = (key: string): string => key.slice(key.indexOf('/') + 1);
   return {
     slices: numbers(slices).map((slice) => ({
       service: 'tenant/large',
-      ports: numbers(100).map((at) => ({ name: `p${at}`, protocol: 'TCP', port: 8_000 + at })),
-      endpoints: numbers(1_000).map((at) => {
+      ports: numbers(ports).map((at) => ({ name: `p${at}`, protocol: 'TCP', port: 8_000 + at })),
+      endpoints: numbers(endpoints).map((at) => {
         const ip = `10.${slice}.${at >> 8}.${at & 255}`;
         return { ip, isReady: true, isTerminating: false, pod: `tenant/${ip}` };
       }),

@@ -37,3 +37,11 @@ test('run: goes on after work that failed, and forgets idle keys', async (t) => 
   t.is(await after, 7);
   t.is(mutex.size, 0);
 });
+
+test('run: lanes take turns at a key, and each is served in order of arrival', async (t) => {
+  const mutex = new KeyedMutex();
+  const seen: string[] = [];
+  const all = ['a1', 'a2', 'a3', 'b1', 'b2'].map((name) => mutex.run('pool', () => seen.push(name), name.slice(0, 1)));
+  await Promise.all(all);
+  t.deepEqual(seen, ['a1', 'a2', 'b1', 'a3', 'b2']);
+});

@@ -112,6 +112,22 @@ test('a Service that has a load balancer is not moved into a pool, and two contr
   await world.stop();
 });
 
+test('for a Service with more ports than a load balancer has listeners none is made', async (t) => {
+  const world = await start();
+  const ports = Array.from({ length: 60 }, (_, at) => ({ name: `p${at}`, port: 1_000 + at }));
+  await world.create('large', { ...shared(), spec: { ports } });
+  await world.advance(DONE_MS);
+  t.deepEqual(world.balancers(), []);
+  t.true(
+    world.events('ServiceRefused').some((message) => message.includes('even an empty load balancer of the pool edge')),
+  );
+  // With fewer ports it is placed.
+  await world.patch('large', { spec: { ports: ports.slice(0, 3) } });
+  await world.advance(DONE_MS);
+  t.deepEqual(placesIn(world), [['TCP/1000', 'TCP/1001', 'TCP/1002']]);
+  await world.stop();
+});
+
 test('a listener of a person on a load balancer of a pool is avoided, and keeps it alive', async (t) => {
   const world = await start();
   await world.create('a', shared({ [PORTS]: 'allotted' }));

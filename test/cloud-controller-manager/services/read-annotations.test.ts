@@ -161,3 +161,14 @@ test('each name stands in the table once', (t) => {
   ];
   t.is(new Set(names).size, names.length);
 });
+
+test('of many unknown names ten are shown, and an object is read once', (t) => {
+  const names = Array.from({ length: 70_000 }, (_, at) => `service.cloud.tencent.com/${at}`);
+  const annotations = Object.fromEntries(names.map((name) => [name, '']));
+  const labels = {};
+  const read = readAnnotations(annotations, labels);
+  t.is(read.notices.length, 10);
+  t.regex(read.notices[9]?.message ?? '', /, nor have 69990 others;/);
+  t.is(readAnnotations(annotations, labels), read);
+  t.not(readAnnotations(annotations, { mode: 'skip' }), read);
+});

@@ -132,6 +132,31 @@ test('a Service that is refused holds a Pod up for some minutes', async (t) => {
   await scene.world.stop();
 });
 
+test('load balancers that only the records of a tenant name are asked for alone once a minute, at most 30 in a pass', async (t) => {
+  const scene = await start();
+  const { host } = scene.world.world.scene;
+  const asked: string[] = [];
+  host.gate = async ({ action, params, moment }) => {
+    const { LoadBalancerIds: ids = [] } = params as { readonly LoadBalancerIds?: readonly string[] };
+    if (action === 'DescribeTargetHealth' && moment === 'before' && ids.length === 1) asked.push(...ids);
+    return 'go';
+  };
+  for (let at = 0; at < 40; at++) {
+    const record = JSON.stringify({ serial: 1, loadBalancerId: `lb-${(0x10000000 + at).toString(16)}` });
+    const annotations = {
+      ...{ [DIRECT]: 'true', 'service.cloud.tencent.com/pass-to-target': 'maybe' },
+      ...{ 'tke.cloud.tencent.com/load-balancer-record': record },
+    };
+    await scene.world.create(`s${at}`, { metadata: { annotations }, spec: { selector: { app: 'web' } } });
+  }
+  await scene.gated('a');
+  await scene.world.advance(DONE_MS);
+  t.regex(scene.gate('a') ?? '', /^False /);
+  t.is(new Set(asked).size, 40);
+  t.true(asked.length <= 80, `${asked.length} questions in a minute`);
+  await scene.world.stop();
+});
+
 test('so does the quota of targets', async (t) => {
   const scene = await start();
   scene.world.world.scene.host.model.state.clb.limits.targets = 1;
