@@ -1,6 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import type { LoadBalancer } from '../../cloud/load-balancers.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
+import { SERVICE_ANNOTATION } from '../../crd/names.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { LastReports } from '../../kube/reporter.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
@@ -49,6 +50,8 @@ type KeepAgain = {
   readonly notices: readonly Notice[];
   /** Whether the cloud lets it be neither changed nor read until a person does something. */
   readonly isStuck?: true;
+  /** Whether the owner is refused the load balancer and has no listener on it: it has no address of it either. */
+  readonly isUnserved?: true;
   /** Present when all is done but for what waits until new targets are healthy: a redirect, a deletion. */
   readonly waiting?: { readonly object: KubeObject; readonly observed: ObservedLoadBalancer };
 };
@@ -251,15 +254,20 @@ export class BalancerKeeper {
 
   /** Decides whether an existing load balancer may be used. @returns why not */
   #adopt(
-    { kind }: BalancerOwner,
-    { source }: DesiredLoadBalancer,
+    { kind, annotations }: BalancerOwner,
+    { source, listenerName }: DesiredLoadBalancer,
     observed: ObservedLoadBalancer | undefined,
     vpcId: string,
   ): KeepAgain | undefined {
     if (source.kind !== 'existing' || observed?.balancer.loadBalancerId !== source.loadBalancerId) return undefined;
     const { kind: _, ...asked } = source;
     const refusal = decideAdoption(observed, { ...asked, kind, clusterId: this.#deps.config.clusterId, vpcId });
-    return refusal === undefined ? undefined : again(REFUSED_MS, [refusal]);
+    if (refusal === undefined) return undefined;
+    const { balancer, listeners } = observed;
+    // What another controller wrote into the status stays: it may be at work on a load balancer of its own.
+    const isWritten = annotations[SERVICE_ANNOTATION.address] !== undefined || balancer.tags[OWNER_TAG] !== undefined;
+    const isUnserved = isWritten && listeners.every(({ name }) => name !== listenerName);
+    return { ...again(REFUSED_MS, [refusal]), ...(isUnserved ? { isUnserved } : {}) };
   }
 
   /** @returns what holds all but the targets of the owner, where a listener of its own cannot be read */

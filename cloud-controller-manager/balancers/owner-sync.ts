@@ -167,7 +167,8 @@ export class OwnerSync<H extends BalancerOwner> {
   /** Lets the targets of a unit that is refused follow its backends. `mostMs`: when it is looked at again at the latest. */
   async #follow(unit: OwnerUnit<H>, plan: OwnerPlan, mostMs: number, context: CallContext): Promise<ReconcileResult> {
     const before = this.#inOrder.get(unit.key)?.baseline;
-    this.#inOrder.delete(unit.key);
+    // Before the VPC is known nothing was looked at.
+    if (this.#parts.vpcId() !== undefined) this.#inOrder.delete(unit.key);
     const { waitMs, baseline } = await this.#refused.follow(unit, plan, this.#parts.vpcId(), context, before);
     // Not in order: once it is not refused any more it is compared.
     if (baseline !== undefined) this.#inOrder.noteBaseline(unit.key, baseline);
@@ -197,7 +198,8 @@ export class OwnerSync<H extends BalancerOwner> {
       await unit.publish(object, known.addresses, [...notices, ...known.notices], context.signal);
       return { kind: 'again', afterMs: known.untilMs - clock.monotonicMs() };
     }
-    const resumed = known === undefined ? await this.#inOrder.resume(unit, plan.desired, text, context) : undefined;
+    const resumed =
+      known === undefined ? await this.#inOrder.resume(unit, plan.desired, text, vpcId, context) : undefined;
     if (resumed !== undefined) {
       this.#parts.published.note(
         head.key,
@@ -220,6 +222,8 @@ export class OwnerSync<H extends BalancerOwner> {
     if (kept.kind === 'again' && kept.isStuck === true) gates.fail(key);
     else gates.recover(key);
     this.#noteGates(unit, plan);
+    if (kept.kind === 'again' && kept.isUnserved === true)
+      await unit.publish(object, [], [...notices, ...kept.notices], context.signal);
     if (kept.kind === 'again' && kept.notices.some(({ blocks }) => blocks))
       return await this.#follow(unit, { ...plan, notices: [...notices, ...kept.notices] }, kept.afterMs, context);
     if (kept.kind === 'again') {
@@ -229,11 +233,12 @@ export class OwnerSync<H extends BalancerOwner> {
       if (waiting === undefined) unit.report(all);
       else {
         unit.waits?.(waiting.observed);
-        await unit.publish(waiting.object, unit.addressesOf(waiting.observed.balancer), all, context.signal);
+        const waitingAt = unit.addressesOf(waiting.observed.balancer, clashOf(plan.desired, kept.notices));
+        await unit.publish(waiting.object, waitingAt, all, context.signal);
       }
       return { kind: 'again', afterMs: kept.afterMs };
     }
-    const addresses = unit.addressesOf(kept.balancer);
+    const addresses = unit.addressesOf(kept.balancer, clashOf(plan.desired, kept.notices));
     const { loadBalancerId } = kept.balancer;
     const isInOrder = known?.desired === text && kept.isAsBefore && kept.waitMs === Number.POSITIVE_INFINITY;
     const recorded =
@@ -252,4 +257,14 @@ export class OwnerSync<H extends BalancerOwner> {
     if (desired === undefined || unbound === undefined) gates.forget(key);
     else gates.note(key, { desired, unbound, refused: this.#keeper.refusedIps(head.key) });
   }
+}
+
+/** Returns whether listeners of others have ports of a load balancer's owner; undefined: none. */
+function clashOf(
+  { listeners, ruleListeners = [] }: DesiredLoadBalancer,
+  notices: readonly Notice[],
+): 'some' | 'all' | undefined {
+  const clashes = notices.filter(({ reason }) => reason === 'ListenerClash').length;
+  if (clashes === 0) return undefined;
+  return clashes < listeners.length + ruleListeners.length ? 'some' : 'all';
 }

@@ -11,8 +11,11 @@ export type OwnerUnit<H extends BalancerOwner> = {
   readonly head: H;
   /** Name of its listeners, and of no others. */
   readonly listenerName: string;
-  /** Where clients reach it, and what that depends on beside the load balancer. */
-  readonly addressesOf: (balancer: Pick<LoadBalancer, 'vips' | 'domain'>) => readonly StatusAddress[];
+  /** Where clients reach it, and what that depends on beside the load balancer. `clash`: listeners of others have some of its ports, or all. */
+  readonly addressesOf: (
+    balancer: Pick<LoadBalancer, 'vips' | 'domain'>,
+    clash?: 'some' | 'all',
+  ) => readonly StatusAddress[];
   readonly addressKey: string;
   /** Reports all problems; those that were reported are not repeated. */
   readonly report: (problems: readonly OwnerProblem[]) => void;

@@ -113,7 +113,7 @@ export class OwnerObjects<H extends BalancerOwner> implements OwnerWriter {
 
   /** Writes where clients reach the owner, into an annotation. No write when it is there. */
   async writeAddress(object: KubeObject, address: string, signal: AbortSignal): Promise<KubeObject> {
-    if (object.metadata.annotations?.[SERVICE_ANNOTATION.address] === address) return object;
+    if ((object.metadata.annotations?.[SERVICE_ANNOTATION.address] ?? '') === address) return object;
     if (this.#isHeld(object, 'address')) return object;
     const written = await this.#patch(object, { annotations: { [SERVICE_ANNOTATION.address]: address } }, signal);
     this.#noteWritten(written, 'address');

@@ -277,15 +277,18 @@ function boundService({ spec, settings, nodes, pods, maxTargets }: SizeFacts): r
 }
 
 /**
- * Plans where clients reach a Service. With ipMode VIP kube-proxy serves connections of the cluster itself. A name is always
- * connected to. Empty: the load balancer has no address yet.
+ * Plans where clients reach a Service. With ipMode VIP kube-proxy serves connections of the cluster itself, to every port of the
+ * Service: not where the load balancer has another's listener on one of them. A name is always connected to. Empty: the load
+ * balancer has no address yet, or serves no port of the Service.
  */
 export function planAddresses(
   { vips, domain }: Pick<LoadBalancer, 'vips' | 'domain'>,
   { preventLoopback = true, pool, poolPorts }: Pick<ServiceSettings, 'preventLoopback' | 'pool' | 'poolPorts'>,
+  clash?: 'some' | 'all',
 ): readonly StatusAddress[] {
+  if (clash === 'all') return [];
   // Where ports are allotted, the address has ports of other Services under the numbers of this one.
-  const isShort = preventLoopback && !(pool !== undefined && poolPorts === 'allotted');
+  const isShort = preventLoopback && clash === undefined && !(pool !== undefined && poolPorts === 'allotted');
   if (vips.length > 0) return vips.map((ip) => ({ ip, ipMode: isShort ? 'VIP' : 'Proxy' }));
   return domain === '' ? [] : [{ hostname: domain }];
 }

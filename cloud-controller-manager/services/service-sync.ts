@@ -123,7 +123,7 @@ export class ServiceSync {
     return {
       ...{ key: head.key, object, head },
       listenerName: listenerNameOf(this.#deps.config.clusterId, head.uid, 'service'),
-      addressesOf: (balancer) => planAddresses(balancer, settings),
+      addressesOf: (balancer, clash) => planAddresses(balancer, settings, clash),
       addressKey: String(settings.preventLoopback),
       report: (problems) => this.#reports.problems(head, problems),
       publish: (written, addresses, problems, signal) => this.#status.publish(written, addresses, problems, signal),
