@@ -95,6 +95,7 @@ class Ccm implements RunningCcm {
   readonly #ended = Promise.withResolvers<void>();
   #endpoints: HttpEndpoints | undefined;
   #isLeading = false;
+  #lockRefusal: string | undefined;
 
   constructor(config: CcmConfig, runtime: CcmRuntime) {
     const { clock, log, random, release, cloud } = runtime;
@@ -194,7 +195,10 @@ class Ccm implements RunningCcm {
     const { clock, log, random, kube, identity = COMPONENT } = this.#runtime;
     const stop = this.#stop.signal;
     if (!this.#config.leaderElect) return await this.#lead({ signal: stop });
-    const deps = { client: kube.urgent ?? kube, identity, clock, log, random, events: this.#events };
+    const reportRefusal = (refusal: string | undefined): void => {
+      this.#lockRefusal = refusal;
+    };
+    const deps = { client: kube.urgent ?? kube, identity, clock, log, random, events: this.#events, reportRefusal };
     const lead = (term: Leadership): Promise<void> =>
       this.#lead({ ...term, signal: AbortSignal.any([term.signal, stop]) });
     await leadUntilDrained(electionSettingsOf(this.#config), deps, lead, stop);
@@ -283,7 +287,8 @@ class Ccm implements RunningCcm {
   #healthFacts(): HealthFacts {
     const { clock } = this.#runtime;
     const informers = sampleInformers({ nodes: this.#nodes });
-    return { informers, contact: this.metrics.contact, clock, startProblem: undefined };
+    const { contact } = this.metrics;
+    return { informers, contact, clock, startProblem: undefined, lockRefusal: this.#lockRefusal };
   }
 }
 

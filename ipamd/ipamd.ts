@@ -101,6 +101,7 @@ class Ipamd implements RunningIpamd {
   #term: TermView | undefined;
   #startProblem: string | undefined = 'definitions of resources are not checked yet';
   #productProblem: string | undefined;
+  #lockRefusal: string | undefined;
 
   constructor(config: IpamdConfig, baseRuntime: IpamdRuntime) {
     const { clock, log, random, release } = baseRuntime;
@@ -231,7 +232,10 @@ class Ipamd implements RunningIpamd {
     const config = this.#config;
     const drain = this.#drain.signal;
     if (!config.leaderElect) return await this.#leadWhileStanding(termWithoutLock(clock, this.#shutdown.signal), drain);
-    const election = { client: kube.urgent ?? kube, identity, clock, log, random, events: this.#events };
+    const reportRefusal = (refusal: string | undefined): void => {
+      this.#lockRefusal = refusal;
+    };
+    const election = { client: kube.urgent ?? kube, identity, clock, log, random, events: this.#events, reportRefusal };
     await leadUntilDrained(config, election, (term) => this.#leadWhileStanding(term, drain), drain);
   }
 
@@ -309,6 +313,7 @@ class Ipamd implements RunningIpamd {
       contact: this.metrics.contact,
       clock: this.#runtime.clock,
       startProblem: this.#productProblem ?? this.#startProblem,
+      lockRefusal: this.#lockRefusal,
       restoredMs: this.#definitions.restoredMs,
     };
   }

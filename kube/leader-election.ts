@@ -27,6 +27,8 @@ export type LeaderElectionOptions = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
+  /** Called after each look at the lock: what the API server refuses, or undefined where it refuses nothing. */
+  readonly reportRefusal?: (refusal: string | undefined) => void;
   /** Where the beginning and the end of each term are recorded, as events of the lock with upstream's reason. */
   readonly events?: EventSink<'LeaderElection'>;
 };
@@ -93,6 +95,9 @@ export async function runAsLeader(
   }
 }
 
+/** What does not end by itself: no right, no namespace. */
+const REFUSALS = ['FORBIDDEN', 'UNAUTHORIZED', 'NOT_FOUND', 'INVALID'] as const;
+
 type Candidate = {
   readonly options: LeaderElectionOptions;
   readonly lock: Lock;
@@ -115,12 +120,14 @@ function recordTerm({ options, holder }: Candidate, { stored }: WonLock, what: s
 
 /** Reads the lock until it is acquired; undefined when aborted. */
 async function contend(candidate: Candidate, signal: AbortSignal): Promise<WonLock | undefined> {
-  const { clock, retryMs, random, log } = candidate.options;
+  const { clock, retryMs, random, log, reportRefusal = () => {} } = candidate.options;
   while (!signal.aborted) {
     try {
       const won = await tryOnce(candidate);
+      reportRefusal(undefined);
       if (won !== undefined) return won;
     } catch (error) {
+      if (isKubeError(error, ...REFUSALS)) reportRefusal(error.message);
       // A conflict is normal: another candidate wrote first.
       if (!isKubeError(error, 'CONFLICT', 'ALREADY_EXISTS')) {
         log.warn('looking at the lock failed', { lock: candidate.options.lock.name, error });

@@ -9,7 +9,7 @@ import { createCaller, type Send } from './caller.ts';
 import type { KubeClient, KubeObject, ListPage, ObjectPatch, ObjectQuery, ResourceType } from './kube-client.ts';
 import { KubeError } from './kube-error.ts';
 import type { KubeObserver } from './kube-observer.ts';
-import { collectionPath, objectPath, requestLabel } from './request-path.ts';
+import { collectionPath, MAX_TOKEN_CHARS, objectPath, requestLabel } from './request-path.ts';
 import { apiVersionOf } from './resource-types.ts';
 import { ServerTime } from './server-time.ts';
 import { TokenBucket } from './token-bucket.ts';
@@ -174,9 +174,6 @@ export function decodeObject(value: unknown, request: string, type: ResourceType
   // All other fields are checked by the decoder of the kind.
   return named as KubeObject;
 }
-
-/** Longest version of a list or token of a page; those of etcd have 20 and some hundred characters. */
-const MAX_TOKEN_CHARS = 4_096;
 
 /** Decodes a page of a list. @throws KubeError BAD_ANSWER */
 export function decodeList(value: unknown, request: string, type: ResourceType): ListPage {

@@ -2,6 +2,9 @@ import type { ObjectRef, ResourceType } from './kube-client.ts';
 import { KubeError } from './kube-error.ts';
 import { apiVersionOf } from './resource-types.ts';
 
+/** Longest version of a list or object, or token of a page, that goes into a path; those of etcd have 20 and some hundred characters. */
+export const MAX_TOKEN_CHARS = 4_096;
+
 /** Builds the path of a collection: `/api/v1/namespaces/default/pods`. Absent namespace: all namespaces. */
 export function collectionPath(type: ResourceType, namespace: string | undefined): string {
   const root = type.group === '' ? `/api/${type.version}` : `/apis/${apiVersionOf(type)}`;

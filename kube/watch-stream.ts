@@ -5,6 +5,7 @@ import { answerError } from './answer-error.ts';
 import { MAX_ANSWER_BYTES } from './http-call.ts';
 import type { KubeObject, WatchEvent } from './kube-client.ts';
 import { KubeError } from './kube-error.ts';
+import { MAX_TOKEN_CHARS } from './request-path.ts';
 
 const LINE_FEED = 0x0a;
 
@@ -75,6 +76,8 @@ function objectOf(value: unknown, label: string): KubeObject {
   if (!isRecord(value) || !isRecord(value['metadata']) || typeof value['metadata']['name'] !== 'string') {
     throw bad(label, 'an event without an object');
   }
+  const { resourceVersion } = value['metadata'];
+  if (typeof resourceVersion === 'string') boundVersion(resourceVersion, label);
   // All other fields are checked by the decoder of the kind.
   return value as KubeObject;
 }
@@ -83,6 +86,12 @@ function versionOf(value: unknown, label: string): string {
   const metadata = recordOf(recordOf(value)['metadata']);
   const version = metadata['resourceVersion'];
   if (typeof version !== 'string') throw bad(label, 'a bookmark without a resourceVersion');
+  return boundVersion(version, label);
+}
+
+/** The next watch names it in its path. */
+function boundVersion(version: string, label: string): string {
+  if (version.length > MAX_TOKEN_CHARS) throw bad(label, `a version above ${MAX_TOKEN_CHARS} characters`);
   return version;
 }
 

@@ -10,6 +10,8 @@ export type HealthFacts = {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Why the program has not started yet; undefined once it has. Lost definitions count too. */
   readonly startProblem: string | undefined;
+  /** What the API server refuses of the lock; undefined: nothing, or no lock is asked for. */
+  readonly lockRefusal?: string | undefined;
   /** Since when lost definitions are served again, monotonic milliseconds; undefined: none was lost. */
   readonly restoredMs?: number | undefined;
 };
@@ -41,9 +43,12 @@ export function evaluateReadiness({
   informers,
   clock,
   startProblem,
+  lockRefusal,
   restoredMs = Number.NEGATIVE_INFINITY,
 }: HealthFacts): string | undefined {
   if (startProblem !== undefined) return startProblem;
+  if (lockRefusal !== undefined)
+    return `this replica cannot lead: ${lockRefusal}; look at the role and at --leader-elect-lock`;
   const waiting = informers.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource);
   if (waiting.length > 0) return `not read yet: ${waiting.join(', ')}`;
   return describeBlindness(watchesOf(informers, restoredMs), clock);

@@ -382,3 +382,34 @@ test('runAsLeader: releases the lock and passes on what the work throws; refuses
   const tight = runAsLeader({ ...options, leaseMs: 10_000, renewMs: 8000, retryMs: 2000 }, async () => {}, signal);
   await t.throwsAsync(tight, { instanceOf: RangeError, message: /at most 0.75/ });
 });
+
+test('runAsLeader: reports what the API server refuses of the lock, until it refuses nothing', async (t) => {
+  const clock = new VirtualClock();
+  const api = startInProcessApi({ clock });
+  const inner = api.client({ userAgent: 'a' });
+  let isRefused = true;
+  let isAway = false;
+  const client: KubeClient = {
+    ...inner,
+    get: async (...query) => {
+      if (isAway) throw new KubeError({ code: 'UNAVAILABLE', request: 'GET lock', text: 'away' });
+      if (isRefused) throw new KubeError({ code: 'FORBIDDEN', request: 'GET lock', text: 'no right' });
+      return await inner.get(...query);
+    },
+  };
+  const reports: (string | undefined)[] = [];
+  const end = new AbortController();
+  const reportRefusal = (refusal: string | undefined): void => void reports.push(refusal);
+  const running = runCandidate('a', clock, [], { client, random: seededRandom(1), reportRefusal }, end.signal);
+  await clock.advance(5_000);
+  t.regex(reports.at(-1) ?? '', /FORBIDDEN: no right/);
+  isRefused = false;
+  await clock.advance(5_000);
+  t.is(reports.at(-1), undefined);
+  // An API server that is away refuses nothing: all replicas would be out of service at once.
+  isAway = true;
+  await clock.advance(60_000);
+  t.is(reports.at(-1), undefined);
+  end.abort();
+  await clock.run(running);
+});

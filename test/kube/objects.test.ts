@@ -145,6 +145,9 @@ test('decodeWatchLine: decodes events and errors, skips what newer servers may s
     '{"type":"ADDED"}',
     lineOf('MODIFIED', { metadata: {} }),
     lineOf('BOOKMARK', {}),
+    ...['ADDED', 'BOOKMARK'].map((type) =>
+      lineOf(type, { metadata: { name: 'one', resourceVersion: '7'.repeat(5_000) } }),
+    ),
   ]) {
     t.is(codeOf(line), 'BAD_ANSWER');
   }

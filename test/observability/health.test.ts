@@ -44,6 +44,13 @@ test('evaluateReadiness: waits for definitions and caches, whoever leads', (t) =
   t.regex(evaluateReadiness(facts({ informers: [{ ...FINE, isSynced: false }] })) ?? '', /nodes/);
 });
 
+test('evaluateReadiness: says what the API server refuses of the lock', (t) => {
+  t.regex(
+    evaluateReadiness(facts({ lockRefusal: 'PUT locks: FORBIDDEN: no' })) ?? '',
+    /cannot lead: PUT locks: FORBIDDEN/,
+  );
+});
+
 test('evaluateReadiness: names what was heard nothing of for ten minutes, also while nothing else is answered', (t) => {
   const silent = { ...FINE, resource: 'pods', lastContactMs: NOW_MS - 20 * MINUTE_MS };
   t.is(
