@@ -75,6 +75,8 @@ function applyChecked(deps: AcceptSupplyDeps, event: SupplyEvent & { readonly ki
   const result = state.pool.applySupply(supply, event.observed?.spec.observedEpoch);
   if (result.kind === 'distrusted') {
     reportDistrust(deps, result.epoch, result.inForce);
+    // Whatever became of the supply, what is published now is registered; what is missing may be so since before.
+    state.acceptRegistered(joined(state.supply?.registeredIps, supply.registeredIps));
     return;
   }
   state.distrusted = undefined;
@@ -200,6 +202,11 @@ export function withheld(supply: Supply): Supply {
   if (supply.direct === undefined) return { ...supply, enis };
   const wholeEnis = supply.direct.enis.map((eni) => ({ ...eni, state: 'detaching' as const }));
   return { ...supply, enis, direct: { ...supply.direct, enis: wholeEnis } };
+}
+
+/** Returns the addresses of both lists; undefined when there is none. */
+function joined(one: Supply['registeredIps'], other: Supply['registeredIps']): Supply['registeredIps'] {
+  return one === undefined ? other : [...new Set([...one, ...(other ?? [])])];
 }
 
 /** Reports whether two supplies differ at most in what load balancers have as targets. */

@@ -122,6 +122,8 @@ export class SimulatedAgent {
     const result = this.#pool.applySupply(supply);
     // An old state that was restored is written on all the same, with the epoch that was in force: so ipamd learns of it.
     const inForce = result.kind === 'distrusted' ? this.#seen?.supply : supply;
+    const registered = [supply.registeredIps, inForce?.registeredIps].flatMap((ips) => ips ?? []);
+    this.#pool.setRegistered((inForce?.registeredIps ?? supply.registeredIps) && new Set(registered));
     if (inForce === undefined) return;
     this.#seen = { object, nec, supply: inForce };
     this.#serve();
