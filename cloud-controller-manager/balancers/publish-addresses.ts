@@ -18,7 +18,7 @@ import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { type OwnerKind, type OwnerRef, ownerIdOf } from './balancer-owner.ts';
 import type { LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
 import { StepError } from './run-step.ts';
-import { planList, type SeenTarget, WantedAddresses } from './wanted-addresses.ts';
+import { APPEARS_MS, planList, type SeenTarget, WantedAddresses } from './wanted-addresses.ts';
 
 type PublisherDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random' | 'metrics'>;
 
@@ -77,6 +77,8 @@ export class AddressPublisher {
   readonly #lists: FreshStore<RegisteredNode>;
   /** By node: published addresses that were seen as assigned after they were published. */
   readonly #assigned = new Map<string, { readonly uid: string; readonly ips: Set<string> }>();
+  /** Monotonic milliseconds. */
+  readonly #beganMs: number;
   readonly #needed: ChangeSignal;
   readonly #changed: ChangeSignal;
   #state: 'idle' | 'starting' | 'following' | 'absent' = 'idle';
@@ -86,6 +88,7 @@ export class AddressPublisher {
     const { kube: client, clock, log, random, metrics } = deps;
     this.#deps = deps;
     this.#facts = facts;
+    this.#beganMs = clock.monotonicMs();
     this.#needed = new ChangeSignal(clock);
     this.#changed = new ChangeSignal(clock);
     this.#necs = openInformer({
@@ -229,8 +232,11 @@ export class AddressPublisher {
   }
 
   async #compareAll(signal: AbortSignal): Promise<void> {
-    const isComplete = !this.#facts.hasUnknown((owner) => this.#wanted.isKnown(ownerIdOf(owner)));
-    const targets = this.#wanted.all();
+    const nowMs = this.#deps.clock.monotonicMs();
+    // What a former process registered may not show yet.
+    const isComplete =
+      nowMs - this.#beganMs >= APPEARS_MS && !this.#facts.hasUnknown((owner) => this.#wanted.isKnown(ownerIdOf(owner)));
+    const targets = this.#wanted.all(nowMs);
     const { byIp } = this.#nodesByIp();
     const ofPods = nodesOf([...targets].map((ip) => [ip, byIp.get(ip) ?? []]));
     const wanted = isComplete ? this.#wantedNow() : undefined;
@@ -341,7 +347,7 @@ export class AddressPublisher {
 
   /** What may stay in a list: targets, and what is behind a Service and may be one soon. */
   #wantedNow(): ReadonlySet<string> {
-    return new Set([...this.#wanted.all(), ...this.#nodesByIp().byIp.keys()]);
+    return new Set([...this.#wanted.all(this.#deps.clock.monotonicMs()), ...this.#nodesByIp().byIp.keys()]);
   }
 
   /** The addresses behind Services. All of a node are published at once, as all are about to be registered. */

@@ -12,8 +12,8 @@ type Seen = {
   readonly isWhole: boolean;
 };
 
-/** A registration may take effect, or show, so much later than it was sent. */
-const APPEARS_MS = 60_000;
+/** A registration may take effect, or show, so much later than it was sent; and so old may an answer be. */
+export const APPEARS_MS = 60_000;
 
 /**
  * Which addresses of Pods are targets of the load balancer of each owner, or may be: what was seen, and what was sent since.
@@ -24,6 +24,8 @@ export class WantedAddresses {
   readonly #seen = new Map<string, Seen>();
   /** By owner: what is registered since, and when that was sent; monotonic milliseconds. */
   readonly #sent = new Map<string, Map<string, number>>();
+  /** The same of what was seen since: a later answer may be as of before that. */
+  readonly #lately = new Map<string, Map<string, number>>();
 
   /**
    * Notes the targets that the listeners of an owner have. What was sent a minute ago and is not there has failed.
@@ -39,7 +41,13 @@ export class WantedAddresses {
     const isWhole = unreadIds.length === 0 || before?.isWhole === true;
     this.#seen.set(owner, { ips: seen, ipsOf, atMs: nowMs, isWhole });
     const sent = this.#sent.get(owner);
-    for (const [ip, sentMs] of sent ?? []) if (seen.has(ip) || nowMs - sentMs >= APPEARS_MS) sent?.delete(ip);
+    const lately = this.#lately.get(owner) ?? new Map<string, number>();
+    for (const [ip, sentMs] of sent ?? []) {
+      if (seen.has(ip)) lately.set(ip, sentMs);
+      if (seen.has(ip) || nowMs - sentMs >= APPEARS_MS) sent?.delete(ip);
+    }
+    for (const [ip, sentMs] of lately) if (nowMs - sentMs >= APPEARS_MS) lately.delete(ip);
+    this.#lately.set(owner, lately);
     if (sent?.size === 0) this.#sent.delete(owner);
   }
 
@@ -65,6 +73,7 @@ export class WantedAddresses {
   forget(owner: string): void {
     this.#seen.delete(owner);
     this.#sent.delete(owner);
+    this.#lately.delete(owner);
   }
 
   /** Whether all listeners of an owner were read. */
@@ -78,13 +87,13 @@ export class WantedAddresses {
   }
 
   /** All addresses that are, or may be, targets. */
-  all(): ReadonlySet<string> {
-    return new Set(
-      [
-        ...[...this.#seen.values()].map(({ ips }) => ips),
-        ...[...this.#sent.values()].map((sent) => sent.keys()),
-      ].flatMap((ips) => [...ips]),
-    );
+  all(nowMs: number): ReadonlySet<string> {
+    const lately = [...this.#lately.values()].flatMap((all) => [...all]);
+    return new Set([
+      ...[...this.#seen.values()].flatMap(({ ips }) => [...ips]),
+      ...[...this.#sent.values()].flatMap((sent) => [...sent.keys()]),
+      ...lately.flatMap(([ip, sentMs]) => (nowMs - sentMs < APPEARS_MS ? [ip] : [])),
+    ]);
   }
 }
 
