@@ -1,7 +1,7 @@
 /**
  * Plays stories and scripts: `node test/simulation/main.ts` plays each story once. `--story=NAME` chooses one, `--seed=N` its seed;
  * `--seed=N` alone plays the script that is drawn from that seed, `--script=FILE` one that was written. `--runs=COUNT` plays so many
- * seeds, `--within=MINUTES` new ones for that long; `--agents=whole` or `--agents=stand-in` draws such scripts alone. For each it
+ * seeds, `--within=MINUTES` new ones for that long; `--agents=whole` or `--agents=stand-in` draws such scripts alone, `--ccm` those with cloud-controller-manager. For each it
  * prints the hash of the run, how much time passed in it, how it ended, and what was seen that must not be. `--log` prints all that
  * happened; `--shrink` makes a script that fails as small as it goes, writes it to `simulation-N.json` and prints it as a story.
  * `--crash=EVERY` kills the leader of a story, or with `--program=agent` the agent of its first node, with `--program=ccm` the leader of
@@ -21,7 +21,12 @@ const { values } = parseArgs({
   options: {
     ...{ story: { type: 'string' }, seed: { type: 'string' }, runs: { type: 'string' }, script: { type: 'string' } },
     ...{ log: { type: 'boolean' }, crash: { type: 'string' }, lose: { type: 'string' }, shrink: { type: 'boolean' } },
-    ...{ program: { type: 'string' }, agents: { type: 'string' }, within: { type: 'string' } },
+    ...{
+      program: { type: 'string' },
+      agents: { type: 'string' },
+      within: { type: 'string' },
+      ccm: { type: 'boolean' },
+    },
   },
 });
 if (values.within !== undefined && !(Number(values.within) > 0)) {
@@ -84,7 +89,10 @@ async function tellScripts(): Promise<void> {
     return;
   }
   const first = values.seed === undefined ? givenOrNewSeed() : Number(values.seed);
-  const only = values.agents === undefined ? {} : { isWhole: values.agents === 'whole' };
+  const only = {
+    ...(values.agents !== undefined && { isWhole: values.agents === 'whole' }),
+    ...(values.ccm === true && { hasCcm: true }),
+  };
   print(`simulation: seed ${first}`);
   let last = first;
   for (const seed of seeds(first)) {

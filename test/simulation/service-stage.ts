@@ -4,9 +4,10 @@ import { INGRESSES, NODES, PODS, SECRETS, SERVICES } from '../../kube/resource-t
 import { recordOf, recordsOf, textOf, textsOf } from '../../runtime/json.ts';
 import { createInProcessApi } from '../../sim/vpc/api/in-process.ts';
 import type { ModelLoadBalancer } from '../../sim/vpc/api/model/clb/types.ts';
-import { OWNER_TAG } from './auditors/balancer-owners.ts';
+import { OWNER_TAG, usedBalancers } from './auditors/balancer-owners.ts';
 import type { Machine } from './machine.ts';
 import type { Stage } from './stage.ts';
+import { type TAMPERING, tamper } from './standins/balancer-vandals.ts';
 import { UNWELL } from './standins/endpoint-slices.ts';
 
 const NAMESPACE = 'default';
@@ -85,7 +86,7 @@ export class ServiceStage {
     return all.some(({ type, status }) => type === 'Ready' && status === 'True');
   }
 
-  async changeNode({ name }: Machine, body: object): Promise<void> {
+  async changeNode({ name }: Pick<Machine, 'name'>, body: object): Promise<void> {
     await this.#stage.people(this.#stage.world.admin.patch(NODES, { name }, { kind: 'merge', body }));
   }
 
@@ -108,31 +109,58 @@ export class ServiceStage {
       createInProcessApi(host).call('CreateLoadBalancer', request, new AbortController().signal),
     );
     await this.#stage.until('it is made', () => this.balancers.every(({ state }) => state === 'NORMAL'));
+    return this.idOf(name);
+  }
+
+  /** The id of the load balancer with this name. */
+  idOf(name: string): string {
     return this.balancers.find((one) => one.name === name)?.loadBalancerId ?? '';
   }
 
-  /** A person takes a target off the load balancer of a Service, or changes its weight; nothing where there is none. */
-  edit(name: string, action: 'BatchDeregisterTargets' | 'BatchModifyTargetWeight'): void {
-    const uid = this.find('Service', name)?.metadata.uid ?? ' ';
-    const balancer = this.balancers.find(({ tags }) => tags[OWNER_TAG]?.endsWith(uid));
-    const [listener] = [...(balancer?.listeners.values() ?? [])];
-    const [target] = [...(listener?.targets.values() ?? [])];
-    if (balancer === undefined || listener === undefined || target === undefined) return;
-    const place = target.type === 'CVM' ? { InstanceId: target.instanceId ?? '' } : { EniIp: target.ip };
-    const { loadBalancerId: LoadBalancerId } = balancer;
-    const { listenerId: ListenerId } = listener;
-    const at = { ...place, Port: target.port };
-    const api = createInProcessApi(this.#stage.world.host);
-    const { signal } = new AbortController();
-    const call =
-      action === 'BatchDeregisterTargets'
-        ? api.call(action, { LoadBalancerId, Targets: [{ ...at, ListenerId }] }, signal)
-        : api.call(action, { LoadBalancerId, ModifyList: [{ ListenerId, Targets: [at], Weight: 3 }] }, signal);
-    // What goes wrong for a person is tried by nobody again, and what hangs is not waited for.
-    void call.then(
-      () => undefined,
-      () => undefined,
+  /** A person does something to the load balancer of a Service. */
+  tamper(name: string, what: (typeof TAMPERING)[number]): void {
+    const balancer = this.#balancerOf(name);
+    if (balancer !== undefined) tamper(this.#stage.world.host, balancer, what);
+  }
+
+  /** A person takes the tags off the load balancer of a Service. Returns what puts them back, where it is still that of the Service. */
+  untag(name: string): () => void {
+    const { state } = this.#stage.world.host.model;
+    const before = this.#balancerOf(name);
+    if (before === undefined) return () => {};
+    const { loadBalancerId: id, tags } = before;
+    const isOf = (): boolean =>
+      this.find('Service', name)?.metadata.annotations?.[SERVICE_ANNOTATION.record]?.includes(id) === true;
+    if (!isOf()) return () => {};
+    state.clb.put({ ...before, tags: {} }, state.nowMs);
+    return () => {
+      const now = state.clb.balancers().get(id);
+      if (now !== undefined && isOf()) state.clb.put({ ...now, tags }, state.nowMs);
+    };
+  }
+
+  /** A person deletes in the console what was made for Services and Ingresses that are lost. */
+  clearLost(): void {
+    const { world } = this.#stage;
+    const { clb, securityGroups, nowMs } = world.host.model.state;
+    const uids = [...world.objects('services'), ...world.objects('ingresses')].map(
+      ({ metadata }) => metadata.uid ?? '',
     );
+    const isLost = ({ [OWNER_TAG]: tag }: Readonly<Record<string, string>>): boolean =>
+      tag !== undefined && !uids.some((uid) => tag.endsWith(uid));
+    for (const { balancer, owners, listeners } of usedBalancers(world)) {
+      if (owners.length > 0 || isLost(balancer.tags)) continue;
+      const left = [...balancer.listeners].filter(([, one]) => !listeners.includes(one));
+      clb.put({ ...balancer, listeners: new Map(left) }, nowMs);
+    }
+    for (const { loadBalancerId, tags } of this.balancers) if (isLost(tags)) clb.remove(loadBalancerId, nowMs);
+    for (const { groupId, tags } of [...securityGroups.made.values()])
+      if (isLost(tags)) securityGroups.remove(groupId, nowMs);
+  }
+
+  #balancerOf(service: string): ModelLoadBalancer | undefined {
+    const uid = this.find('Service', service)?.metadata.uid ?? ' ';
+    return this.balancers.find(({ tags }) => tags[OWNER_TAG]?.endsWith(uid));
   }
 
   /** Load balancers of the account. */
@@ -245,9 +273,9 @@ const KINDS = {
   Ingress: { type: INGRESSES, apiVersion: 'networking.k8s.io/v1' },
 } as const;
 
-/** The spec of an Ingress whose rule leads to port 80 of the Service `web`. */
-export function ruleOf(path: string, host?: string) {
-  const backend = { service: { name: 'web', port: { number: 80 } } };
+/** The spec of an Ingress whose rule leads to port 80 of a Service. */
+export function ruleOf(path: string, host?: string, name = 'web') {
+  const backend = { service: { name, port: { number: 80 } } };
   const http = { paths: [{ path, pathType: 'ImplementationSpecific', backend }] };
   return { rules: [{ ...(host === undefined ? {} : { host }), http }] };
 }

@@ -2,7 +2,15 @@ import test from 'ava';
 import type { Action, Script } from './script/deed.ts';
 import { shrink, type TryScript } from './script/shrink.ts';
 
-const TEMPER = { isWhole: true, nodes: 3, minutes: 5, cooldownMs: 10_000, flags: [], agentFlags: [] } as const;
+const TEMPER = {
+  isWhole: true,
+  nodes: 3,
+  minutes: 5,
+  cooldownMs: 10_000,
+  flags: [],
+  agentFlags: [],
+  ccmFlags: [],
+} as const;
 const pod = (serial: number): Action => ({
   atMs: serial * 1_000,
   kind: 'pod',
@@ -41,6 +49,7 @@ test('shrink: leaves what the violation needs, on one node, without waits', asyn
     { atMs: 0, kind: 'kill', whom: 0 },
   ]);
   t.is(script.temper.nodes, 1);
+  t.is(script.temper.ccmFlags, undefined);
   t.is(violation.text, 'after 0 ms');
   t.true(runs < 40, `${runs} runs`);
 });

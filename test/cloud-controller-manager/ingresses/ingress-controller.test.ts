@@ -37,20 +37,6 @@ test('an Ingress without a host gets a load balancer with HTTP:80, whose rule le
   await world.stop();
 });
 
-test('a path and a backend change, and the former rule goes', async (t) => {
-  const world = await IngressWorld.start();
-  const [web, api] = [await world.serve('web'), await world.serve('api')];
-  await world.create('site', { spec: ruleOf('/a', 'www.example.com') });
-  await world.advance(DONE_MS);
-  t.deepEqual(world.rules(), { 'HTTP:80 www.example.com/a': [`${web}:8080 10`] });
-  const { loadBalancerId } = world.balancer();
-  await world.patch('site', { spec: ruleOf('/b', 'www.example.com', 'api') });
-  await world.advance(2 * DONE_MS);
-  t.deepEqual(world.rules(), { 'HTTP:80 www.example.com/b': [`${api}:8080 10`] });
-  t.is(world.balancer().loadBalancerId, loadBalancerId);
-  await world.stop();
-});
-
 test('Nodes are the backends of an Ingress without direct access, by the node ports of its Services', async (t) => {
   const world = await IngressWorld.start();
   await world.serve('web', { type: 'NodePort', ports: [{ name: 'http', port: 80, nodePort: 30_080 }] });
@@ -61,49 +47,6 @@ test('Nodes are the backends of an Ingress without direct access, by the node po
   const two = await world.services.join('n2');
   await world.advance(DONE_MS);
   t.deepEqual(world.rules(), { 'HTTP:80 /': [`${node}:30080 10`, `${two}:30080 10`].toSorted() });
-  await world.stop();
-});
-
-test('Pods come and go, and a Service that is missing is an event until it is there', async (t) => {
-  const world = await IngressWorld.start();
-  await world.create('site');
-  await world.advance(DONE_MS);
-  t.deepEqual(world.rules(), { 'HTTP:80 /': [] });
-  t.is(world.events('BackendMissing').length, 1);
-  const first = await world.serve('web');
-  await world.advance(DONE_MS);
-  t.deepEqual(world.rules(), { 'HTTP:80 /': [`${first}:8080 10`] });
-  const second = await world.pods.run('web', 'web-1', { node: 'n1' });
-  await world.pods.delete('web-0');
-  await world.advance(10_000);
-  t.deepEqual(world.rules(), { 'HTTP:80 /': [`${first}:8080 0`, `${second}:8080 10`].toSorted() });
-  await world.pods.end('web-0');
-  await world.advance(2 * DONE_MS);
-  t.deepEqual(world.rules(), { 'HTTP:80 /': [`${second}:8080 10`] });
-  await world.stop();
-});
-
-test('a certificate of a Secret is uploaded, HTTPS serves the host, and HTTP redirects to it', async (t) => {
-  const world = await IngressWorld.start();
-  const ip = await world.serve('web');
-  await world.makeTlsSecret('cert', 'www.example.com');
-  const tls = [{ hosts: ['www.example.com'], secretName: 'cert' }];
-  await world.create('site', {
-    annotations: { 'ingress.cloud.tencent.com/auto-rewrite': 'true' },
-    spec: { ...ruleOf('/', 'www.example.com'), tls },
-  });
-  await world.advance(2 * DONE_MS);
-  t.deepEqual(world.rules(), {
-    'HTTPS:443 www.example.com/': [`${ip}:8080 10`],
-    'HTTP:80 www.example.com/': '-> 301',
-  });
-  const [id, ...others] = world.certificateIds();
-  t.deepEqual(others, []);
-  t.deepEqual([...(world.listener('HTTPS', 443)?.layer7?.domains.values() ?? [])], [{ certIds: [id ?? ''] }]);
-  await world.delete('site');
-  await world.advance(2 * DONE_MS);
-  t.is(world.ingress('site'), undefined);
-  t.deepEqual(world.services.balancers(), []);
   await world.stop();
 });
 

@@ -28,34 +28,6 @@ test('node-route-controller: each Node gets its route within seconds, and the co
   await world.stop();
 });
 
-test('node-route-controller: a route of its own follows the Node; the old one is gone before the new one is there', async (t) => {
-  const world = await RouteWorld.start();
-  await world.join('steady', '172.16.50.0/24');
-  await world.join('n1', '172.16.1.0/24');
-  await world.advance(10 * SECOND_MS);
-  const { host } = world.world.scene;
-  host.forget();
-  await world.leave('n1');
-  const ip = await world.join('n2', '172.16.1.0/24');
-  await world.advance(MINUTE_MS);
-  t.deepEqual(
-    world
-      .routes()
-      .filter(({ cidr }) => cidr === '172.16.1.0/24')
-      .map(({ gatewayIp }) => gatewayIp),
-    [ip],
-  );
-  const changes = host.seen.map(({ action }) => action).filter((action) => /^(Create|Delete)/.test(action));
-  t.deepEqual(changes, ['DeleteGlobalRoutes', 'CreateGlobalRoutes']);
-  await world.leave('n2');
-  await world.advance(3 * MINUTE_MS);
-  t.deepEqual(
-    world.routes().map(({ cidr }) => cidr),
-    ['172.16.50.0/24'],
-  );
-  await world.stop();
-});
-
 test('node-route-controller: a route without its mark is never touched; one in the way is an event of the Node', async (t) => {
   const world = await RouteWorld.start();
   const foreign = [
@@ -122,46 +94,6 @@ test('node-route-controller: no call is made that would exceed the quota; its No
   await world.stop();
 });
 
-const KINDS = [
-  ['--routes=table', '--route-tables=rtb-test0001,rtb-test0002', 'ReplaceRoutes'],
-  ['--routes=cluster', '', 'DeleteClusterRoute CreateClusterRoute'],
-] as const;
-for (const [routes, tables, moved] of KINDS) {
-  test(`node-route-controller: ${routes}: each Node gets its route in each table, and the route follows and leaves with it`, async (t) => {
-    const world = await RouteWorld.start(routes, ...(tables === '' ? [] : [tables]));
-    const { host } = world.world.scene;
-    await world.join('steady', '172.16.50.0/24');
-    const ip = await world.join('n1', '172.16.1.0/24');
-    await world.advance(10 * SECOND_MS);
-    const gateways = () =>
-      world.places.map((place) =>
-        world.routes().flatMap((one) => (one.place === place && one.cidr === '172.16.1.0/24' ? [one.gatewayIp] : [])),
-      );
-    t.deepEqual(
-      gateways(),
-      world.places.map(() => [ip]),
-    );
-    t.is(world.networkOf('n1'), 'False RouteCreated');
-    host.forget();
-    await world.leave('n1');
-    const next = await world.join('n2', '172.16.1.0/24');
-    await world.advance(MINUTE_MS);
-    t.deepEqual(
-      gateways(),
-      world.places.map(() => [next]),
-    );
-    const changes = host.seen.map(({ action }) => action).filter((action) => /^(Create|Delete|Replace)/.test(action));
-    t.deepEqual(
-      changes,
-      world.places.flatMap(() => moved.split(' ')),
-    );
-    await world.leave('n2');
-    await world.advance(3 * MINUTE_MS);
-    t.deepEqual([...new Set(world.routes().map(({ cidr }) => cidr))], ['172.16.50.0/24']);
-    await world.stop();
-  });
-}
-
 test('node-route-controller: --routes=table: a Node has a route where all tables lead to it; while one cannot be read nothing is said', async (t) => {
   const world = await RouteWorld.start('--routes=table', '--route-tables=rtb-test0001,rtb-test0002');
   const { host } = world.world.scene;
@@ -192,27 +124,6 @@ test('node-route-controller: --routes=table: a Node has a route where all tables
   t.is(world.networkOf('n2'), 'False RouteCreated');
   t.deepEqual(world.world.scene.events('FailedToCreateRoute').length, 1);
   t.regex(await world.metrics(), /_cluster_route_list_failures_total [1-9]/);
-  await world.stop();
-});
-
-test('node-route-controller: --routes=cluster: the table is the mark: what is in it is own, what is outside of --cluster-cidr stays', async (t) => {
-  const world = await RouteWorld.start('--routes=cluster', '--cluster-route-table=own-table');
-  t.deepEqual(world.places, ['own-table']);
-  const { clusterRouteTables: book } = world.world.scene.host.model.state;
-  book.addTable('cls-other001', 'vpc-00000001');
-  book.add('cls-other001', [{ cidr: '172.16.9.0/24', gatewayIp: '10.0.0.250' }]);
-  world.addRoute('192.168.0.0/24', '10.0.0.250', '');
-  world.addRoute('172.16.1.0/24', '10.0.0.250', '');
-  const ip = await world.join('n1', '172.16.1.0/24');
-  await world.advance(10 * SECOND_MS);
-  t.deepEqual(
-    world.routes().map(({ cidr, gatewayIp }) => [cidr, gatewayIp]),
-    [
-      ['192.168.0.0/24', '10.0.0.250'],
-      ['172.16.1.0/24', ip],
-    ],
-  );
-  t.is(book.get('cls-other001').routes.length, 1);
   await world.stop();
 });
 

@@ -5,7 +5,6 @@ import { MORE_RIGHTS, ServiceWorld } from './service-world.ts';
 const DIRECT = 'service.cloud.tencent.com/direct-access';
 /** Longer than a creation and the registration of its targets. */
 const DONE_MS = 40_000;
-const WITHOUT_NODE_PORTS = { ports: [{ port: 80 }], allocateLoadBalancerNodePorts: false };
 
 async function start(options: Parameters<typeof ServiceWorld.start>[0] = {}) {
   const world = await ServiceWorld.start(options);
@@ -16,37 +15,6 @@ async function start(options: Parameters<typeof ServiceWorld.start>[0] = {}) {
 }
 
 const direct = (value = 'true') => ({ metadata: { annotations: { [DIRECT]: value } } });
-
-test('Pods are the targets, by their addresses, and follow what becomes of them', async (t) => {
-  const { world, pods } = await start();
-  await world.create('web', { ...direct(), spec: WITHOUT_NODE_PORTS });
-  const [a, b] = [await pods.run('web', 'a', { node: 'n1' }), await pods.run('web', 'b', { node: 'n2' })];
-  await world.advance(DONE_MS);
-  const bound = (...all: readonly string[]) => ({ 'TCP/80': all.toSorted() });
-  t.deepEqual(world.listeners(), bound(`${a}:8080 10`, `${b}:8080 10`));
-  const kinds = [...(world.listener('TCP', 80)?.targets.values() ?? [])].map(({ type }) => type);
-  t.deepEqual(kinds, ['ENI', 'ENI']);
-  t.like(world.listener('TCP', 80)?.healthCheck, { HealthSwitch: 1, CheckType: 'TCP', CheckPort: -1 });
-  const c = await pods.run('web', 'c', { node: 'n1' });
-  await world.advance(DONE_MS);
-  t.deepEqual(world.listeners(), bound(`${a}:8080 10`, `${b}:8080 10`, `${c}:8080 10`));
-  await pods.delete('a');
-  await world.advance(10_000);
-  t.deepEqual(world.listeners(), bound(`${a}:8080 0`, `${b}:8080 10`, `${c}:8080 10`), 'it ends: weight 0');
-  await world.advance(120_000);
-  t.deepEqual(world.listeners(), bound(`${a}:8080 0`, `${b}:8080 10`, `${c}:8080 10`), 'as long as it is there');
-  await pods.end('a');
-  await world.advance(DONE_MS);
-  t.deepEqual(world.listeners(), bound(`${b}:8080 10`, `${c}:8080 10`));
-  await pods.setContainersReady('b', false);
-  await world.advance(10_000);
-  t.deepEqual(world.listeners(), bound(`${b}:8080 0`, `${c}:8080 10`));
-  await pods.setContainersReady('b', true);
-  await world.advance(10_000);
-  t.deepEqual(world.listeners(), bound(`${b}:8080 10`, `${c}:8080 10`));
-  t.deepEqual(world.events('SyncLoadBalancerFailed'), []);
-  await world.stop();
-});
 
 test('a Pod that ends gets weight 0 before those that come are registered, and in two calls for many', async (t) => {
   const { world, pods } = await start();
@@ -63,32 +31,6 @@ test('a Pod that ends gets weight 0 before those that come are registered, and i
   t.is(targets.filter((one) => one.endsWith(' 10')).length, 4);
   t.true(targets.includes(`${old[0]}:8080 0`));
   t.true(world.events('UpdatedLoadBalancer').length - changes <= 2);
-  await world.stop();
-});
-
-test('Nodes and Pods take turns as backends without a moment with none', async (t) => {
-  const { world, pods } = await start();
-  await world.create('web', { spec: { ports: [{ port: 80, nodePort: 30_080 }] } });
-  const ip = await pods.run('web', 'a', { node: 'n1' });
-  await world.advance(DONE_MS);
-  const nodes = world.listeners()['TCP/80']?.map((one) => one.replace(/ .*/, '')) ?? [];
-  t.is(nodes.length, 2);
-  const { loadBalancerId } = world.balancer();
-  for (const [value, serving] of [
-    ['true', [`${ip}:8080`]],
-    ['false', nodes],
-  ] as const) {
-    await world.patch('web', direct(value));
-    for (let ms = 0; ms < 120_000; ms += 500) {
-      await world.advance(500);
-      t.true(
-        world.listeners()['TCP/80']?.some((one) => one.endsWith(' 10')),
-        `${value} ${ms}`,
-      );
-    }
-    t.deepEqual(world.listeners()['TCP/80'], serving.map((one) => `${one} 10`).toSorted());
-  }
-  t.is(world.balancer().loadBalancerId, loadBalancerId);
   await world.stop();
 });
 

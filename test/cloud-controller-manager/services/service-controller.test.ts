@@ -27,33 +27,6 @@ test('a Service gets a load balancer that leads to the node port of each Node, a
   await world.stop();
 });
 
-test('a Service that is deleted, or of another type, takes its load balancer with it', async (t) => {
-  const world = await ServiceWorld.start();
-  await world.join('n1');
-  await world.create('web');
-  await world.create('api', { metadata: { annotations: INTERNAL } });
-  await world.advance(DONE_MS);
-  t.deepEqual(
-    world
-      .balancers()
-      .map(({ type }) => type)
-      .sort(),
-    ['INTERNAL', 'OPEN'],
-  );
-  await world.delete('web');
-  await world.advance(DONE_MS);
-  t.is(world.service('web'), undefined);
-  t.is(world.balancer().type, 'INTERNAL');
-  await world.patch('api', { spec: { type: 'ClusterIP' } });
-  await world.advance(DONE_MS);
-  t.deepEqual(world.balancers(), []);
-  t.deepEqual(world.service('api')?.metadata.finalizers ?? [], []);
-  t.is(world.annotation('api', VIP), undefined);
-  t.deepEqual(world.ingress('api'), []);
-  t.is(world.events('DeletedLoadBalancer').length, 2);
-  await world.stop();
-});
-
 test('ports, protocol, policy and affinity may change', async (t) => {
   const world = await ServiceWorld.start();
   const ip = await world.join('n1');
@@ -86,19 +59,6 @@ test('ports, protocol, policy and affinity may change', async (t) => {
   await world.stop();
 });
 
-test('a changed node port is registered before the old one is drained, and that goes after a minute', async (t) => {
-  const world = await ServiceWorld.start();
-  const ip = await world.join('n1');
-  await world.create('web', { spec: { ports: [{ port: 80, nodePort: 30_080 }] } });
-  await world.advance(DONE_MS);
-  await world.patch('web', { spec: { ports: [{ port: 80, nodePort: 30_081 }] } });
-  await world.advance(DONE_MS);
-  t.deepEqual(world.listeners(), { 'TCP/80': [`${ip}:30080 0`, `${ip}:30081 10`] });
-  await world.advance(60_000);
-  t.deepEqual(world.listeners(), { 'TCP/80': [`${ip}:30081 10`] });
-  await world.stop();
-});
-
 test('Nodes come, leave, are excluded and go', async (t) => {
   const world = await ServiceWorld.start();
   const one = await world.join('n1');
@@ -122,22 +82,6 @@ test('Nodes come, leave, are excluded and go', async (t) => {
   await world.advance(60_000);
   t.deepEqual(world.listeners(), { 'TCP/80': [`${one}:30080 10`] });
   t.true(world.events('UpdatedLoadBalancer').length >= 3);
-  await world.stop();
-});
-
-test('nothing is written when nothing has changed, also after a restart', async (t) => {
-  const world = await ServiceWorld.start();
-  await world.join('n1');
-  await world.create('web');
-  await world.advance(DONE_MS);
-  const balancer = world.balancer();
-  // That nothing has changed for a while is on record then.
-  await world.advance(1_300_000);
-  const version = world.service('web')?.metadata.resourceVersion;
-  await world.replace();
-  await world.advance(1_300_000);
-  t.is(world.balancer(), balancer, 'the model makes a new object at each change');
-  t.is(world.service('web')?.metadata.resourceVersion, version);
   await world.stop();
 });
 
@@ -258,23 +202,6 @@ test('the right to the status is noticed when it is granted', async (t) => {
   await world.advance(700_000);
   t.deepEqual(world.ingress('web'), [{ ip: world.balancer().vip, ipMode: 'VIP' }]);
   t.false((await world.world.metrics()).includes('patch services/status'));
-  await world.stop();
-});
-
-test('many Services at once: each has its status, and no event says otherwise', async (t) => {
-  const world = await ServiceWorld.start();
-  await world.join('n1');
-  const names = Array.from({ length: 8 }, (_, at) => `web${at}`);
-  for (const name of names) await world.create(name);
-  await world.advance(DONE_MS);
-  await world.replace();
-  await world.advance(DONE_MS);
-  t.is(world.balancers().length, names.length);
-  t.deepEqual(
-    names.filter((name) => world.ingress(name).length !== 1),
-    [],
-  );
-  t.deepEqual(world.events('StatusForbidden'), []);
   await world.stop();
 });
 

@@ -14,7 +14,6 @@ const PERSON: CallContext = { priority: 'warm', owner: 'person', signal: new Abo
 const ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 const GROUPS = 'service.cloud.tencent.com/security-groups';
 const PORTS = { ports: [{ port: 80, nodePort: 30_080 }] };
-const OFFICE = ['10.0.0.0/8', '192.0.2.0/24'];
 
 const ranges = (...loadBalancerSourceRanges: readonly string[]) => ({ spec: { ...PORTS, loadBalancerSourceRanges } });
 const annotated = (annotations: Readonly<Record<string, string | null>>) => ({ metadata: { annotations } });
@@ -41,64 +40,6 @@ function isBound(world: ServiceWorld): boolean {
   const made = [...world.world.scene.host.model.state.securityGroups.made.keys()];
   return made.length === 1 && world.balancer().securityGroupIds.join() === made.join();
 }
-
-test('source ranges are the policies of a security group that the load balancer has before it has a listener', async (t) => {
-  const world = await start();
-  await world.create('web', ranges(...OFFICE));
-  for (let second = 0; second < 60; second++) {
-    await world.advance(SECOND_MS);
-    const [balancer] = world.balancers();
-    if ((balancer?.listeners.size ?? 0) === 0) continue;
-    t.true(isBound(world), `after ${second} s`);
-    t.deepEqual(admitted(world), ['TCP 80 10.0.0.0/8', 'TCP 80 192.0.2.0/24']);
-  }
-  t.is(Object.keys(world.listeners()).join(), 'TCP/80');
-  const [group] = world.world.scene.host.model.state.securityGroups.made.values();
-  t.is(group?.name, 'cls-service1_default_web');
-  t.like(group?.tags, { 'tke-clusterId': 'cls-service1' });
-  t.is(group?.tags['tke-eni-owner'], world.balancer().tags['tke-eni-owner']);
-  await world.delete('web');
-  await world.advance(DONE_MS);
-  t.deepEqual([world.service('web'), world.balancers(), admitted(world)], [undefined, [], undefined]);
-  await world.stop();
-});
-
-test('ranges and ports of a live Service change in place, and go', async (t) => {
-  const world = await start();
-  await world.create('web', { spec: PORTS });
-  await world.advance(DONE_MS);
-  t.is(admitted(world), undefined);
-  const { loadBalancerId } = world.balancer();
-  await world.patch('web', ranges('10.0.0.0/8'));
-  await world.advance(DONE_MS);
-  t.deepEqual([isBound(world), admitted(world)], [true, ['TCP 80 10.0.0.0/8']]);
-  const [group] = world.balancer().securityGroupIds;
-
-  await world.patch('web', ranges('192.0.2.0/24'));
-  await world.advance(DONE_MS);
-  t.deepEqual(admitted(world), ['TCP 80 192.0.2.0/24']);
-  const udp = { name: 'dns', protocol: 'UDP', port: 53, nodePort: 30_053 };
-  const ports = [81, 82].map((port) => ({ name: `p${port}`, port, nodePort: 30_000 + port }));
-  await world.patch('web', { spec: { ports: [...ports, udp] } });
-  await world.advance(DONE_MS);
-  t.deepEqual(admitted(world), ['TCP 81-82 192.0.2.0/24', 'UDP 53 192.0.2.0/24']);
-  t.deepEqual([isBound(world), world.balancer().securityGroupIds], [true, [group]]);
-
-  world.world.scene.host.forget();
-  await world.advance(RESYNC_MS);
-  const written = Object.keys(world.world.scene.host.counts()).filter((one) => !one.startsWith('Describe'));
-  t.deepEqual(written, [], 'no write while nothing changes');
-
-  await world.patch('web', ranges());
-  await world.advance(2 * DONE_MS);
-  t.deepEqual([admitted(world), world.balancer().securityGroupIds], [undefined, []]);
-  t.is(world.balancer().loadBalancerId, loadBalancerId);
-  t.false(world.annotation('web', 'tke.cloud.tencent.com/load-balancer-record')?.includes('sourceGroup'));
-  world.world.scene.host.forget();
-  await world.advance(RESYNC_MS);
-  t.is(world.world.scene.host.counts()['DescribeSecurityGroups'], undefined, 'nothing is looked for any more');
-  await world.stop();
-});
 
 test('the annotation does the same, and groups that the Service names take the place of the own one', async (t) => {
   const world = await start();
@@ -275,35 +216,3 @@ test('a security group that something else has keeps the Service, and an event s
   t.deepEqual([world.service('web'), admitted(world)], [undefined, undefined]);
   await world.stop();
 });
-
-/** What may happen to the call that makes a security group, or to what is read afterwards. */
-const ANSWERS: readonly (readonly [title: string, fault: Fault, action: string, times: number])[] = [
-  ['its answer is lost', { kind: 'reset', after: true }, 'CreateSecurityGroup', 1],
-  ['it does not arrive', { kind: 'reset' }, 'CreateSecurityGroup', 1],
-  [
-    'an error is answered though it was done',
-    { kind: 'error', code: 'InternalError', after: true },
-    'CreateSecurityGroup',
-    1,
-  ],
-  ['it is refused for a while', { kind: 'error', code: 'UnauthorizedOperation' }, 'CreateSecurityGroup', 2],
-  ['it is listed half a minute late', { kind: 'stale', ms: 30_000 }, 'DescribeSecurityGroups', 1_000],
-];
-
-for (const [title, fault, action, times] of ANSWERS) {
-  test(`one security group when it is made and ${title}`, async (t) => {
-    const world = await start();
-    world.world.scene.host.faults.add({ fault, actions: [action], times });
-    await world.create('web', ranges('10.0.0.0/8'));
-    for (let second = 0; second < 400; second++) {
-      await world.advance(SECOND_MS);
-      t.notThrows(() => admitted(world), `after ${second} s`);
-    }
-    t.deepEqual([isBound(world), admitted(world)], [true, ['TCP 80 10.0.0.0/8']]);
-    t.deepEqual(Object.keys(world.listeners()), ['TCP/80']);
-    await world.delete('web');
-    await world.advance(LATER_MS);
-    t.deepEqual([world.service('web'), admitted(world)], [undefined, undefined]);
-    await world.stop();
-  });
-}

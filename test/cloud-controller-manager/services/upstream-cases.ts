@@ -12,7 +12,7 @@ type UpstreamCase = {
 
 const SERVICES = 'test/cloud-controller-manager/services';
 const CASES = `${SERVICES}/upstream-cases.test.ts`;
-const RANGES = `${SERVICES}/source-ranges.test.ts`;
+const STORIES = 'test/simulation/stories/services.ts';
 const ROLLING = 'test/e2e/rolling-update.long.test.ts';
 const LOCAL = 'test/e2e/local-policy.long.test.ts';
 const PAGE = 'test/e2e/client-address.test.ts';
@@ -46,11 +46,7 @@ export const LOAD_BALANCERS: readonly UpstreamCase[] = [
   {
     name: 'should only allow access from service loadbalancer source ranges',
     shown: [
-      [
-        RANGES,
-        'source ranges are the policies of a security group that the load balancer has before it has a listener',
-      ],
-      [RANGES, 'ranges and ports of a live Service change in place, and go'],
+      [STORIES, 'a Service with source ranges is never open, and no security group is left'],
       ['test/e2e/source-ranges.long.test.ts', 'a client of the source ranges reaches the Pod, and no other one does'],
     ],
   },

@@ -22,6 +22,7 @@ import { openLeasesOfLock } from './leases-of-lock.ts';
 import { openNodesAreInstances } from './nodes.ts';
 import { openOneCallEach } from './one-call-each.ts';
 import { openOthersState } from './others-state.ts';
+import { openOwnBalancers } from './own-balancers.ts';
 import { openOwnFields } from './own-fields.ts';
 import { openPackets } from './packets.ts';
 
@@ -30,5 +31,12 @@ export const AUDITORS: readonly OpenAuditor[] = [
   ...[openAddressesInUse, openCallsOnRecord, openLeasesOfLock, openGrowingEpochs, openOwnFields, openOneCallEach],
   ...[openNobodyWaits, openCloudIsObjects, openNothingUnderWay, openSupplyMeetsDemand, openLeasesAreSandboxes],
   ...[openFewEvents, openEipsAreClaims, openBlocks, openClaimsAreMarks, openPackets, openAgentDisk, openHistory],
-  ...[openBalancerTargets, openBalancersAreOwners, openNodesAreInstances, openBindings, openOthersState],
+  ...[
+    openBalancerTargets,
+    openOwnBalancers,
+    openBalancersAreOwners,
+    openNodesAreInstances,
+    openBindings,
+    openOthersState,
+  ],
 ];

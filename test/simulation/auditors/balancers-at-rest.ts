@@ -1,14 +1,21 @@
 import { createHash } from 'node:crypto';
-import { SERVICE_ANNOTATION } from '../../../crd/names.ts';
 import { recordOf, recordsOf, textOf } from '../../../runtime/json.ts';
 import type { KubeObject } from '../../../sim/kube-api/object.ts';
-import type { ModelLoadBalancer, ModelTarget } from '../../../sim/vpc/api/model/clb/types.ts';
+import type { ModelListener, ModelLoadBalancer, ModelTarget } from '../../../sim/vpc/api/model/clb/types.ts';
 import { CLUSTER_ID } from '../programs/ccm.ts';
 import type { AuditedWorld, OpenAuditor } from './auditor.ts';
-import { OWNER_TAG, ownBalancers, podsBehind, targetsOf } from './balancer-owners.ts';
+import {
+  DIRECT,
+  OWNER_TAG,
+  ownBalancers,
+  podsBehind,
+  recordedOf,
+  targetsOf,
+  usedBalancers,
+} from './balancer-owners.ts';
 
 const EXISTING = 'service.kubernetes.io/tke-existed-lbid';
-const DIRECT = 'service.cloud.tencent.com/direct-access';
+const CLASS = 'kubernetes.io/ingress.class';
 /** Of a target that serves. */
 const WEIGHT = 10;
 
@@ -22,6 +29,8 @@ export const openBalancersAreOwners: OpenAuditor = (world) => ({
     const groups = new Set<string>();
     for (const { balancer, owner } of own) {
       if (owner === undefined && !isKept(balancer)) yield `${balancer.loadBalancerId} is nobody's`;
+      if (owner?.kind === 'Service' && recordOf(owner['spec'])['type'] !== 'LoadBalancer')
+        yield `${owner.metadata.name} asks for no load balancer, and has ${balancer.loadBalancerId}`;
       for (const { layer7 } of balancer.listeners.values())
         for (const { certIds } of [layer7?.certificates, ...(layer7?.domains.values() ?? [])].flatMap(
           (one) => one ?? [],
@@ -35,7 +44,12 @@ export const openBalancersAreOwners: OpenAuditor = (world) => ({
       if (tags[OWNER_TAG] !== undefined && !groups.has(groupId)) yield `the security group ${groupId} is nobody's`;
     for (const service of world.objects('services')) {
       const { name, annotations = {}, uid } = service.metadata;
-      if (recordOf(service['spec'])['type'] !== 'LoadBalancer') continue;
+      if (recordOf(service['spec'])['type'] !== 'LoadBalancer') {
+        if (recordsOf(recordOf(recordOf(service['status'])['loadBalancer'])['ingress']).length > 0)
+          yield `${name} says an address, and asks for no load balancer`;
+        if ((service.metadata.finalizers ?? []).length > 0) yield `${name} is kept by a finalizer`;
+        continue;
+      }
       const existing = annotations[EXISTING];
       const [balancer] =
         existing === undefined
@@ -46,7 +60,14 @@ export const openBalancersAreOwners: OpenAuditor = (world) => ({
       if (annotations[DIRECT] === 'true') yield* gated(world, service);
     }
     yield* leftovers(world, own);
-    for (const { balancer, owner } of own) if (owner?.kind === 'Ingress') yield* strangers(world, owner, balancer);
+    for (const { balancer, owners, listeners } of usedBalancers(world)) {
+      yield* spent(world, owners, listeners);
+      const ingresses = owners.filter(({ kind }) => kind === 'Ingress');
+      for (const { metadata } of ingresses)
+        if (metadata.annotations?.[CLASS] !== 'qcloud')
+          yield `${metadata.name} of others has ${balancer.loadBalancerId}`;
+      if (ingresses.length > 0) yield* otherRules(world, ingresses, listeners);
+    }
   },
 });
 
@@ -71,11 +92,6 @@ function* leftovers(world: AuditedWorld, own: ReturnType<typeof ownBalancers>): 
     for (const { listenerId, name } of listeners.values())
       if (name.startsWith('tke-eni-') && !names.includes(name)) yield `${listenerId} is nobody's on ${loadBalancerId}`;
   }
-}
-
-/** What is on record about the load balancer of an object. */
-function recordedOf({ metadata: { annotations = {} } }: KubeObject): Readonly<Record<string, unknown>> {
-  return recordOf(JSON.parse(annotations[SERVICE_ANNOTATION.record] ?? '{}'));
 }
 
 /** The name that listeners have in the cloud, by whose they are. */
@@ -118,27 +134,56 @@ function* differences(world: AuditedWorld, service: KubeObject, balancer: ModelL
   if (is.sort().join() !== wanted.sort().join()) yield `${name} has ${is.join()}, and wants ${wanted.join()}`;
 }
 
-/** Targets of an Ingress that serve, and are no Pod that is ready; and each Pod that is ready, and is none. */
-function* strangers(world: AuditedWorld, owner: KubeObject, { listeners }: ModelLoadBalancer): Iterable<string> {
-  const { name } = owner.metadata;
-  const serving = [...listeners.values()].flatMap(targetsOf).filter(({ weight }) => weight > 0);
-  const is = [...new Set(serving.map(wayOf))].sort().join();
-  const wanted = [...new Set(backendsOf(world, owner))].sort().join();
-  if (is !== wanted) yield `${name} has the targets ${is}, and wants ${wanted}`;
+/** Targets that are Pods, and none of those that there are behind the owners. */
+function* spent(
+  world: AuditedWorld,
+  owners: readonly KubeObject[],
+  listeners: readonly ModelListener[],
+): Iterable<string> {
+  const pods = owners.flatMap((owner) => podsBehind(world, owner));
+  const ips = new Set(pods.map(({ status }) => textOf(recordOf(status)['podIP'])));
+  for (const listener of listeners)
+    for (const { ip, type } of targetsOf(listener))
+      if (type === 'ENI' && !ips.has(ip)) yield `${ip} is a target of ${listener.listenerId} for no Pod`;
 }
 
-/** Where the rules of an Ingress lead: to the Pods that are ready behind each Service that they name, at its port. */
-function backendsOf(world: AuditedWorld, owner: KubeObject): readonly string[] {
-  const paths = recordsOf(recordOf(owner['spec'])['rules']).flatMap((rule) =>
-    recordsOf(recordOf(rule['http'])['paths']),
-  );
-  return paths.flatMap(({ backend }) => {
-    const { name, port } = recordOf(recordOf(backend)['service']);
-    const service = world.objects('services').find(({ metadata }) => metadata.name === name);
-    if (service === undefined) return [];
-    const one = recordsOf(recordOf(service['spec'])['ports']).find((its) => its['port'] === recordOf(port)['number']);
-    return readyIps(world, service).map((ip) => `${ip}:${one?.['targetPort'] ?? one?.['port']} ${WEIGHT}`);
+/** Rules of the listeners of Ingresses on a load balancer that are not those that they ask for, the older ones first. */
+function* otherRules(
+  world: AuditedWorld,
+  owners: readonly KubeObject[],
+  listeners: readonly ModelListener[],
+): Iterable<string> {
+  const wanted = new Map<string, string>();
+  for (const owner of owners.toSorted((one, other) => (ageOf(one) < ageOf(other) ? -1 : 1)))
+    for (const [rule, targets] of rulesOf(world, owner)) if (!wanted.has(rule)) wanted.set(rule, targets);
+  const rules = listeners.flatMap(({ layer7 }) => [...(layer7?.rules.values() ?? [])]);
+  const is = rules.flatMap(({ domain, url, targets, rewriteTo }) => {
+    const serving = [...targets.values()].filter(({ weight }) => weight > 0);
+    return rewriteTo === undefined ? [`${domain}${url}: ${serving.map(wayOf).sort().join(' ')}`] : [];
   });
+  const names = owners.map(({ metadata: { name } }) => name).join();
+  const asked = [...wanted].map(([rule, targets]) => `${rule}: ${targets}`).sort();
+  const said = [...new Set(is)].sort();
+  if (said.join() !== asked.join()) yield `${names} has ${said.join()}, and wants ${asked.join()}`;
+}
+
+function ageOf({ metadata: { creationTimestamp = '', uid = '' } }: KubeObject): string {
+  return `${creationTimestamp} ${uid}`;
+}
+
+/** What the rules of an Ingress with a host lead to: the Pods that are ready behind each Service, at its port. */
+function* rulesOf(world: AuditedWorld, owner: KubeObject): Iterable<readonly [string, string]> {
+  for (const rule of recordsOf(recordOf(owner['spec'])['rules']))
+    for (const { path, backend } of recordsOf(recordOf(rule['http'])['paths'])) {
+      const { name, port } = recordOf(recordOf(backend)['service']);
+      const service = world.objects('services').find(({ metadata }) => metadata.name === name);
+      const one = recordsOf(recordOf(service?.['spec'])['ports']).find(
+        (its) => its['port'] === recordOf(port)['number'],
+      );
+      const at = one?.['targetPort'] ?? one?.['port'];
+      const targets = service === undefined ? [] : readyIps(world, service).map((ip) => `${ip}:${at} ${WEIGHT}`);
+      yield [`${textOf(rule['host'])}${textOf(path)}`, targets.sort().join(' ')];
+    }
 }
 
 function wayOf({ ip, port, weight }: ModelTarget): string {

@@ -3,9 +3,10 @@ import type { Sandbox } from '../standins/kubelet.ts';
 import type { WholeAgent } from '../whole-agent.ts';
 import type { AuditedWorld, OpenAuditor } from './auditor.ts';
 
-/** Addresses that no ENI of a world has: one of the VPC, and one outside. */
+/** An address of the VPC that no ENI of a world has. */
 const OF_VPC = '10.0.0.250';
-const OUTSIDE = '8.8.8.8';
+/** An address outside. */
+export const OUTSIDE = '8.8.8.8';
 /** So long an agent that lives may take to mend what others have changed, milliseconds. */
 const REPAIR_MS = 8_000;
 
@@ -14,9 +15,7 @@ const REPAIR_MS = 8_000;
  * with another source nothing leaves the node. There is no grace but after somebody has changed the node.
  */
 export const openPackets: OpenAuditor = (world) => {
-  const judged = world.machines;
-  const nodes = (): readonly JudgedNode[] => judged.map(judgedNode);
-  const judge = new Judge(nodes, world.host);
+  const judge = judgeOf(world);
   return {
     name: 'A2',
     step: () => {
@@ -29,6 +28,11 @@ export const openPackets: OpenAuditor = (world) => {
     },
   };
 };
+
+/** Judges where packets go, by the kernels of a world's machines and its cloud. */
+export function judgeOf({ machines, host }: AuditedWorld): Judge {
+  return new Judge(() => machines.map(judgedNode), host);
+}
 
 type Machine = AuditedWorld['machines'][number];
 

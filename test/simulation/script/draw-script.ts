@@ -1,17 +1,21 @@
-import type { FaultAction } from '../../../sim/kube-api/faults.ts';
-import type { Fault } from '../../../sim/vpc/api/faults.ts';
-import type { Disturbance } from '../life.ts';
 import { VANDALISM } from '../standins/vandals.ts';
 import { WRONG_INPUT } from '../standins/wrong-writers.ts';
+import { WORLD } from '../stories/services.ts';
 import { between, type Draw, Streams } from '../streams.ts';
-import type { Action, Deed, Script, Temper } from './deed.ts';
+import type { Action, Script, Temper } from './deed.ts';
+import { EIP_CLASSES, EIP_PODS } from './eip-classes.ts';
+import { API_ACTIONS, below, drawCloudFault, drawFate, type FaultClass, LEADER_FATES, oneOf } from './fault-class.ts';
+import { SERVICE_CLASSES } from './service-classes.ts';
 
 const MINUTE_MS = 60_000;
 
+/** What is not left to chance; each may be absent. */
+type Only = Partial<Pick<Temper, 'isWhole'>> & { readonly hasCcm?: boolean };
+
 /** Draws a script: first its temper, then what happens, each class of it from a stream of its own. Pure. */
-export function drawScript(seed: number, only: Partial<Pick<Temper, 'isWhole'>> = {}): Script {
+export function drawScript(seed: number, only: Only = {}): Script {
   const streams = new Streams(seed);
-  const temper = { ...drawTemper(streams), ...only };
+  const temper = drawTemper(streams, only);
   const actions = [
     ...drawPods(temper, streams.of('script pods')),
     ...CLASSES.flatMap((one) => drawFaults(one, temper, streams.of(`script ${one.name}`))),
@@ -19,47 +23,20 @@ export function drawScript(seed: number, only: Partial<Pick<Temper, 'isWhole'>> 
   return { seed, temper, actions: actions.sort((a, b) => a.atMs - b.atMs) };
 }
 
-/** A class of faults. */
-type FaultClass = {
-  readonly name: string;
-  /** How often it strikes, times a minute, where it does. */
-  readonly rate: number;
-  /** Only where agents are real. */
-  readonly isOfAgents?: true;
-  readonly draw: (draw: Draw, temper: Temper) => readonly (Deed & { readonly afterMs?: number })[];
-};
-
-const CLOUD_FAULTS: readonly Fault[] = [
-  ...([{ kind: 'hang' }, { kind: 'hang', after: true }, { kind: 'reset' }, { kind: 'reset', after: true }] as const),
-  { kind: 'error', code: 'InternalError', after: true },
-  { kind: 'error', code: 'RequestLimitExceeded' },
-  { kind: 'error', code: 'UnsupportedOperation.InvalidState' },
-  { kind: 'http', status: 502, after: true },
-  { kind: 'task', fate: 'fail' },
-  { kind: 'task', fate: 'vanish' },
-  { kind: 'slow-task', ms: 40_000 },
-];
-
 /** Calls of ipamd by which a node gets and gives back ENIs and addresses. */
 const CLOUD_CALLS: readonly string[] = [
   ...['AssignPrivateIpAddresses', 'UnassignPrivateIpAddresses', 'CreateNetworkInterface', 'AttachNetworkInterface'],
   ...['DetachNetworkInterface', 'DeleteNetworkInterface'],
 ];
 const LEADER_CALLS: readonly string[] = [...CLOUD_CALLS, 'update nodeeniconfigs'];
-const LEADER_FATES: readonly Disturbance[] = [
-  ...([{ kind: 'die' }, { kind: 'lose' }, { kind: 'late', ms: 45_000 }, { kind: 'stray', ms: 20_000 }] as const),
-];
 const AGENT_CALLS: readonly string[] = [
   ...['journal.putLease', 'journal.activateLease', 'journal.markReleasing', 'journal.eraseLease'],
   ...['journal.putOffers', 'journal.eraseOffers', 'journal.putEni', 'link.addPair', 'link.delete', 'nft.load'],
 ];
-const API_ACTIONS: readonly FaultAction[] = [
-  ...([{ kind: 'drop-before' }, { kind: 'drop-after' }, { kind: 'delay', ms: 8_000 }] as const),
-  { kind: 'status', code: 500 },
-  { kind: 'status', code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 },
-];
 const CLIENTS: readonly string[] = ['ipamd-*', 'agent-*'];
 
+/** All objects go back to an older state. */
+const RESTORES = 'restores';
 /** Pods whose addresses are kept, one after the other under few names. */
 const KEPT_PODS = 'kept Pods';
 
@@ -67,11 +44,7 @@ const CLASSES: readonly FaultClass[] = [
   {
     name: 'cloud',
     rate: 4,
-    draw: (draw) => {
-      const [fault, call, times] = [oneOf(draw, CLOUD_FAULTS), oneOf(draw, CLOUD_CALLS), 1 + below(draw, 3)];
-      const isOfTask = fault.kind === 'task' || fault.kind === 'slow-task';
-      return [{ kind: 'cloud', fault, calls: isOfTask || draw() < 0.5 ? call : '*', times }];
-    },
+    draw: (draw) => [drawCloudFault(draw, CLOUD_CALLS)],
   },
   {
     name: 'past',
@@ -122,19 +95,14 @@ const CLASSES: readonly FaultClass[] = [
     },
   },
   {
-    name: 'restores',
+    name: RESTORES,
     rate: 0.1,
     draw: (draw) => [{ kind: 'backup' }, { kind: 'restore', afterMs: Math.round(between(draw, [5_000, 60_000])) }],
   },
   {
     name: 'leaders',
     rate: 0.6,
-    draw: (draw) => {
-      const fate = draw();
-      if (fate < 0.5) return [{ kind: 'kill', whom: fate < 0.1 ? 'all' : 'leader' }];
-      if (fate < 0.75) return [{ kind: 'die', whom: 'leader', points: 1 + below(draw, 60) }];
-      return [{ kind: 'pause', ms: Math.round(between(draw, [5_000, 60_000])) }];
-    },
+    draw: (draw) => [drawFate(draw, 'leader')],
   },
   {
     name: 'moments of leaders',
@@ -146,7 +114,7 @@ const CLASSES: readonly FaultClass[] = [
   {
     name: 'agents',
     rate: 1.5,
-    isOfAgents: true,
+    isOf: 'agents',
     draw: (draw, { nodes }) => {
       const whom = below(draw, nodes);
       return [draw() < 0.4 ? { kind: 'kill', whom } : { kind: 'die', whom, points: 1 + below(draw, 60) }];
@@ -155,7 +123,7 @@ const CLASSES: readonly FaultClass[] = [
   {
     name: 'moments of agents',
     rate: 1,
-    isOfAgents: true,
+    isOf: 'agents',
     draw: (draw, { nodes }) => [
       { kind: 'moment', whom: below(draw, nodes), call: oneOf(draw, AGENT_CALLS), what: { kind: 'die' } },
     ],
@@ -163,7 +131,7 @@ const CLASSES: readonly FaultClass[] = [
   {
     name: 'vandals',
     rate: 1,
-    isOfAgents: true,
+    isOf: 'agents',
     draw: (draw, { nodes }) => [{ kind: 'vandal', node: below(draw, nodes), what: oneOf(draw, VANDALISM) }],
   },
   {
@@ -179,7 +147,7 @@ const CLASSES: readonly FaultClass[] = [
   {
     name: 'disks',
     rate: 0.2,
-    isOfAgents: true,
+    isOf: 'agents',
     draw: (draw, { nodes }) => [
       { kind: 'disk', node: below(draw, nodes), ms: Math.round(between(draw, [1_000, 20_000])) },
     ],
@@ -189,34 +157,48 @@ const CLASSES: readonly FaultClass[] = [
     rate: 0.1,
     draw: (draw, { nodes }) => (draw() < 0.5 ? [{ kind: 'join' }] : [{ kind: 'leave', node: below(draw, nodes) }]),
   },
+  ...EIP_CLASSES,
+  ...SERVICE_CLASSES,
 ];
 
 /** How much more often, or less, a class strikes in one script than in another. */
 const SPREAD = 4;
 
-function drawTemper(streams: Streams): Temper {
+/** The share of scripts in which cloud-controller-manager runs: each of them takes half as long again. */
+const CCM_SHARE = 0.3;
+
+function drawTemper(streams: Streams, only: Only): Temper {
+  const { hasCcm = streams.of('temper cloud-controller-manager')() < CCM_SHARE } = only;
   const rates: Record<string, number> = {};
-  for (const { name, rate } of CLASSES) {
+  for (const { name, rate, share = 0.5, isOf } of CLASSES) {
     const draw = streams.of(`temper ${name}`);
-    const strikes = draw() < 0.5;
-    const share = SPREAD ** between(draw, [-1, 1]);
-    if (strikes) rates[name] = Number((rate * share).toPrecision(2));
+    const strikes = draw() < share && (isOf !== 'ccm' || hasCcm);
+    const often = SPREAD ** between(draw, [-1, 1]);
+    if (strikes) rates[name] = Number((rate * often).toPrecision(2));
   }
+  // What a claim says goes with it, and a person has to unbind the EIP.
+  if (RESTORES in rates) delete rates[EIP_PODS];
   const draw = streams.of('temper');
-  const isWhole = draw() < 0.5;
+  const drawn = draw() < 0.5;
+  const { isWhole = drawn } = only;
   return {
-    ...{ isWhole, nodes: 1 + below(draw, 3), minutes: isWhole ? 5 : 10 },
+    ...{ isWhole, nodes: 1 + below(draw, 3), minutes: drawn ? 5 : 10 },
     cooldownMs: oneOf(draw, [10_000, 20_000, 30_000]),
-    flags: KEPT_PODS in rates ? ['--enable-static-ip=true', '--claim-expired-duration=10m'] : [],
+    flags: [
+      ...(KEPT_PODS in rates ? ['--enable-static-ip=true', '--claim-expired-duration=10m'] : []),
+      // An EIP whose claim is lost is found within the time that a script may take to come to rest.
+      ...(EIP_PODS in rates ? ['--sync-interval=1m', '--orphan-grace=2m'] : []),
+    ],
     agentFlags: draw() < 0.3 ? ['--rule-mode=per-pod'] : [],
+    ...(hasCcm && { ccmFlags: WORLD.ccmFlags }),
     rates,
   };
 }
 
-function drawFaults({ name, isOfAgents, draw: drawDeeds }: FaultClass, temper: Temper, draw: Draw): readonly Action[] {
+function drawFaults({ name, isOf, draw: drawDeeds }: FaultClass, temper: Temper, draw: Draw): readonly Action[] {
   const { rates = {}, isWhole, minutes } = temper;
   const rate = rates[name] ?? 0;
-  if (rate === 0 || (isOfAgents === true && !isWhole)) return [];
+  if (rate === 0 || (isOf === 'agents' && !isWhole) || (isOf === 'EIPs' && !(EIP_PODS in rates))) return [];
   const actions: Action[] = [];
   for (let atMs = gap(draw, rate); atMs < minutes * MINUTE_MS; atMs += gap(draw, rate))
     for (const { afterMs = 0, ...deed } of drawDeeds(draw, temper))
@@ -250,13 +232,4 @@ function drawPods({ nodes, minutes }: Temper, draw: Draw): readonly Action[] {
 /** Milliseconds until something happens again that happens so often a minute. */
 function gap(draw: Draw, aMinute: number): number {
   return (-Math.log(1 - draw()) * MINUTE_MS) / aMinute;
-}
-
-function below(draw: Draw, count: number): number {
-  return Math.floor(draw() * count);
-}
-
-function oneOf<T>(draw: Draw, [first, ...others]: readonly T[]): T {
-  if (first === undefined) throw new Error('there is nothing to choose from');
-  return others[below(draw, others.length + 1) - 1] ?? first;
 }

@@ -1,23 +1,32 @@
-import { POD_ANNOTATION } from '../../../crd/names.ts';
+import { BACKEND_READY_GATE, POD_ANNOTATION } from '../../../crd/names.ts';
 import { KubeError } from '../../../kube/kube-error.ts';
+import { NODES } from '../../../kube/resource-types.ts';
 import type { Snapshot } from '../../../sim/kube-api/store.ts';
 import type { Life } from '../life.ts';
 import type { Machine } from '../machine.ts';
+import { ServiceStage } from '../service-stage.ts';
 import type { Stage } from '../stage.ts';
 import { type TakeBack, writeWrong } from '../standins/wrong-writers.ts';
+import { EIP_KEPT, EIP_MADE } from '../stories/eips.ts';
+import { CLOSED_NODE } from '../stories/services.ts';
 import type { Story } from '../story.ts';
-import { Stopped } from '../world.ts';
+import { CLOUD, Stopped } from '../world.ts';
 import type { Action, Deed, Script, Whom } from './deed.ts';
+import { BOUGHT, performService } from './service-deeds.ts';
 
 /** The story that a script tells. What is not there any more, as a Pod that never came, is left alone. */
 export function scripted(title: string, { seed, temper, actions }: Script): Story {
-  const { isWhole, flags, agentFlags, cooldownMs, nodes } = temper;
+  const { isWhole, flags, agentFlags, ccmFlags, cooldownMs, nodes } = temper;
   return {
     ...{ title, seed },
-    world: { cooldownMs, flags, ...(isWhole && { agentFlags }) },
+    world: { cooldownMs, flags, cloud: ROOMY, ...(isWhole && { agentFlags }), ...(ccmFlags && { ccmFlags }) },
     tell: async (stage) => {
-      const scene: Scene = { stage, machines: [], backup: undefined, takeBacks: new Map() };
+      const scene: Scene = {
+        ...{ stage, services: new ServiceStage(stage), machines: [], backup: undefined },
+        takeBacks: new Map(),
+      };
       for (let at = 0; at < nodes; at++) scene.machines.push(await stage.node());
+      if (actions.some(({ kind }) => kind === 'ingress')) await scene.services.buy(BOUGHT);
       stage.begin();
       const beginMs = stage.world.time.nowMs;
       for (const action of actions) await act(scene, action, beginMs);
@@ -30,17 +39,22 @@ export function scripted(title: string, { seed, temper, actions }: Script): Stor
 /** What a script has to do with. */
 type Scene = {
   readonly stage: Stage;
+  readonly services: ServiceStage;
   readonly machines: Machine[];
   backup: Snapshot | undefined;
   /** What takes back what is wrong, by its name. */
   readonly takeBacks: Map<string, TakeBack>;
 };
 
-/** A Pod whose address is kept for the next one of its name. */
-const KEPT = {
-  annotations: { [POD_ANNOTATION.networks]: 'tke-route-eni', [POD_ANNOTATION.deletePolicy]: 'Never' },
-} as const;
+/** Annotations of a Pod whose address is kept for the next one of its name. */
+const KEPT = { [POD_ANNOTATION.networks]: 'tke-route-eni', [POD_ANNOTATION.deletePolicy]: 'Never' } as const;
+/** A Pod whose EIP is kept for longer than any script takes: then nothing ends at rest. */
+const LASTING = { annotations: { ...EIP_KEPT.annotations, [POD_ANNOTATION.claimExpiredDuration]: '24h' } };
+/** A cloud that makes as many EIPs a day as a script asks for. */
+const ROOMY = { ...CLOUD, eipsPerDay: 1_000 };
 
+/** What was sent before objects were lost has arrived by then. */
+const LATE_MS = 120_000;
 /** So long faults last on after the last action. */
 const LINGER_MS = 5_000;
 
@@ -67,7 +81,7 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
   switch (deed.kind) {
     case 'pod': {
       const machine = machines[deed.node];
-      if (machine?.isOff === false) await stage.create(deed.name, machine, deed.isKept === true ? KEPT : {});
+      if (machine?.isOff === false) await stage.create(deed.name, machine, podOptions(deed));
       return;
     }
     case 'end':
@@ -117,13 +131,15 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
         if (machine.isOff && isThere) await stage.forget(machine);
         if (!machine.isOff && !isThere) await stage.register(machine);
       }
+      // What was made for objects that are lost is found by a person, also what arrives late.
+      for (const ms of [0, LATE_MS]) later(ms, () => scene.services.clearLost());
       return;
     case 'kill':
       if (deed.whom === 'all') stage.killAll();
       else lifeOf(scene, deed.whom)?.kill();
       return;
     case 'pause': {
-      const life = lifeOf(scene, 'leader');
+      const life = lifeOf(scene, deed.whom ?? 'leader');
       life?.pause();
       later(deed.ms, () => life?.resume());
       return;
@@ -162,9 +178,36 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
       });
       return;
     }
+    case 'close': {
+      const name = machines[deed.node]?.name;
+      if (name === undefined) return;
+      await scene.services.changeNode({ name }, { metadata: { labels: { [CLOSED_NODE]: '' } } });
+      // Its Node may be gone by then.
+      const open = { metadata: { labels: { [CLOSED_NODE]: null } } };
+      later(deed.ms, () => void world.admin.patch(NODES, { name }, { kind: 'merge', body: open }).catch(() => {}));
+      return;
+    }
+    case 'service':
+    case 'ingress':
+    case 'end service':
+    case 'end ingress':
+    case 'unwell':
+    case 'tamper':
+    case 'untag':
+      await performService(scene.services, world, deed);
   }
 }
 
+function podOptions({ isKept, eip, app, isGated }: Deed & { readonly kind: 'pod' }): Parameters<Stage['create']>[2] {
+  const { annotations } = { made: EIP_MADE, kept: LASTING, none: { annotations: {} } }[eip ?? 'none'];
+  return {
+    annotations: { ...annotations, ...(isKept === true && KEPT) },
+    ...(app !== undefined && { labels: { app } }),
+    ...(isGated === true && { gates: [BACKEND_READY_GATE] }),
+  };
+}
+
 function lifeOf({ stage, machines }: Scene, whom: Whom): Life | undefined {
-  return whom === 'leader' ? stage.world.leader?.life : machines[whom]?.whole?.life;
+  if (whom === 'leader') return stage.world.leader?.life;
+  return whom === 'ccm' ? stage.world.leaderOf('ccm')?.life : machines[whom]?.whole?.life;
 }

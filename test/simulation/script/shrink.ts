@@ -11,8 +11,8 @@ type Shrunk = { readonly script: Script; readonly violation: Violation; readonly
 const PATIENCE_MS = 60_000;
 
 /**
- * Leaves out of a script what its violation does not need: what comes after it, nodes, whole kinds of actions, single actions;
- * then the waits between those that are left. A violation is the same when its auditor and its text without numbers are.
+ * Leaves out of a script what its violation does not need: what comes after it, nodes, cloud-controller-manager, whole kinds of
+ * actions, single actions; then the waits between those that are left. A violation is the same when its auditor and its text without numbers are.
  */
 export async function shrink(script: Script, seen: Violation, play: TryScript, most = 400): Promise<Shrunk> {
   let best: Shrunk = { script, violation: seen, runs: 0 };
@@ -30,6 +30,8 @@ export async function shrink(script: Script, seen: Violation, play: TryScript, m
   await wins({ actions: script.actions.filter(({ atMs }) => atMs <= seen.atMs) });
   for (let node = script.temper.nodes - 1; node >= 0 && best.script.temper.nodes > 1; node--)
     await wins(withoutNode(best.script, node));
+  const { ccmFlags, ...temper } = best.script.temper;
+  if (ccmFlags !== undefined) await wins({ temper });
   for (const kind of new Set(script.actions.map((action) => action.kind)))
     await wins({ actions: best.script.actions.filter((action) => action.kind !== kind) });
   await leaveOut(

@@ -91,6 +91,10 @@ export class Kubelet {
       if (pods.some(({ metadata }) => metadata.uid === uid)) void this.#report(name, ips);
       else this.#end({ apiVersion: 'v1', kind: 'Pod', metadata: { uid, name } });
     }
+    // Nor is one served any longer that has no address yet.
+    for (const uid of this.#started)
+      if (!this.sandboxes.has(uid) && !pods.some(({ metadata }) => metadata.uid === uid))
+        this.#end({ apiVersion: 'v1', kind: 'Pod', metadata: { uid, name: uid } });
   }
 
   /** The agent gave addresses to a Pod. */

@@ -34,7 +34,7 @@ import {
   nominatedFirst,
   staticRules,
 } from './claims.ts';
-import { cloudNodes, lackedInstances, nodesAndInstances } from './cloud-nodes.ts';
+import { cloudNodes, lackedInstances, manyGone, nodesAndInstances } from './cloud-nodes.ts';
 import { leaderlessEdits, twoDifferences } from './edits.ts';
 import {
   editedEips,
@@ -70,7 +70,15 @@ import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts
 import { busyCollection, carelessRuntime, emptyRuntime, forcedDeletion } from './runtimes.ts';
 import { admittedPods, emptySubnet, ignoredExtender, lastAddresses, silentExtender } from './scheduling.ts';
 import { serviceStorm } from './service-storm.ts';
-import { lateListeners, makingGoesWrong, podTargets, serviceLife, settledService, sourceRanges } from './services.ts';
+import {
+  lateListeners,
+  makingGoesWrong,
+  podTargets,
+  serviceLife,
+  settledService,
+  sourceRanges,
+  staleTargets,
+} from './services.ts';
 import {
   clearedGroups,
   drift,
@@ -89,6 +97,7 @@ import {
   warmAndBack,
 } from './supply.ts';
 import { vanishedNodes } from './vanished.ts';
+import { distrustedLists, rollingTargets } from './whole-services.ts';
 import { misspelledSubnet } from './wrong-input.ts';
 
 /** Every story, by the name that `main.ts --story` takes. */
@@ -100,7 +109,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ vpcQuota, refusedCreation, occupiedInstance, failingCalls },
   ...{ clearedGroups, leaderlessEdits, twoDifferences },
   ...{ keptAddress, eips, podCidrs },
-  ...{ lackedInstances, lastAddresses, emptySubnet, silentExtender, ignoredExtender, admittedPods },
+  ...{ lackedInstances, manyGone, lastAddresses, emptySubnet, silentExtender, ignoredExtender, admittedPods },
   ...{ heldBlock, formerBlock, otherAllocator, givenByHand, brokenRecord, lateBlock, blocksInStorm },
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
   ...{ forcedAway, elsewhere, deletedClaims, nominated, staticRules, keptLists, manyMoves, registeredAddress },
@@ -108,7 +117,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ lentEips, wrongEips, eipLimits, eipsByHand, eipLists, eipExpiry, editedEips, eipsInStorm },
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
   ...{ serviceLife, podTargets, sourceRanges, settledService, makingGoesWrong, ingressLife, ingressGroup },
-  ...{ lateListeners, lateRules },
+  ...{ lateListeners, staleTargets, lateRules, rollingTargets, distrustedLists },
   ...{ busyCollection, emptyRuntime, carelessRuntime, forcedDeletion },
   ...{ keptOnNodes, wholeEnis, fullDisk, offerBeforeBoot, reboots, lostJournal },
   ...{ stormOfRoutes: ROUTE_STORMS[0], stormOfTables: ROUTE_STORMS[1], stormOfClusterRoutes: ROUTE_STORMS[2] },
@@ -119,6 +128,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
 /** Stories that take more than a second of a core each, and of whose faults shorter ones find most: the suite long plays them. */
 export const LONG_STORIES: readonly Story[] = [
   ...[vanishedNodes, lostForGood, manyMoves, editedClaims, keptLists],
+  manyGone,
   ...[editedEips, eipLimits, eipLists, eipExpiry, registeredAddress],
 ];
 

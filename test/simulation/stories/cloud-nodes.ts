@@ -92,6 +92,7 @@ export const cloudNodes: Story = {
     await setReady(stage, gone.name, 'Unknown');
     await stage.until('it is tainted', () => nodeOf(stage, stopped.name).taints.includes(SHUTDOWN), 900_000);
     await stage.until('it is deleted', () => !nodeOf(stage, gone.name).isThere, 900_000);
+    await stage.until('it is told', () => stage.events('DeletingNode').length > 0);
     if (instance !== undefined) instance.state = 'RUNNING';
     await setReady(stage, stopped.name, 'True');
     await stage.until('the taint is gone', () => !nodeOf(stage, stopped.name).taints.includes(SHUTDOWN), 900_000);
@@ -182,6 +183,51 @@ export const lackedInstances: Story = {
     await setReady(stage, 'young001', 'True');
     await stage.minutes(3);
     await lack(stage, 'young001', 20, 'unheard');
+  },
+};
+
+/** So many instances go at once, and so many Nodes may be deleted within an hour. */
+const GOING = 7;
+const AN_HOUR = 3;
+
+/** Most instances go at once; leaders die, and hand over. */
+export const manyGone: Story = {
+  title: 'so many Nodes are deleted within an hour as are allowed, whoever leads',
+  world: { ...MANY_INSTANCES, ccmFlags: [VPC, '--node-release-percent=10'] },
+  tell: async (stage) => {
+    const { state } = stage.world.host.model;
+    const names = Array.from({ length: GOING }, (_, at) => `many${String(at).padStart(4, '0')}`);
+    const left = (): number => names.filter((name) => nodeOf(stage, name).isThere).length;
+    const add = (name: string) =>
+      state.addInstance({ instanceId: `ins-${name}`, cores: 2, subnetId: 'subnet-nodes000' });
+    for (let stays = 0; stays < 2; stays++) await stage.join();
+    for (const name of names) {
+      add(name);
+      await register(stage, name, { spec: { providerID: `qcloud:///100003/ins-${name}` }, isReady: true });
+    }
+    await stage.until('all are seen', () => names.every((name) => nodeOf(stage, name).isSeen));
+    await stage.minutes(3);
+    stage.begin();
+    for (const name of names) {
+      state.removeInstance(`ins-${name}`);
+      await setReady(stage, name, 'Unknown');
+    }
+    await stage.until('some are deleted', () => left() === GOING - AN_HOUR);
+    for (let leader = 0; leader < 3; leader++) {
+      stage.killLeader('ccm');
+      await stage.minutes(5);
+      stage.expect('no other is', left() === GOING - AN_HOUR);
+    }
+    stage.expect(
+      'they say why',
+      stage.events('NodeDeletionHeld').some((text) => /--node-release-percent/.test(text)),
+    );
+    await stage.minutes(60);
+    stage.expect('as many more are after an hour', left() === GOING - 2 * AN_HOUR);
+    for (const name of names.filter((one) => nodeOf(stage, one).isThere)) {
+      add(name);
+      await setReady(stage, name, 'True');
+    }
   },
 };
 

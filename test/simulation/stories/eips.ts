@@ -12,8 +12,12 @@ import type { Story } from '../story.ts';
 import { between } from '../streams.ts';
 import { CLOUD } from '../world.ts';
 
-const MADE = { annotations: { [POD_ANNOTATION.eipAttributes]: JSON.stringify({ InternetMaxBandwidthOut: 20 }) } };
-const KEPT = { annotations: { ...MADE.annotations, [POD_ANNOTATION.eipDeletePolicy]: 'Never' } };
+/** Annotations of Pods with EIPs of 20 Mbps. */
+export const EIP_MADE = {
+  annotations: { [POD_ANNOTATION.eipAttributes]: JSON.stringify({ InternetMaxBandwidthOut: 20 }) },
+};
+/** The same, whose EIPs are kept. */
+export const EIP_KEPT = { annotations: { ...EIP_MADE.annotations, [POD_ANNOTATION.eipDeletePolicy]: 'Never' } };
 /** A smaller instance may bind one EIP. */
 const LARGE = { cores: 32 };
 /** The cloud and the claims are compared each minute. */
@@ -68,12 +72,12 @@ export const eips: Story = {
   tell: async (stage) => {
     const [first, second] = [await stage.node(LARGE), await stage.node(LARGE)];
     stage.begin();
-    await stage.pod('made-0', first, MADE);
-    await stage.pod('kept-0', first, KEPT);
+    await stage.pod('made-0', first, EIP_MADE);
+    await stage.pod('kept-0', first, EIP_KEPT);
     await stage.until('both are served', () => stage.boundEips().length === 2);
     const eip = stage.eipOf('kept-0');
     await stage.endPods('made-0', 'kept-0');
-    await stage.pod('kept-0', second, KEPT);
+    await stage.pod('kept-0', second, EIP_KEPT);
     await stage.until('it has its EIP again', () => stage.eipOf('kept-0') !== undefined);
     stage.expect('it is the same', stage.eipOf('kept-0') === eip);
     await stage.until('the other is released', () => stage.world.host.model.state.eips.size === 1, 3_600_000);
@@ -125,7 +129,7 @@ export const wrongEips: Story = {
       policy: { [eipAttributes]: '', [eipDeletePolicy]: 'Sometimes' },
     };
     for (const [name, annotations] of Object.entries(wrong)) await stage.pod(name, node, { annotations });
-    await stage.pod('right', node, MADE);
+    await stage.pod('right', node, EIP_MADE);
     await untilServed(stage, 'right');
     await stage.minutes(1);
     const told = () => {
@@ -163,7 +167,7 @@ export const eipLimits: Story = {
     const [large, small] = [await stage.node(LARGE), await stage.node()];
     stage.begin();
     const names = ['web-0', 'web-1', 'web-2', 'web-3'];
-    for (const name of names) await stage.pod(name, large, MADE);
+    for (const name of names) await stage.pod(name, large, EIP_MADE);
     await stage.minutes(60);
     const calls = stage.sent('AllocateAddresses');
     stage.expect(`${calls} calls in an hour are few`, calls >= 3 && calls < 30);
@@ -174,9 +178,9 @@ export const eipLimits: Story = {
     );
     Object.assign(stage.world.host.model.state.spec, { eips: 20 });
     await untilServed(stage, ...names);
-    await stage.pod('first', small, MADE);
+    await stage.pod('first', small, EIP_MADE);
     await untilServed(stage, 'first');
-    await stage.pod('second', small, MADE);
+    await stage.pod('second', small, EIP_MADE);
     await stage.until('it is told', () => reasonOf(stage, 'second') === 'EIPLimitOfNode');
     stage.expect('none is made for it', stage.world.host.model.state.eips.size === 5);
     await stage.endPods('first');
@@ -191,7 +195,7 @@ export const eipsByHand: Story = {
   tell: async (stage) => {
     const node = await stage.node(LARGE);
     stage.begin();
-    for (const name of ['web-0', 'web-1']) await stage.pod(name, node, KEPT);
+    for (const name of ['web-0', 'web-1']) await stage.pod(name, node, EIP_KEPT);
     await untilServed(stage, 'web-0', 'web-1');
     const { state } = stage.world.host.model;
     const unbind = (): void => {
@@ -226,8 +230,8 @@ export const eipLists: Story = {
   world: AUDITED,
   tell: async (stage) => {
     const node = await stage.node(LARGE);
-    for (const name of ['web-0', 'web-1']) await stage.pod(name, node, KEPT);
-    await stage.pod('web-2', node, MADE);
+    for (const name of ['web-0', 'web-1']) await stage.pod(name, node, EIP_KEPT);
+    await stage.pod('web-2', node, EIP_MADE);
     await untilServed(stage, 'web-0', 'web-1', 'web-2');
     await stage.endPods('web-1');
     await untilRetained(stage, 'web-1');
@@ -250,9 +254,9 @@ export const eipExpiry: Story = {
   tell: async (stage) => {
     const node = await stage.node(LARGE);
     const theirs = lend(stage);
-    const short = { annotations: { ...KEPT.annotations, [POD_ANNOTATION.claimExpiredDuration]: '5m' } };
+    const short = { annotations: { ...EIP_KEPT.annotations, [POD_ANNOTATION.claimExpiredDuration]: '5m' } };
     stage.begin();
-    for (const name of ['web-0', 'web-2']) await stage.pod(name, node, KEPT);
+    for (const name of ['web-0', 'web-2']) await stage.pod(name, node, EIP_KEPT);
     await stage.pod('web-1', node, short);
     await untilServed(stage, 'web-0', 'web-1', 'web-2');
     await stage.endPods('web-0', 'web-1', 'web-2');
@@ -300,7 +304,7 @@ export const editedEips: Story = {
   tell: async (stage) => {
     const node = await stage.node(LARGE);
     const names = ['web-0', 'web-1'];
-    for (const name of names) await stage.pod(name, node, KEPT);
+    for (const name of names) await stage.pod(name, node, EIP_KEPT);
     await untilServed(stage, ...names);
     await stage.endPods('web-1');
     await untilRetained(stage, 'web-1');
@@ -336,7 +340,7 @@ export const editedEips: Story = {
       await stage.minutes(2);
       stage.expect(`the EIPs stay: ${JSON.stringify(status)}`, eips() === before);
     }
-    await stage.pod('web-1', node, KEPT);
+    await stage.pod('web-1', node, EIP_KEPT);
     await untilServed(stage, 'web-1');
   },
 };
@@ -373,7 +377,7 @@ export const eipsInStorm: Story = {
     const below = (count: number): number => Math.floor(draw() * count);
     const nodes: readonly Machine[] = [await stage.node({ cores: 12 }), await stage.node({ cores: 12 })];
     const list = [lend(stage), lend(stage)].map(({ eipId }) => eipId).join();
-    const kinds = { kept: KEPT, made: MADE, lent: { annotations: { [POD_ANNOTATION.eipIdList]: list } } };
+    const kinds = { kept: EIP_KEPT, made: EIP_MADE, lent: { annotations: { [POD_ANNOTATION.eipIdList]: list } } };
     const alive = new Set<string>();
     stage.begin();
     for (const fault of FAULTS) stage.cloudFault({ fault, actions: ACTIONS, probability: 0.03 });

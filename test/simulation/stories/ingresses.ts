@@ -8,7 +8,7 @@ const REDIRECT = 'ingress.cloud.tencent.com/auto-rewrite';
 const CLUSTER_IP = { spec: { type: 'ClusterIP', ports: [{ name: 'http', port: 80, targetPort: 8_080 }] } };
 
 /** Annotations of Ingresses that share a load balancer of others. */
-function groupOn(loadBalancerId: string) {
+export function groupOn(loadBalancerId: string) {
   return {
     'kubernetes.io/ingress.existLbId': loadBalancerId,
     'ingress.cloud.tencent.com/enable-group': 'true',

@@ -60,7 +60,7 @@ export const serviceStorm: Story = {
         await services.changeNode(nodes[0], { metadata: { labels: { [CLOSED_NODE]: oneOf('', null) } } });
       else if (services.find('Service', name) === undefined) await services.copy(oneOf('a', 'b'), name);
       else if (deed < 0.65) await services.remove('Service', name);
-      else if (deed < 0.75) services.edit(name, oneOf('BatchDeregisterTargets', 'BatchModifyTargetWeight'));
+      else if (deed < 0.75) services.tamper(name, oneOf('a target off', 'a weight'));
       else await services.change('Service', name, oneOf(...changes)());
       const fate = draw();
       if (fate < 0.2) stage.killLeader('ccm');

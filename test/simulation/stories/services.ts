@@ -34,6 +34,11 @@ export const serviceLife: Story = {
     await services.change('Service', 'web', { annotations: INTERNAL });
     await stage.until('an internal one', () => services.address('Service', 'web').startsWith('10.0.0.'));
     await services.end('Service', 'web');
+    stage.expect('it is told', stage.events('DeletedLoadBalancer').length > 0);
+    await services.create('inner', { annotations: INTERNAL });
+    await stage.until('it is reached', () => services.address('Service', 'inner') !== '');
+    await services.change('Service', 'inner', { spec: { type: 'ClusterIP' } });
+    await stage.until('it is no Service of ours any more', () => services.balancers.length === 1);
     stage.expect(
       'that of others stays as it was',
       services.balancers.map(({ loadBalancerId }) => loadBalancerId).join() === bought,
@@ -80,6 +85,32 @@ export const podTargets: Story = {
     end();
     await services.end('Service', 'web');
     await stage.until('no list has an address', () => services.published.length === 0);
+  },
+};
+
+/** A Service selects other Pods right after one was registered, while answers are as of before that; then the same when another leader reads them. */
+export const staleTargets: Story = {
+  title: 'a target stays published though an answer of before lacks it',
+  world: WORLD,
+  tell: async (stage) => {
+    const services = new ServiceStage(stage);
+    const node = await stage.node();
+    await services.create('web', { annotations: { [DIRECT]: 'true' } });
+    await stage.pods(node, 1, { labels: { app: 'web' } });
+    await stage.until('it is served', () => services.serving !== '');
+    stage.begin();
+    for (const diesBetween of [false, true]) {
+      const [next = ''] = await stage.pods(node, 1, { labels: { app: 'web' } });
+      await stage.until('it is a target', () => services.ways.includes(`${stage.ipOf(next)}:`));
+      await stage.seconds(1);
+      const heal = stage.cloudFault({ fault: { kind: 'stale', ms: 30_000 }, actions: ['DescribeTargets'] });
+      if (diesBetween) stage.killLeader('ccm');
+      await services.change('Service', 'web', { spec: { selector: { app: 'other' } } });
+      await stage.seconds(25);
+      heal();
+      await services.change('Service', 'web', { spec: { selector: { app: 'web' } } });
+      await stage.until('it is served', () => services.serving.includes(`${stage.ipOf(next)}:`));
+    }
   },
 };
 
