@@ -103,7 +103,7 @@ export class NodeRuntime implements AddressGiver {
   async check(): Promise<readonly string[]> {
     const found: string[] = [];
     for (const { id, netns, state } of [...this.#deps.host.sandboxes.values()]) {
-      if (state !== 'ready') continue;
+      if (state !== 'ready' || this.adding.has(id)) continue;
       const outcome = await this.#check({ containerId: id, ifName: IF_NAME, netns });
       if (outcome === 'gone') found.push(`CHECK of ${id}: no answer`);
       else if (outcome.kind === 'failed') found.push(`CHECK of ${id}: ${outcome.failure.msg}`);
