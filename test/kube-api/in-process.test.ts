@@ -5,7 +5,6 @@ import {
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NODE_ENI_CONFIGS,
   NODES,
-  POD_BINDINGS,
   PODS,
 } from '../../kube/resource-types.ts';
 import { serviceAccountUser } from '../../sim/kube-api/auth/tokens.ts';
@@ -164,22 +163,6 @@ test('in-process client: allows what the roles allow', async (t) => {
   t.is(await server.client().get(NODES, { name: 'a' }), undefined);
 });
 
-test('in-process client: binds a Pod by its subresource, and once', async (t) => {
-  const { kube } = start();
-  const metadata = { name: 'a', namespace: 'default' };
-  await kube.create(PODS, {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata,
-    spec: { containers: [{ name: 'c', image: 'i' }] },
-  });
-  const target = { apiVersion: 'v1', kind: 'Node', name: 'n1' };
-  const binding = { apiVersion: 'v1', kind: 'Binding', metadata, target };
-  await kube.create(POD_BINDINGS, binding);
-  t.like(await kube.get(PODS, metadata), { spec: { nodeName: 'n1' } });
-  await t.throwsAsync(kube.create(POD_BINDINGS, binding), { code: 'CONFLICT' });
-});
-
 test('in-process client: asks webhooks as it is told, and refuses what they do not answer', async (t) => {
   let answers = true;
   const server = startInProcessApi({
@@ -222,21 +205,4 @@ test('in-process client: suffers faults on the virtual clock', async (t) => {
   t.is(clock.monotonicMs(), 30_000);
   server.api.faults.add({ action: { kind: 'status', code: 429, retryAfterSeconds: 2 }, times: 1 });
   await t.throwsAsync(kube.get(NODES, { name: 'b' }), { code: 'THROTTLED' });
-});
-
-test('the garbage collector takes what was made after its owner had gone, and leaves what somebody owns', async (t) => {
-  const { kube } = start();
-  const owner = await kube.create(NODES, node('a'));
-  const refTo = (uid: string) => [{ apiVersion: 'v1', kind: 'Node', name: 'a', uid }];
-  const owned = (name: string, uid: string) => {
-    const object = configMap(name);
-    return { ...object, metadata: { ...object.metadata, ownerReferences: refTo(uid) } };
-  };
-  await kube.create(CONFIG_MAPS, owned('kept', owner.metadata.uid ?? ''));
-  await kube.create(CONFIG_MAPS, owned('late', 'another-life'));
-  const { items } = await kube.listPage(CONFIG_MAPS, { namespace: 'default' });
-  t.deepEqual(
-    items.map((item) => item.metadata.name),
-    ['kept'],
-  );
 });

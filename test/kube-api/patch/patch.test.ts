@@ -16,13 +16,6 @@ test('applyJsonPatch: adds a field', jsonPatch, { foo: 'bar' }, [{ op: 'add', pa
   foo: 'bar',
   baz: 'qux',
 });
-test(
-  'applyJsonPatch: adds an item',
-  jsonPatch,
-  { foo: ['bar', 'baz'] },
-  [{ op: 'add', path: '/foo/1', value: 'qux' }],
-  { foo: ['bar', 'qux', 'baz'] },
-);
 test('applyJsonPatch: removes a field', jsonPatch, { baz: 'qux', foo: 'bar' }, [{ op: 'remove', path: '/baz' }], {
   foo: 'bar',
 });
@@ -32,13 +25,6 @@ test('applyJsonPatch: removes an item', jsonPatch, { foo: ['bar', 'qux', 'baz'] 
 test('applyJsonPatch: replaces', jsonPatch, { baz: 'qux' }, [{ op: 'replace', path: '/baz', value: 'boo' }], {
   baz: 'boo',
 });
-test(
-  'applyJsonPatch: moves a value',
-  jsonPatch,
-  { foo: { bar: 'baz', waldo: 'fred' }, qux: { corge: 'grault' } },
-  [{ op: 'move', from: '/foo/waldo', path: '/qux/thud' }],
-  { foo: { bar: 'baz' }, qux: { corge: 'grault', thud: 'fred' } },
-);
 test(
   'applyJsonPatch: moves an item',
   jsonPatch,
@@ -64,20 +50,6 @@ test(
   refuses,
   { foo: 'bar' },
   [{ op: 'add', path: '/baz/bat', value: 1 }],
-  'DOES_NOT_APPLY',
-);
-test(
-  'applyJsonPatch: refuses a test that fails',
-  refuses,
-  { baz: 'qux' },
-  [{ op: 'test', path: '/baz', value: 'bar' }],
-  'DOES_NOT_APPLY',
-);
-test(
-  'applyJsonPatch: refuses to remove what is not there',
-  refuses,
-  {},
-  [{ op: 'remove', path: '/a' }],
   'DOES_NOT_APPLY',
 );
 test('applyJsonPatch: refuses an unknown operation', refuses, {}, [{ op: 'spin', path: '/a' }], 'MALFORMED');

@@ -115,22 +115,3 @@ test('DeleteSecurityGroup: not while a load balancer has it, and its id is that 
   const again = { LoadBalancerId: another, SecurityGroups: [id] };
   t.is(call('SetLoadBalancerSecurityGroups', again), 'ResourceNotFound');
 });
-
-test('DescribeSecurityGroups: by tag and by id, with pages in texts, and as of a while ago', (t) => {
-  const { model, call, make } = cloudOf();
-  const Tags = [{ Key: 'owner', Value: 'u1' }];
-  call('CreateSecurityGroup', { GroupName: 'tagged', GroupDescription: '', Tags });
-  const other = make();
-  const names = (params: object, asOfMs?: number) => {
-    const answer = call('DescribeSecurityGroups', params, asOfMs);
-    const { SecurityGroupSet } = answer as { readonly SecurityGroupSet: readonly { SecurityGroupName: string }[] };
-    return SecurityGroupSet.map(({ SecurityGroupName }) => SecurityGroupName);
-  };
-  t.deepEqual(names({ Filters: [{ Name: 'tag:owner', Values: ['u1'] }] }), ['tagged']);
-  t.deepEqual(names({ SecurityGroupIds: [other, 'sg-missing0'] }), ['web']);
-  t.deepEqual(names({ Offset: '1', Limit: '1' }), ['web']);
-  t.deepEqual(names({}, 1_500), ['tagged']);
-  call('DeleteSecurityGroup', { SecurityGroupId: other });
-  t.deepEqual(names({}), ['tagged']);
-  t.deepEqual(names({}, model.state.nowMs - 2_000), ['tagged', 'web']);
-});
