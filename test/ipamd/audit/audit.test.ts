@@ -23,6 +23,17 @@ test('Audit: deletes what nobody names once it was nobody’s in two looks and f
   );
 });
 
+test('Audit: waits for the grace, from its own first look on', async (t) => {
+  const world = new AuditWorld();
+  const orphan = world.addEni();
+  await world.clock.advance(3_600_000);
+  const audit = world.audit({ orphanGraceMs: 14 * 60_000 });
+  for (let look = 1; look <= 3; look++) await world.look(audit);
+  t.true(world.has(orphan));
+  await world.look(audit);
+  t.false(world.has(orphan));
+});
+
 test('Audit: leaves what others made, what is primary, and what is being changed', async (t) => {
   const world = new AuditWorld();
   const instanceId = world.addNode('n1');

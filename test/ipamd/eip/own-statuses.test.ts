@@ -41,3 +41,9 @@ test('OwnStatuses: so is what comes after a write whose answer was lost, and tha
   t.is(own.editOf('shop/web-0', claimOf('own')), undefined);
   t.deepEqual(own.editOf('shop/web-0', claimOf('edited'))?.fields, ['status.message']);
 });
+
+test('OwnStatuses: a claim of another uid is new', (t) => {
+  const { own } = openStatuses();
+  own.note('shop/web-0', claimOf('own'));
+  t.is(own.editOf('shop/web-0', claimOf('other', 'u2')), undefined);
+});
