@@ -1,21 +1,18 @@
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { explainNode as explain } from '../../inspection/explain/explain-node.ts';
 import type { Explanation } from '../../inspection/explain/explanation.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { DIST_BIN_DIR } from '../support/executables.ts';
 import { partOf, shortTest } from '../support/suite-part.ts';
 import { firstBroken, report } from './support/explanation-text.ts';
-import { type FaultScene, readFaultScene } from './support/fault-scene.ts';
+import { readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
-import type { NodeFault } from './support/node-fault.ts';
-import { isShortFault, NODE_FAULTS } from './support/node-faults.ts';
 import { askCli, listOf, runCli } from './support/run-cli.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
 
-// A wired node whose agent was killed, one fault at a time. What `explain` says is judged by packets: where they fail, a
-// hop is broken and the first one has the fault's finding; where they pass, none is.
+// A wired node whose agent was killed. What `explain` says is judged by packets; with each fault of a node: `support/fault-trial.ts`.
 
 /** A ping of a broken way: an answer takes microseconds, a lost first solicitation a second. */
 const LOST_AFTER_MS = 1_500;
@@ -246,37 +243,3 @@ shortTest.serial('explain: tells who is not root what only root can see', async 
   t.regex(said, /root/, said);
   t.not(code, 1, said);
 });
-
-async function tryFault(t: ExecutionContext, fault: NodeFault, scene: FaultScene): Promise<void> {
-  await fault.inject(scene);
-  const arrives = await pod.netns.ping(trial.vpc.outside.ip, fault.breaksPackets ? { waitMs: LOST_AFTER_MS } : {});
-  t.is(arrives, !fault.breaksPackets, 'packets to the outside');
-  const explanation = await explained(pod.ip, { to: trial.vpc.outside.ip });
-  const broken = firstBroken(explanation);
-  t.is(broken.length > 0, fault.breaksPackets, report(explanation));
-  if (fault.breaksPackets) t.is(broken[0], fault.expects.explain, report(explanation));
-  if (fault.expects.explain !== undefined) {
-    t.true(
-      explanation.findings.some(({ id }) => id === fault.expects.explain),
-      report(explanation),
-    );
-  }
-}
-
-for (const fault of partOf(NODE_FAULTS, isShortFault)) {
-  test.serial(`explain: judges as packets do: ${fault.name}`, async (t) => {
-    const scene = await readFaultScene(trial, pod);
-    try {
-      await tryFault(t, fault, scene);
-    } finally {
-      try {
-        await fault.undo?.(scene);
-      } catch (error) {
-        t.log(error);
-      }
-      await runCli(placeOf(trial), 'repair');
-    }
-    const after = await explained(pod.ip);
-    t.deepEqual(firstBroken(after), [], report(after));
-  });
-}

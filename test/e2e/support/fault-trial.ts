@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import type { ExecutionContext, TestFn } from 'ava';
+import type { Explanation } from '../../../inspection/explain/explanation.ts';
 import type { Child } from '../../../sim/support/child.ts';
 import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import type { RunResult } from '../../../sim/support/run.ts';
 import { buildExecutables } from '../../../tools/build.ts';
 import { findViolations } from '../../support/invariants.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { firstBroken } from './explanation-text.ts';
 import { type FaultScene, readFaultScene } from './fault-scene.ts';
 import { changesBetween, kernelImage } from './kernel-image.ts';
 import type { NodeFault } from './node-fault.ts';
@@ -132,10 +134,13 @@ async function explainAndDoctorNameIt(
   const doctor = await askCli(place, 'doctor');
   t.true(findingIds(doctor.document).includes(expects.doctor), `doctor: ${JSON.stringify(doctor.document)}`);
   const explain = await runCli(place, 'explain', ...wayOut(trial, pod));
+  const document: Explanation = JSON.parse(explain.stdout);
   if (breaksPackets) t.is(explain.code, 1, 'explain says that packets are lost');
+  // Where packets pass, no hop is broken; where they fail, the first broken one has the fault's finding.
+  t.is(firstBroken(document)[0], breaksPackets ? expects.explain : undefined, explain.stdout);
   if (expects.explain === undefined) {
     t.false(breaksPackets, 'explain must see what breaks packets');
-  } else t.true(findingIds(JSON.parse(explain.stdout)).includes(expects.explain), `explain: ${explain.stdout}`);
+  } else t.true(findingIds(document).includes(expects.explain), `explain: ${explain.stdout}`);
   return explain;
 }
 
