@@ -9,6 +9,8 @@ export type ListenerClaim = {
   readonly wanted: ReadonlySet<string>;
   /** Ids of listeners that were the owner's when they were seen last. */
   readonly knownIds: ReadonlySet<string>;
+  /** The load balancer where they were seen last, whatever the owner's record says; absent: not known. */
+  readonly knownAt?: string;
   /** Whether a name is that of the listeners of another owner, which is kept by this process. */
   readonly isOfOther: (name: string) => boolean;
 };

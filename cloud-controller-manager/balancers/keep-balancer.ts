@@ -244,12 +244,12 @@ export class BalancerKeeper {
     const { source, listenerName, sourceGroup } = desired;
     const owner = ownerOf(this.#deps.config.clusterId, head.uid, head.kind);
     const mark = readOwnerMark(head);
-    const loadBalancerId = mark.loadBalancerId ?? existingIdOf(source);
     // Without a mark a group may be there all the same.
     const isLost = mark.serial === 0 && source.kind === 'own';
     const looksForGroups = sourceGroup !== undefined || mark.sourceGroup === true || isLost;
     const claim = this.#memory.claimOf(listenerName, desiredListenersOf(desired));
-    return observeLoadBalancer(this.#deps, { owner, ...claim, loadBalancerId, looksForGroups }, context);
+    const ids = { loadBalancerId: mark.loadBalancerId, otherIds: [existingIdOf(source)] };
+    return observeLoadBalancer(this.#deps, { owner, ...claim, ...ids, looksForGroups }, context);
   }
 
   /** Decides whether an existing load balancer may be used. @returns why not */

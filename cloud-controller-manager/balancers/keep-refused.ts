@@ -37,17 +37,14 @@ export class RefusedKeeper<H extends BalancerOwner> {
   /** Leaves the load balancer of an owner as it is. @throws CloudError */
   async leave(unit: OwnerUnit<H>, notices: readonly Notice[], context: CallContext): Promise<void> {
     const { head, listenerName } = unit;
-    const { loadBalancerId } = readOwnerMark(head);
     const { memory, published } = this.#parts;
+    const claim = memory.claimOf(listenerName);
+    const loadBalancerId = claim.knownAt ?? readOwnerMark(head).loadBalancerId;
     unit.report(notices);
     if (loadBalancerId === undefined || !published.isOld(head.key)) return;
     const owner = ownerOf(this.#deps.config.clusterId, head.uid, head.kind);
     // All that it has is published, whatever it asks for.
-    const view = await observeLoadBalancer(
-      this.#deps,
-      { owner, ...memory.claimOf(listenerName), loadBalancerId },
-      context,
-    );
+    const view = await observeLoadBalancer(this.#deps, { owner, ...claim, loadBalancerId }, context);
     if (view.kind === 'absent') published.note(head.key, []);
     if (view.kind === 'found') published.note(head.key, allTargetsOf(view.observed), view.observed.unreadIds);
   }
@@ -65,9 +62,9 @@ export class RefusedKeeper<H extends BalancerOwner> {
     context: CallContext,
     before?: Baseline,
   ): Promise<{ readonly waitMs: number; readonly baseline?: Baseline }> {
-    const { gates, keeper } = this.#parts;
+    const { gates, keeper, memory } = this.#parts;
     const { head, object, key } = unit;
-    const { loadBalancerId } = readOwnerMark(head);
+    const loadBalancerId = memory.claimOf(unit.listenerName).knownAt ?? readOwnerMark(head).loadBalancerId;
     if (listeners === undefined || loadBalancerId === undefined || vpcId === undefined) {
       gates.note(key, 'refused');
       await this.leave(unit, notices, context);

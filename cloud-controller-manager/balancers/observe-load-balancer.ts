@@ -1,7 +1,7 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { Listener } from '../../cloud/listeners.ts';
-import type { LoadBalancer } from '../../cloud/load-balancers.ts';
+import type { LoadBalancer, LoadBalancerPort } from '../../cloud/load-balancers.ts';
 import type { Target, TargetPort } from '../../cloud/targets.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
@@ -13,6 +13,10 @@ type BalancerSearch = ListenerClaim & {
   readonly owner: string;
   /** From the mark, or the one that an annotation names; undefined: it is found by its tag. */
   readonly loadBalancerId: string | undefined;
+  /** Further ones where its listeners may be. */
+  readonly otherIds?: readonly (string | undefined)[];
+  /** Value of `OWNER_TAG` of those where its listeners may be, too: each of them is read. */
+  readonly poolOwner?: string | undefined;
   /** Whether security groups of the owner are looked for: two calls. */
   readonly looksForGroups?: boolean;
 };
@@ -24,26 +28,22 @@ type BalancerView =
   | { readonly kind: 'pending'; readonly loadBalancerId?: string };
 
 /**
- * Reads the load balancer of an owner, with its listeners and targets. What is absent was looked for by id and by tag, in
- * complete answers. @throws CloudError
+ * Reads the load balancer of an owner, with its listeners and targets. A record is an annotation, which names what its writer
+ * likes: it counts where the load balancer has the owner's tag or a listener of its name, and otherwise when none has. What is
+ * absent was looked for by id and by tag, in complete answers. @throws CloudError
  */
 export async function observeLoadBalancer(
   { cloud }: Pick<ControllerDeps, 'cloud'>,
-  { owner, loadBalancerId, looksForGroups = false, ...claim }: BalancerSearch,
+  { owner, loadBalancerId, otherIds = [], poolOwner, looksForGroups = false, ...claim }: BalancerSearch,
   context: CallContext,
 ): Promise<BalancerView> {
-  const byId = loadBalancerId === undefined ? [] : await cloud.loadBalancers.describe([loadBalancerId], context);
-  let balancer: LoadBalancer | undefined = byId[0];
-  if (balancer === undefined) {
-    const sweep = await cloud.loadBalancers.find({ tag: { key: OWNER_TAG, value: owner } }, context);
-    if (!sweep.isConsistent) return { kind: 'pending' };
-    [balancer] = sweep.loadBalancers.toSorted((one, other) => one.createdAtMs - other.createdAtMs);
-  }
-  if (balancer === undefined) return { kind: 'absent' };
-  if (!balancer.isNormal) return { kind: 'pending', loadBalancerId: balancer.loadBalancerId };
+  const { listenerName, knownAt } = claim;
+  const ids = new Set([knownAt, loadBalancerId, ...otherIds].flatMap((one) => one ?? []));
+  const place = await findPlace(cloud, { owner, listenerName, ids, poolOwner }, context);
+  if (!('listed' in place)) return place;
+  const { balancer, listed } = place;
   const id = balancer.loadBalancerId;
   const isOwn = balancer.tags[OWNER_TAG] === owner;
-  const listed = await cloud.listeners.list(id, context);
   const oursOf = (some: readonly Listener[]): readonly string[] =>
     some.flatMap(({ name, listenerId }) => (name === claim.listenerName ? [listenerId] : []));
   const own = oursOf(claimListeners({ listeners: listed, isOwn }, [], claim));
@@ -64,6 +64,62 @@ export async function observeLoadBalancer(
     ...(unreadIds.length === 0 ? {} : { unreadIds }),
   };
   return { kind: 'found', observed: { balancer, isOwn, listeners, targets, ...ofOthers, ...redirects, ...groups } };
+}
+
+/** A load balancer, with all of its listeners. */
+type Place = { readonly balancer: LoadBalancer; readonly listed: readonly Listener[] };
+
+/** Finds the load balancer that has the owner's tag, or a listener of its name; without one, the first of those that are named. */
+async function findPlace(
+  { loadBalancers, listeners }: ControllerDeps['cloud'],
+  {
+    owner,
+    listenerName,
+    ids,
+    poolOwner,
+  }: Pick<BalancerSearch, 'owner' | 'listenerName' | 'poolOwner'> & { readonly ids: ReadonlySet<string> },
+  context: CallContext,
+): Promise<Place | Exclude<BalancerView, { readonly kind: 'found' }>> {
+  let first: Place | undefined;
+  const read = async (balancer: LoadBalancer): Promise<Place | Extract<BalancerView, { readonly kind: 'pending' }>> => {
+    const { loadBalancerId, isNormal } = balancer;
+    if (!isNormal) return { kind: 'pending', loadBalancerId };
+    return { balancer, listed: await listeners.list(loadBalancerId, context) };
+  };
+  const has = ({ listed }: Place): boolean => listed.some(({ name }) => name === listenerName);
+  for (const id of ids) {
+    const balancer = await describeNamed(loadBalancers, id, context);
+    if (balancer === undefined) continue;
+    const place = await read(balancer);
+    if (!('listed' in place) || balancer.tags[OWNER_TAG] === owner || has(place)) return place;
+    first ??= place;
+  }
+  for (const tag of [owner, poolOwner]) {
+    if (tag === undefined) continue;
+    const sweep = await loadBalancers.find({ tag: { key: OWNER_TAG, value: tag } }, context);
+    if (!sweep.isConsistent) return { kind: 'pending' };
+    for (const balancer of sweep.loadBalancers.toSorted((one, other) => one.createdAtMs - other.createdAtMs)) {
+      const place = await read(balancer);
+      if (!('listed' in place) || tag === owner || has(place)) return place;
+    }
+  }
+  return first ?? { kind: 'absent' };
+}
+
+/** Reads a load balancer that an annotation names; an id that the cloud refuses is that of none. @throws CloudError */
+async function describeNamed(
+  loadBalancers: Pick<LoadBalancerPort, 'describe'>,
+  id: string,
+  context: CallContext,
+): Promise<LoadBalancer | undefined> {
+  try {
+    const [balancer] = await loadBalancers.describe([id], context);
+    return balancer;
+  } catch (error) {
+    const isRefused = isCloudError(error, 'never') && error.code.startsWith('InvalidParameter');
+    if (isRefused || isCloudError(error, 'gone')) return undefined;
+    throw error;
+  }
 }
 
 /** Reports whether a rule is redirected, also one of others: that may lead to a rule of the owner. */

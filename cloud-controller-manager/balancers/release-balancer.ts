@@ -1,5 +1,4 @@
 import type { CallContext } from '../../cloud/cloud.ts';
-import { isCloudError } from '../../cloud/cloud-error.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -38,6 +37,8 @@ export type ReleaseSettings = {
   readonly deletionProtection?: boolean;
   /** The load balancer of others that it asks for. */
   readonly existedLbId?: string;
+  /** Value of `OWNER_TAG` of the load balancers of its pool. */
+  readonly poolOwner?: string;
 };
 
 const SOON_MS = 2_000;
@@ -52,20 +53,18 @@ export async function releaseBalancer(
   context: CallContext,
 ): Promise<ReconcileResult> {
   const { calls, clock, reports, absentSinceMs } = deps;
-  const { mode, retain, deletionProtection, existedLbId } = settings;
+  const { mode, retain, deletionProtection, existedLbId, poolOwner } = settings;
   if (mode === 'skip') return { kind: 'done' };
   const mark = readOwnerMark(head);
   const { loadBalancerId } = mark;
   const looksForGroups = retain === true && mark.sourceGroup === true;
   const { listenerName } = claim;
-  const search = { owner: ownerOf(clusterId, head.uid, head.kind), ...claim, loadBalancerId, looksForGroups };
+  const owner = ownerOf(clusterId, head.uid, head.kind);
+  const search = { owner, ...claim, loadBalancerId, otherIds: [existedLbId], poolOwner, looksForGroups };
   const hasRecord = mark.serial > 0;
-  // One without an id does not tell what was sent to the load balancer that the annotation names.
-  const otherId = loadBalancerId === undefined ? existedLbId : undefined;
-  if (otherId === undefined) calls.see(listenerName, mark, head.hasFinalizer);
-  let view = await observeLoadBalancer(deps, search, context);
-  if (view.kind === 'absent' && otherId !== undefined)
-    view = await observeAsked(deps, { ...search, loadBalancerId: otherId }, context);
+  // One with another id, or none, does not tell what was sent to the load balancer that the annotation names.
+  if (existedLbId === undefined || loadBalancerId === existedLbId) calls.see(listenerName, mark, head.hasFinalizer);
+  const view = await observeLoadBalancer(deps, search, context);
   if (view.kind === 'pending') return { kind: 'again', afterMs: SOON_MS };
   const stepsOf = retain === true ? retainSteps : releaseSteps;
   const steps = view.kind === 'absent' ? [] : stepsOf(listenerName, view.observed);
@@ -110,21 +109,6 @@ export async function releaseBalancer(
   // Once more: what is gone is not found any more, and that is certain.
   absentSinceMs.set(head.key, Number.NEGATIVE_INFINITY);
   return { kind: 'again', afterMs: 0 };
-}
-
-/** Reads a load balancer that only an annotation names; an id that the cloud refuses is that of none. @throws CloudError */
-async function observeAsked(
-  deps: ReleaseDeps,
-  search: Parameters<typeof observeLoadBalancer>[1],
-  context: CallContext,
-): ReturnType<typeof observeLoadBalancer> {
-  try {
-    return await observeLoadBalancer(deps, search, context);
-  } catch (error) {
-    const isRefused = isCloudError(error, 'never') && error.code.startsWith('InvalidParameter');
-    if (isRefused || isCloudError(error, 'gone')) return { kind: 'absent' };
-    throw error;
-  }
 }
 
 /** Returns the key of the security groups of an owner. */

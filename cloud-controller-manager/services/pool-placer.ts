@@ -8,6 +8,8 @@ import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import { listenerNameOf } from '../balancers/balancer-owner.ts';
 import { compareIdentity } from '../balancers/compare-identity.ts';
 import { BalancerCreator } from '../balancers/create-balancer.ts';
+import { listenerDeletions } from '../balancers/diff-listeners.ts';
+import type { ListenerMemory } from '../balancers/listener-memory.ts';
 import { type OwnerMark, readOwnerMark } from '../balancers/owner-mark.ts';
 import type { OwnerEvents } from '../balancers/owner-reports.ts';
 import {
@@ -45,6 +47,15 @@ type PoolPlace =
 
 type PoolDeps = Pick<ControllerDeps, 'cloud' | 'clock' | 'log' | 'config'>;
 
+/** What places are given with. */
+type PoolParts = {
+  readonly services: Pick<Informer<KubeObject>, 'values'>;
+  readonly memory: Pick<ListenerMemory, 'claimOf'>;
+  readonly quota: TargetQuota;
+  readonly writer: OwnerObjects<ServiceHead>;
+  readonly reports: OwnerEvents;
+};
+
 /** What was listed serves Services that come together. */
 const AGE_MS = 30_000;
 /** Between the two listings that contradict a mark: one alone may be behind, or a listener renamed for a moment. */
@@ -59,8 +70,9 @@ const MAX_LISTENERS = 50;
  */
 export class PoolPlacer {
   readonly #deps: PoolDeps;
-  readonly #services: Pick<Informer<KubeObject>, 'values'>;
-  readonly #writer: OwnerObjects<ServiceHead>;
+  readonly #services: PoolParts['services'];
+  readonly #memory: PoolParts['memory'];
+  readonly #writer: PoolParts['writer'];
   readonly #creator: BalancerCreator;
   readonly #quota: TargetQuota;
   readonly #mutex = new KeyedMutex();
@@ -70,32 +82,46 @@ export class PoolPlacer {
   readonly #given = new Map<string, OwnerMark>();
   /** By uid of a Service: when the listing was made that first contradicted its mark; monotonic milliseconds. */
   readonly #contradictedMs = new Map<string, number>();
+  /** Uids of Services whose listeners were looked for on all load balancers of their pool. */
+  readonly #looked = new Set<string>();
 
-  constructor(
-    deps: PoolDeps,
-    services: Pick<Informer<KubeObject>, 'values'>,
-    writer: OwnerObjects<ServiceHead>,
-    reports: OwnerEvents,
-    quota: TargetQuota,
-  ) {
+  constructor(deps: PoolDeps, { services, memory, quota, writer, reports }: PoolParts) {
     this.#deps = deps;
     this.#services = services;
+    this.#memory = memory;
     this.#writer = writer;
     this.#creator = new BalancerCreator(deps, writer, reports);
     this.#quota = quota;
   }
 
-  /** Finds the place of a Service, or gives it one. @throws CloudError, KubeError, StepError */
+  /**
+   * Finds the place of a Service, or gives it one. Its record is an annotation: it stays where its listeners are, or where it was
+   * placed, whatever that says. @throws CloudError, KubeError, StepError
+   */
   async place(user: PoolUser, context: CallContext): Promise<PoolPlace> {
     const head = readServiceHead(user.object);
     const owner = user.spec.tags?.[OWNER_TAG] ?? '';
     const found = readOwnerMark(head);
-    const isShown = found.uid !== undefined || (await this.#isShown(head, found, owner, context));
+    if (!(await this.#look(head, found, owner, context))) return { kind: 'again' };
+    const given = this.#given.get(head.uid);
+    const placeId = this.#memory.claimOf(this.#nameOf(head)).knownAt ?? given?.loadBalancerId;
+    if (placeId !== undefined && found.loadBalancerId !== placeId) {
+      const { serial } = found;
+      const mark = given?.loadBalancerId === placeId ? given : { serial, loadBalancerId: placeId };
+      const restore = async (): Promise<PoolPlace> =>
+        placeOfMark(mark, user) === undefined
+          ? await this.#give(user, mark, { owner, stays: true }, context)
+          : await this.#write(user.object, mark, context);
+      return await this.#mutex.run(owner, restore, head.namespace);
+    }
+    const isShown =
+      placeId !== undefined || found.uid !== undefined || (await this.#isShown(head, found, owner, context));
     if (isShown === undefined) return { kind: 'again' };
     const mark = isShown ? found : NONE;
     const placed = placeOfMark(mark, user);
     if (placed !== undefined) return placed;
-    return await this.#mutex.run(owner, () => this.#give(user, mark, owner, context), head.namespace);
+    const stays = placeId !== undefined || mark.ports !== undefined;
+    return await this.#mutex.run(owner, () => this.#give(user, mark, { owner, stays }, context), head.namespace);
   }
 
   /** Runs work while no Service is placed on the pool of this owner. */
@@ -119,6 +145,41 @@ export class PoolPlacer {
   forget(uid: string): void {
     this.#given.delete(uid);
     this.#contradictedMs.delete(uid);
+    this.#looked.delete(uid);
+  }
+
+  #nameOf({ uid }: Pick<ServiceHead, 'uid'>): string {
+    return listenerNameOf(this.#deps.config.clusterId, uid, 'service');
+  }
+
+  /**
+   * Looks once for the listeners of a Service on all load balancers of its pool: the one whose address it has, or that it has on
+   * record, keeps them, and those of the others are deleted. @returns false: that is not known yet
+   */
+  async #look(head: ServiceHead, found: OwnerMark, owner: string, context: CallContext): Promise<boolean> {
+    if (this.#looked.has(head.uid)) return true;
+    const members = await this.#members(owner, context);
+    if (members === undefined) return false;
+    const name = this.#nameOf(head);
+    const holders = members.filter(({ names }) => names.has(name)).map(({ balancer }) => balancer);
+    const isMarked = (one: Pick<LoadBalancer, 'loadBalancerId'>) => one.loadBalancerId === found.loadBalancerId;
+    const holder = holders.find((one) => isPublishedAt(head, one)) ?? holders.find(isMarked) ?? holders[0];
+    for (const { loadBalancerId } of holders.filter((one) => one !== holder))
+      await this.#clear(loadBalancerId, name, context);
+    if (holders.length > 1) this.#listed.delete(owner);
+    this.#looked.add(head.uid);
+    if (holder === undefined || this.#given.has(head.uid)) return true;
+    const { serial } = found;
+    this.#given.set(head.uid, isMarked(holder) ? found : { serial, loadBalancerId: holder.loadBalancerId });
+    return true;
+  }
+
+  /** Deletes the listeners of a name. @throws CloudError */
+  async #clear(loadBalancerId: string, name: string, context: CallContext): Promise<void> {
+    const { listeners, loadBalancers } = this.#deps.cloud;
+    const its = (await listeners.list(loadBalancerId, context)).filter((listener) => listener.name === name);
+    for (const { listenerIds } of listenerDeletions(its.map(({ listenerId }) => listenerId)))
+      await loadBalancers.settle(await listeners.delete(loadBalancerId, listenerIds, context), context);
   }
 
   /**
@@ -138,11 +199,7 @@ export class PoolPlacer {
     // Of no pool: that is refused.
     if (member === undefined) return members === undefined ? undefined : true;
     const { balancer, names, atMs } = member;
-    const addresses = [...balancer.vips, balancer.domain];
-    const isPublished = ingress.some(({ ip = '', hostname = '' }) =>
-      [ip, hostname].some((one) => one !== '' && addresses.includes(one)),
-    );
-    if (isPublished || names.has(listenerNameOf(this.#deps.config.clusterId, uid, 'service'))) {
+    if (isPublishedAt({ ingress }, balancer) || names.has(this.#nameOf({ uid }))) {
       this.#contradictedMs.delete(uid);
       return true;
     }
@@ -151,9 +208,14 @@ export class PoolPlacer {
     return atMs - sinceMs >= CONTRADICTION_MS ? false : undefined;
   }
 
-  async #give(user: PoolUser, mark: OwnerMark, owner: string, context: CallContext): Promise<PoolPlace> {
+  /** @param stays whether it is placed on the load balancer of the mark, and nowhere else */
+  async #give(
+    user: PoolUser,
+    mark: OwnerMark,
+    { owner, stays }: { readonly owner: string; readonly stays: boolean },
+    context: CallContext,
+  ): Promise<PoolPlace> {
     const { uid, namespace, name } = readServiceHead(user.object);
-    const isUnderWay = mark.serial > 0 && mark.loadBalancerId === undefined;
     const members = await this.#members(owner, context);
     if (members === undefined) return { kind: 'again' };
     const max = (await this.#quota.listeners(context)) ?? MAX_LISTENERS;
@@ -164,23 +226,21 @@ export class PoolPlacer {
         candidates.map((one) => this.#countTaken(one, uid, mark)),
         max,
       );
-    // A Service stays where it was placed.
-    if (mark.loadBalancerId !== undefined && mark.ports !== undefined) {
-      const { loadBalancerId } = mark;
-      const found = place(members.filter(({ balancer }) => balancer.loadBalancerId === loadBalancerId));
-      return found === undefined
-        ? { kind: 'full', loadBalancerId }
-        : await this.#write(user.object, { ...mark, ...found }, context);
-    }
     const { loadBalancerId } = mark;
-    if (loadBalancerId !== undefined && members.every(({ balancer }) => balancer.loadBalancerId !== loadBalancerId))
-      return { kind: 'elsewhere', loadBalancerId };
+    if (loadBalancerId !== undefined) {
+      const its = members.filter(({ balancer }) => balancer.loadBalancerId === loadBalancerId);
+      if (its.length === 0) return { kind: 'elsewhere', loadBalancerId };
+      const found = stays ? place(its) : undefined;
+      if (stays && found === undefined) return { kind: 'full', loadBalancerId };
+      if (found !== undefined) return await this.#write(user.object, { ...mark, ...found }, context);
+    }
     // An empty one has too few listeners as well: none is made.
     if (placeOnPool(request, [{ loadBalancerId: '', taken: new Set() }], max) === undefined)
       return { kind: 'full', loadBalancerId: loadBalancerId ?? 'even an empty load balancer' };
     const source = { kind: 'own', spec: user.spec } as const;
     const fitting = members.filter(({ balancer }) => compareIdentity(source, { balancer, isOwn: true }).length === 0);
-    const found = isUnderWay ? undefined : place(fitting);
+    // One that was begun and is on record is among them, or its ClientToken finds it.
+    const found = place(fitting);
     if (found !== undefined) return await this.#write(user.object, { serial: mark.serial, ...found }, context);
     const token = `${owner} ${namespace}/${name} ${uid}`;
     const made = await this.#creator.create(user.object, { kind: 'create', spec: user.spec }, token, context);
@@ -195,6 +255,7 @@ export class PoolPlacer {
 
   async #write(object: KubeObject, mark: OwnerMark, { signal }: CallContext): Promise<PoolPlace> {
     const { uid } = readServiceHead(object);
+    const before = this.#given.get(uid);
     this.#given.set(uid, mark);
     try {
       const next = { ...mark, serial: Math.max(1, mark.serial) };
@@ -204,7 +265,8 @@ export class PoolPlacer {
       if (written.metadata.resourceVersion === object.metadata.resourceVersion && loadBalancerId !== undefined)
         return { kind: 'placed', loadBalancerId, ports: ports ?? new Map() };
     } catch (error) {
-      this.#given.delete(uid);
+      if (before === undefined) this.#given.delete(uid);
+      else this.#given.set(uid, before);
       throw error;
     }
     return { kind: 'again' };
@@ -267,6 +329,14 @@ type Listed = {
   /** When they were listed; monotonic milliseconds. */
   readonly atMs: number;
 };
+
+/** Reports whether a Service has an address of a load balancer in its status, which a tenant cannot write. */
+function isPublishedAt({ ingress }: Pick<ServiceHead, 'ingress'>, { vips, domain }: LoadBalancer): boolean {
+  const addresses = [...vips, domain];
+  return ingress.some(({ ip = '', hostname = '' }) =>
+    [ip, hostname].some((one) => one !== '' && addresses.includes(one)),
+  );
+}
 
 function placeOfMark(
   { loadBalancerId, ports }: OwnerMark,

@@ -15,6 +15,7 @@ import { OwnerEvents } from '../balancers/owner-reports.ts';
 import { OwnerSync } from '../balancers/owner-sync.ts';
 import type { OwnerUnit } from '../balancers/owner-unit.ts';
 import { StatusPublisher } from '../balancers/publish-status.ts';
+import type { ReleaseSettings } from '../balancers/release-balancer.ts';
 import type { StartOrder } from '../balancers/start-order.ts';
 import type { TargetQuota } from '../balancers/target-quota.ts';
 import { RESYNC_MS } from '../balancers/units-in-order.ts';
@@ -22,7 +23,7 @@ import { OwnerObjects, type OwnerType } from '../balancers/write-owner.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { ConfigsOfOwners } from '../service-configs/configs-of-owners.ts';
 import { decideService } from './decide-service.ts';
-import { planAddresses } from './plan-load-balancer.ts';
+import { planAddresses, poolOwnerOf } from './plan-load-balancer.ts';
 import { PoolPlacer } from './pool-placer.ts';
 import { readAnnotations } from './read-annotations.ts';
 import { readServiceHead, type ServiceHead } from './read-service.ts';
@@ -71,7 +72,7 @@ export class ServiceSync {
     const onContest = (owner: BalancerOwner, what: string): void => reports.contested(owner, what);
     const objects = new OwnerObjects({ ...deps, onContest }, SERVICE_OWNER);
     this.#reports = reports;
-    this.#pools = new PoolPlacer(deps, services, objects, this.#reports, quota);
+    this.#pools = new PoolPlacer(deps, { services, memory, quota, writer: objects, reports: this.#reports });
     this.#planner = new ServicePlanner(deps, { ...parts, pools: this.#pools });
     this.#status = new StatusPublisher(deps, objects, this.#reports);
     const shared = { objects, reports: this.#reports, gates, published, memory };
@@ -139,7 +140,7 @@ export class ServiceSync {
       // It may be a load balancer again.
       (current) =>
         decideService(current, loadBalancerClass) === 'release' || current === head
-          ? readAnnotations(current.annotations, current.labels).settings
+          ? releaseSettingsOf(current, clusterId)
           : undefined,
       this.#contextOf(head, signal),
     );
@@ -159,4 +160,10 @@ export class ServiceSync {
   #contextOf({ namespace: owner }: ServiceHead, signal: AbortSignal): CallContext {
     return { priority: 'warm', owner, signal, timeoutMs: this.#deps.config.cloudTimeoutMs };
   }
+}
+
+function releaseSettingsOf({ annotations, labels }: ServiceHead, clusterId: string): ReleaseSettings {
+  const { settings } = readAnnotations(annotations, labels);
+  const { pool } = settings;
+  return pool === undefined ? settings : { ...settings, poolOwner: poolOwnerOf(clusterId, pool) };
 }

@@ -178,9 +178,9 @@ export class ServiceWorld {
   }
 
   /** Makes a listener of TCP as a person does. */
-  async addListener(loadBalancerId: string, port: number): Promise<void> {
+  async addListener(loadBalancerId: string, port: number, name = 'of-a-person'): Promise<void> {
     const { clock } = this.world.scene;
-    const ports = [{ port, name: 'of-a-person' }];
+    const ports = [{ port, name }];
     const spec = { protocol: 'TCP', ports, settings: {} } as const;
     const made = await clock.run(this.cloud.listeners.create(loadBalancerId, spec, PERSON));
     await clock.run(this.cloud.loadBalancers.settle(made.task, PERSON));
