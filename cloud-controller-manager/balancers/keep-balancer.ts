@@ -23,6 +23,7 @@ import { allTargetsOf, type ObservedLoadBalancer } from './observed-load-balance
 import type { OwnerAddresses } from './owner-addresses.ts';
 import { readOwnerMark } from './owner-mark.ts';
 import { existingIdOf, OwnerMarkWriter } from './owner-mark-writer.ts';
+import { refuseForeignGroups } from './refuse-foreign-groups.ts';
 import { RefusedSteps, withKnownPlaces } from './refused-steps.ts';
 import { StepError } from './run-step.ts';
 import { takeSteps } from './take-steps.ts';
@@ -166,7 +167,10 @@ export class BalancerKeeper {
         continue;
       }
       const refused = observed === undefined ? [] : this.#refusalsOf(head.key, observed.balancer.loadBalancerId);
-      const notices = [...diff.notices, ...drift.notices, ...refused];
+      const setsGroups = steps.some(({ kind }) => kind === 'setSecurityGroups');
+      const ofGroups = setsGroups ? await refuseForeignGroups(this.#deps, head, desired, context) : [];
+      if (ofGroups === undefined) return again(SOON_MS);
+      const notices = [...diff.notices, ...drift.notices, ...refused, ...ofGroups];
       if (notices.some(({ blocks }) => blocks)) return again(REFUSED_MS, notices);
       if (observed === undefined) {
         const made = await this.#create(current, first, context);

@@ -19,7 +19,7 @@ import { readOwnerMark } from './owner-mark.ts';
 import type { OwnerGates, OwnerPlan } from './owner-plan.ts';
 import type { OwnerEvents } from './owner-reports.ts';
 import type { OwnerUnit } from './owner-unit.ts';
-import { groupsKeyOf, type ReleaseSettings, releaseBalancer } from './release-balancer.ts';
+import { groupsKeyOf, type ReleaseSettings, releaseBalancer, usedGroupsKeyOf } from './release-balancer.ts';
 import { RESYNC_MS, UnitsInOrder } from './units-in-order.ts';
 import { UnresolvedCalls } from './unresolved-calls.ts';
 import type { OwnerObjects } from './write-owner.ts';
@@ -159,7 +159,7 @@ export class OwnerSync<H extends BalancerOwner> {
   /** Forgets an owner, but for what is reported. */
   forgetOwner(key: string): void {
     const { published } = this.#parts;
-    for (const one of [key, groupsKeyOf(key)]) this.#absentSinceMs.delete(one);
+    for (const one of [key, groupsKeyOf(key), usedGroupsKeyOf(key)]) this.#absentSinceMs.delete(one);
     this.#keeper.forget(key);
     published.forget(key);
   }

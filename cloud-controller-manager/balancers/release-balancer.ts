@@ -1,4 +1,5 @@
 import type { CallContext } from '../../cloud/cloud.ts';
+import { isCloudError } from '../../cloud/cloud-error.ts';
 import { OWNER_TAG } from '../../crd/cloud-tags.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -74,7 +75,7 @@ export async function releaseBalancer(
     if (!hasRecord) return unresolvedMs > 0 ? { kind: 'again', afterMs: unresolvedMs } : { kind: 'done' };
     const groups = groupsKeyOf(head.key);
     if (mark.sourceGroup === true) {
-      const deleted = await releaseGroups(deps, search.owner, context);
+      const deleted = await releaseGroups(deps, search.owner, head.key, context);
       if (deleted === undefined) return { kind: 'again', afterMs: SOON_MS };
       if (deleted > 0) absentSinceMs.set(groups, Number.NEGATIVE_INFINITY);
     }
@@ -116,10 +117,33 @@ export function groupsKeyOf(owner: string): string {
   return `${owner} security groups`;
 }
 
-/** Deletes the security groups of an owner, whose load balancer is gone. @returns how many; undefined: not known */
-async function releaseGroups({ cloud }: ReleaseDeps, owner: string, context: CallContext): Promise<number | undefined> {
+/** Returns the key of the security groups of an owner that others use. */
+export function usedGroupsKeyOf(owner: string): string {
+  return `${owner} security groups in use`;
+}
+
+/**
+ * Deletes the security groups of an owner, whose load balancer is gone. One that something uses a minute later is left to the
+ * sweep: whoever uses it must not hold the owner. @returns how many; undefined: not known. @throws CloudError
+ */
+async function releaseGroups(
+  { cloud, clock, absentSinceMs }: ReleaseDeps,
+  owner: string,
+  key: string,
+  context: CallContext,
+): Promise<number | undefined> {
   const { groups, isConsistent } = await cloud.groups.find({ key: OWNER_TAG, value: owner }, context);
   if (!isConsistent) return undefined;
-  for (const { securityGroupId } of groups) await deleteGroup(cloud, securityGroupId, context);
-  return groups.length;
+  const sinceMs = absentSinceMs.get(usedGroupsKeyOf(key)) ?? clock.monotonicMs();
+  let deleted = 0;
+  for (const { securityGroupId } of groups)
+    try {
+      await deleteGroup(cloud, securityGroupId, context);
+      deleted += 1;
+    } catch (error) {
+      if (!isCloudError(error, 'never') || !error.code.includes('InUse')) throw error;
+      absentSinceMs.set(usedGroupsKeyOf(key), sinceMs);
+      if (clock.monotonicMs() - sinceMs < APPEARS_MS) throw error;
+    }
+  return deleted;
 }

@@ -13,6 +13,7 @@ import { CLUSTER, ServiceWorld } from './services/service-world.ts';
 
 const { pool: POOL, record: RECORD } = SERVICE_ANNOTATION;
 const EXISTED = 'service.kubernetes.io/tke-existed-lbid';
+const GROUPS = 'service.cloud.tencent.com/security-groups';
 const NO_BACKENDS = { 'service.kubernetes.io/qcloud-loadbalancer-backends-label': 'no=such' };
 const NAMESPACES = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', isNamespaced: false };
 const DONE_MS = 90_000;
@@ -222,6 +223,31 @@ test('listeners of a Service on two load balancers of its pool: those go that ar
   t.deepEqual(
     world.ingress('one').map(({ ip }) => ip),
     [address],
+  );
+  await world.stop();
+});
+
+test("the security group of another's source ranges is refused, and holds nobody's end", async (t) => {
+  const world = await startWithEvil();
+  await world.create('victim', { spec: { loadBalancerSourceRanges: ['10.0.0.0/8'] } });
+  await world.advance(DONE_MS);
+  const { securityGroups } = world.world.scene.host.model.state;
+  const [group = ''] = securityGroups.made.keys();
+  const annotations = { [GROUPS]: group };
+  await world.create('thief', { metadata: { namespace: 'evil', annotations } });
+  await world.advance(DONE_MS);
+  t.is(world.balancers().length, 1, 'none is made for it');
+  t.regex(world.events('ServiceRefused').join(), /was made for the source ranges of another Service/);
+  // As the console does, or an earlier release did.
+  const bought = await world.buy({}, false);
+  const balancer = world.balancers().find(({ loadBalancerId }) => loadBalancerId === bought);
+  Object.assign(balancer ?? {}, { securityGroupIds: [group] });
+  await world.delete('victim');
+  await world.advance(300_000);
+  t.is(world.service('victim'), undefined);
+  t.deepEqual(
+    world.balancers().map(({ loadBalancerId }) => loadBalancerId),
+    [bought],
   );
   await world.stop();
 });
