@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import type { CallContext } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import type { BalancerOwner } from './balancer-owner.ts';
+import { type BalancerOwner, ownerOf } from './balancer-owner.ts';
 import { decidePriority } from './decide-priority.ts';
 import { desiredHashOf } from './desired-hash.ts';
 import type { DesiredLoadBalancer } from './desired-load-balancer.ts';
@@ -13,6 +14,7 @@ import { BalancerKeeper } from './keep-balancer.ts';
 import { RefusedKeeper } from './keep-refused.ts';
 import type { ListenerMemory } from './listener-memory.ts';
 import { blocking, type Notice } from './notice.ts';
+import { observeLoadBalancer } from './observe-load-balancer.ts';
 import type { OwnerAddresses } from './owner-addresses.ts';
 import { describeFailure, isOfGroup, needsPerson } from './owner-failure.ts';
 import { readOwnerMark } from './owner-mark.ts';
@@ -20,6 +22,7 @@ import type { OwnerGates, OwnerPlan } from './owner-plan.ts';
 import type { OwnerEvents } from './owner-reports.ts';
 import type { OwnerUnit } from './owner-unit.ts';
 import { groupsKeyOf, type ReleaseSettings, releaseBalancer, usedGroupsKeyOf } from './release-balancer.ts';
+import { StepError } from './run-step.ts';
 import { RESYNC_MS, UnitsInOrder } from './units-in-order.ts';
 import { UnresolvedCalls } from './unresolved-calls.ts';
 import type { OwnerObjects } from './write-owner.ts';
@@ -137,6 +140,28 @@ export class OwnerSync<H extends BalancerOwner> {
     await published.release(head.key, context.signal);
     await objects.forget(fresh ?? object, context.signal);
     return { kind: 'done' };
+  }
+
+  /**
+   * Writes the mark of an owner without one, of which the cloud has something: it is to be released then.
+   * @returns undefined: the cloud has nothing. @throws CloudError, KubeError
+   */
+  async restoreMark(
+    { object, head, listenerName }: Pick<OwnerUnit<H>, 'object' | 'head' | 'listenerName'>,
+    { existedLbId, poolOwner }: ReleaseSettings,
+    context: CallContext,
+  ): Promise<KubeObject | undefined> {
+    const owner = ownerOf(this.#deps.config.clusterId, head.uid, head.kind);
+    const { loadBalancerId } = readOwnerMark(head);
+    const search = { owner, loadBalancerId, otherIds: [existedLbId], poolOwner };
+    const claim = this.#parts.memory.claimOf(listenerName);
+    const view = await observeLoadBalancer(this.#deps, { ...search, ...claim }, context);
+    if (view.kind === 'absent') return undefined;
+    if (view.kind === 'pending') throw new StepError('what the cloud has of it is not known yet');
+    const { isOwn, listeners, balancer } = view.observed;
+    if (!isOwn && listeners.every(({ name }) => name !== listenerName)) return undefined;
+    const mark = { serial: 1, loadBalancerId: balancer.loadBalancerId };
+    return await this.#parts.objects.writeMark(object, mark, context.signal);
   }
 
   /** Notes that no former process has sent anything for listeners. */

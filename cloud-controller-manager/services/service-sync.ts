@@ -89,16 +89,26 @@ export class ServiceSync {
     const object = this.#parts.services.get(key);
     const head = object === undefined ? undefined : readServiceHead(object);
     const role = head === undefined ? 'ignore' : decideService(head, this.#deps.config.loadBalancerClass);
-    if (object === undefined || head === undefined || role === 'ignore') {
+    const isDoubtful = object !== undefined && head !== undefined && role === 'ask';
+    const marked = isDoubtful ? await this.#restoreMark(object, head, signal) : object;
+    if (object === undefined || head === undefined || role === 'ignore' || marked === undefined) {
       this.#forget(key);
       return { kind: 'done' };
     }
     try {
-      return role === 'serve' ? await this.#serve(object, head, signal) : await this.#release(object, head, signal);
+      if (role === 'serve') return await this.#serve(object, head, signal);
+      return await this.#release(marked, readServiceHead(marked), signal);
     } catch (error) {
       const report: OwnerUnit<ServiceHead>['report'] = (problems) => this.#reports.problems(head, problems);
-      return this.#sync.fail({ key, report }, error, role, signal);
+      return this.#sync.fail({ key, report }, error, role === 'serve' ? role : 'release', signal);
     }
+  }
+
+  /** Writes the mark of a Service of which the cloud has something; undefined: it has nothing. @throws CloudError, KubeError */
+  async #restoreMark(object: KubeObject, head: ServiceHead, signal: AbortSignal): Promise<KubeObject | undefined> {
+    const { clusterId } = this.#deps.config;
+    const unit = { object, head, listenerName: listenerNameOf(clusterId, head.uid, 'service') };
+    return await this.#sync.restoreMark(unit, releaseSettingsOf(head, clusterId), this.#contextOf(head, signal));
   }
 
   async #serve(object: KubeObject, head: ServiceHead, signal: AbortSignal): Promise<ReconcileResult> {
@@ -139,7 +149,7 @@ export class ServiceSync {
       { key: head.key, object, head, listenerName },
       // It may be a load balancer again.
       (current) =>
-        decideService(current, loadBalancerClass) === 'release' || current === head
+        ['release', 'ask'].includes(decideService(current, loadBalancerClass)) || current === head
           ? releaseSettingsOf(current, clusterId)
           : undefined,
       this.#contextOf(head, signal),

@@ -1,4 +1,6 @@
 import test from 'ava';
+import { LOAD_BALANCER_ID_ANNOTATION } from '../../../crd/foreign-names.ts';
+import { SERVICE_FINALIZER } from '../../../crd/names.ts';
 import { published, startWithLists } from './published-lists.ts';
 import { ServiceWorld } from './service-world.ts';
 
@@ -41,5 +43,33 @@ test('a Service of others with a record of ours keeps no address in the lists', 
   await pods.end('a');
   await world.advance(3 * DONE_MS);
   t.deepEqual([published(world, 'n1'), published(world, 'n2')], [[], [b]]);
+  await world.stop();
+});
+
+test('a Service of another controller that has the finalizer of all keeps it, and one of ours without its record does not', async (t) => {
+  const world = await ServiceWorld.start();
+  const metadata = {
+    annotations: { [LOAD_BALANCER_ID_ANNOTATION]: 'lb-0f0f0f0f' },
+    finalizers: [SERVICE_FINALIZER],
+  };
+  await world.create('theirs', { metadata, ...OTHER });
+  await world.create('ours');
+  await world.advance(DONE_MS);
+  for (const name of ['theirs', 'ours'])
+    await world.patch(name, {
+      metadata: { annotations: { 'tke.cloud.tencent.com/load-balancer-record': null } },
+      spec: { type: 'ClusterIP', loadBalancerClass: null },
+    });
+  await world.advance(3 * DONE_MS);
+  const rest = (name: string) => [
+    world.service(name)?.metadata.finalizers ?? [],
+    world.annotation(name, LOAD_BALANCER_ID_ANNOTATION),
+  ];
+  t.deepEqual(rest('theirs'), [[SERVICE_FINALIZER], 'lb-0f0f0f0f']);
+  t.deepEqual(rest('ours'), [[], undefined]);
+  t.deepEqual(world.balancers(), []);
+  await world.delete('theirs');
+  await world.advance(DONE_MS);
+  t.deepEqual(rest('theirs'), [[SERVICE_FINALIZER], 'lb-0f0f0f0f'], 'its controller ends it');
   await world.stop();
 });

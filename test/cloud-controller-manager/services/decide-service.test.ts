@@ -9,7 +9,7 @@ type Row = readonly [
   loadBalancerClass: string | undefined,
   isLeaving: boolean,
   hasFinalizer: boolean,
-  role: 'serve' | 'release' | 'ignore',
+  role: 'serve' | 'release' | 'ask' | 'ignore',
 ];
 
 const ROWS: readonly Row[] = [
@@ -20,9 +20,9 @@ const ROWS: readonly Row[] = [
   ['LoadBalancer', undefined, true, true, 'release'],
   ['LoadBalancer', OURS, true, true, 'release'],
   ['LoadBalancer', undefined, true, false, 'ignore'],
-  ['ClusterIP', undefined, false, true, 'release'],
+  ['ClusterIP', undefined, false, true, 'ask'],
   ['NodePort', undefined, false, false, 'ignore'],
-  ['ExternalName', undefined, true, true, 'release'],
+  ['ExternalName', undefined, true, true, 'ask'],
 ];
 
 for (const [type, loadBalancerClass, isLeaving, hasFinalizer, role] of ROWS) {
@@ -55,4 +55,17 @@ test('without a class of ours every class is of others', (t) => {
   const spec = { type: 'LoadBalancer', loadBalancerClass: '' };
   const head = readServiceHead({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'a' }, spec });
   t.is(decideService(head, ''), 'ignore');
+});
+
+test('one of another type goes with its record, and without one is asked for', (t) => {
+  const record = JSON.stringify({ serial: 1 });
+  const annotations = { 'tke.cloud.tencent.com/load-balancer-record': record };
+  const roleOf = (more: object): string => {
+    const metadata = { name: 'a', finalizers: ['service.kubernetes.io/load-balancer-cleanup'], ...more };
+    const spec = { type: 'ClusterIP' };
+    return decideService(readServiceHead({ apiVersion: 'v1', kind: 'Service', metadata, spec }), OURS);
+  };
+  t.is(roleOf({ annotations }), 'release');
+  t.is(roleOf({}), 'ask');
+  t.is(roleOf({ annotations, finalizers: [] }), 'ignore');
 });
