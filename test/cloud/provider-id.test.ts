@@ -26,7 +26,10 @@ test('readProviderId: absent', read, undefined, { kind: 'none' });
 test('readProviderId: of another provider', read, 'aws:///us-east-1a/i-0123456789', { kind: 'foreign' });
 test('readProviderId: a number', read, 7, { kind: 'malformed' });
 for (const wrong of [
+  'qcloud:///100003/',
   'qcloud:///100003/ins-',
+  'qcloud:///100003/ins-3jk2\nx9ab',
+  'tencentcloud:///ap-gz-3/lb-3jk2x9ab',
   'qcloud:///100003/INS-3jk2x9ab',
   'qcloud://',
   'tencentcloud:ins-3jk2x9ab',

@@ -10,21 +10,6 @@ const CHANGE = 'tke.cloud.tencent.com/allow-address-change';
 /** Longer than the registration of targets, and the deletion of what is left. */
 const DONE_MS = 90_000;
 
-test('an Ingress uses a load balancer that exists, and leaves it when it goes', async (t) => {
-  const world = await IngressWorld.start();
-  const ip = await world.serve('web');
-  const id = await world.services.buy();
-  await world.create('site', { annotations: { [EXISTING]: id } });
-  await world.advance(DONE_MS);
-  t.deepEqual(world.rules(), { 'HTTP:80 /': [`${ip}:8080 10`] });
-  t.deepEqual(world.addresses('site'), [world.balancer().vip]);
-  await world.delete('site');
-  await world.advance(DONE_MS);
-  t.is(world.ingress('site'), undefined);
-  t.deepEqual(Object.keys(world.services.listeners()), ['UDP/53']);
-  await world.stop();
-});
-
 test('a listener of somebody else on port 80 is an event, and stays', async (t) => {
   const world = await IngressWorld.start();
   await world.serve('web');
@@ -81,41 +66,6 @@ test('a group without records does not count as begun here: a former leader may 
   t.not(world.ingress('one'), undefined);
   await world.advance(DONE_MS);
   t.deepEqual([world.ingress('one'), world.ingress('two')], [undefined, undefined]);
-  t.deepEqual(Object.keys(world.services.listeners()), ['UDP/53']);
-  await world.stop();
-});
-
-test('two Ingresses share the listeners of a load balancer; the older one has a path that both ask for', async (t) => {
-  const world = await IngressWorld.start();
-  const [web, api] = [await world.serve('web'), await world.serve('api')];
-  const id = await world.services.buy();
-  const annotations = { [EXISTING]: id, [GROUP]: 'true' };
-  const both = [...ruleOf('/a', 'www.example.com', 'api').rules, ...ruleOf('/b', 'www.example.com', 'api').rules];
-  await world.create('one', { annotations, spec: ruleOf('/a', 'www.example.com') });
-  await world.advance(2_000);
-  await world.create('two', { annotations, spec: { rules: both } });
-  await world.advance(DONE_MS);
-  t.deepEqual(world.rules(), {
-    'HTTP:80 www.example.com/a': [`${web}:8080 10`],
-    'HTTP:80 www.example.com/b': [`${api}:8080 10`],
-  });
-  t.is(world.events('RuleClash').length, 1);
-  for (const name of ['one', 'two']) {
-    t.deepEqual(world.addresses(name), [world.balancer().vip], name);
-    t.like(JSON.parse(world.annotation(name, RECORD) ?? '{}'), { loadBalancerId: id, grouped: true });
-  }
-  t.is(world.balancer().listeners.size, 2);
-  // The older one goes, and the younger one has both paths.
-  await world.delete('one');
-  await world.advance(DONE_MS);
-  t.is(world.ingress('one'), undefined);
-  t.deepEqual(world.rules(), {
-    'HTTP:80 www.example.com/a': [`${api}:8080 10`],
-    'HTTP:80 www.example.com/b': [`${api}:8080 10`],
-  });
-  await world.delete('two');
-  await world.advance(DONE_MS);
-  t.is(world.ingress('two'), undefined);
   t.deepEqual(Object.keys(world.services.listeners()), ['UDP/53']);
   await world.stop();
 });

@@ -41,53 +41,6 @@ test('ensure: one upload for each chain, whoever uses it; the next process finds
   t.is(world.ids().length, 2);
 });
 
-for (const moment of ['before', 'after'] as const) {
-  test(`ensure: one upload for each chain when the process dies ${moment} each call`, async (t) => {
-    for (let at = 1; ; at += 1) {
-      const world = new CertificateWorld();
-      let life = world.begin();
-      world.lives.crash = { of: 'read', at, moment };
-      const ensure = () => life.keeper.ensure(UNIT, uploadsOf(ONE, TWO), world.contextOf());
-      await world.clock.run(ensure());
-      const hasDied = world.lives.crash === undefined;
-      world.lives.crash = undefined;
-      life = world.begin();
-      const { ids } = await world.clock.run(ensure());
-      t.deepEqual([...ids.values()], [...world.ids()], `dead ${moment} call ${at}`);
-      t.is(world.ids().length, 2);
-      if (!hasDied) break;
-    }
-  });
-}
-
-/** What may happen to an upload. */
-const ANSWERS: readonly (readonly [title: string, fault: Fault])[] = [
-  ['its answer is lost', { kind: 'reset', after: true }],
-  ['it does not arrive', { kind: 'reset' }],
-  ['it is never answered', { kind: 'hang', after: true }],
-  ['an error is answered though it was done', { kind: 'error', code: 'InternalError', after: true }],
-  ['a gateway answers', { kind: 'http', status: 502, after: true }],
-];
-
-for (const [title, fault] of ANSWERS) {
-  test(`ensure: one upload when ${title}`, async (t) => {
-    const world = new CertificateWorld();
-    const { keeper } = world.begin();
-    world.host.faults.add({ fault, actions: ['UploadCertificate'], times: 1 });
-    const ensure = () => world.clock.run(keeper.ensure(UNIT, uploadsOf(ONE), world.contextOf()));
-    const first = await ensure();
-    t.deepEqual(
-      first.notices.map(({ reason, blocks }) => [reason, blocks]),
-      [['SyncLoadBalancerFailed', false]],
-    );
-    t.true((first.afterMs ?? 0) > 0);
-    await world.clock.advance(first.afterMs ?? 0);
-    const { ids } = await ensure();
-    t.deepEqual([...ids.values()], [...world.ids()]);
-    t.is(world.ids().length, 1);
-  });
-}
-
 test('ensure: what the cloud refuses is a notice, and the others are uploaded', async (t) => {
   const world = new CertificateWorld();
   const { keeper } = world.begin();

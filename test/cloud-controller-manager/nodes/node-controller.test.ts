@@ -192,43 +192,6 @@ test('runNodeController: measures how long new Nodes wait, by upstream’s names
   await world.stop();
 });
 
-/** What people and other programs may have written as providerID: one event, and the Node stays as it is. */
-const NONSENSE: readonly (readonly [providerID: string, event: RegExp | undefined])[] = [
-  ['qcloud://', /^spec\.providerID "qcloud:\/\/" names no instance; write one of /],
-  ['qcloud:///100003/', /names no instance/],
-  ['qcloud:///100003/ins-', /names no instance/],
-  ['qcloud:///100003/INS-AAAA0001', /names no instance/],
-  ['qcloud:///100003/ins-aaaa0001/extra', /names no instance/],
-  ['qcloud:///100003/ins-aaaa0001 ', /names no instance/],
-  ['qcloud:///100003/ins-aa\naa0001', /names no instance/],
-  ['tencentcloud:ins-aaaa0001', /names no instance/],
-  ['tencentcloud:///ap-guangzhou-3/lb-aaaa0001', /names no instance/],
-  [`tencentcloud:///ap-guangzhou-3/ins-${'a'.repeat(500)}`, /^spec\.providerID ".{80}" names no instance/],
-  ['qcloud:///100003/ins-none0000', /^the cloud has no instance ins-none0000 in this account and region$/],
-  ['ins-aaaa0001', undefined],
-  ['azure:///subscriptions/1/vm', undefined],
-  ['\u0000', undefined],
-];
-for (const [providerID, event] of NONSENSE) {
-  test(`runNodeController: leaves a Node of providerID ${JSON.stringify(providerID).slice(0, 60)}`, async (t) => {
-    const world = await NodeWorld.start('--vpc-id=vpc-00000001');
-    world.addInstance(ID);
-    await world.join('n1', { providerID, taints: [UNINITIALIZED], isReady: false });
-    const [before] = world.scene.server.objects('nodes');
-    await world.joinInstance('other', 'ins-other001');
-    await world.advance(10 * 60_000);
-    t.deepEqual(
-      world.scene.server.objects('nodes').find(({ metadata }) => metadata.name === 'n1'),
-      before,
-    );
-    const events = world.scene.events('InstanceUnknown');
-    t.is(events.length, event === undefined ? 0 : 1);
-    if (event !== undefined) t.regex(events[0] ?? '', event);
-    t.truthy(world.node('other')?.annotations['tke.cloud.tencent.com/seen-instance']);
-    await world.stop();
-  });
-}
-
 test('runNodeController: two Nodes with the address of one instance are never both initialised, and that is reported', async (t) => {
   const world = await NodeWorld.start('--vpc-id=vpc-00000001');
   const address = world.addInstance(ID);

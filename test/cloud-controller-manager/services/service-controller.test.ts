@@ -59,32 +59,6 @@ test('ports, protocol, policy and affinity may change', async (t) => {
   await world.stop();
 });
 
-test('Nodes come, leave, are excluded and go', async (t) => {
-  const world = await ServiceWorld.start();
-  const one = await world.join('n1');
-  await world.create('web', { spec: { ports: [{ port: 80, nodePort: 30_080 }] } });
-  await world.advance(DONE_MS);
-  const two = await world.join('n2');
-  await world.join('n3', { labels: { 'node.kubernetes.io/exclude-from-external-load-balancers': '' } });
-  await world.join('n4', { annotations: { 'tke.cloud.tencent.com/load-balancer-backend': 'false' } });
-  await world.advance(DONE_MS);
-  t.deepEqual(world.listeners(), { 'TCP/80': [`${one}:30080 10`, `${two}:30080 10`] });
-  const taint = { key: 'ToBeDeletedByClusterAutoscaler', value: '1', effect: 'NoSchedule' };
-  await world.patchNode('n1', { spec: { taints: [taint] } });
-  await world.advance(DONE_MS + 120_000);
-  t.deepEqual(world.listeners(), { 'TCP/80': [`${one}:30080 0`, `${two}:30080 10`] }, 'it drains until it is gone');
-  await world.patchNode('n1', { spec: { taints: [] } });
-  await world.patchNode('n2', {
-    metadata: { labels: { 'node.kubernetes.io/exclude-from-external-load-balancers': '' } },
-  });
-  await world.advance(DONE_MS);
-  t.deepEqual(world.listeners(), { 'TCP/80': [`${one}:30080 10`, `${two}:30080 0`] });
-  await world.advance(60_000);
-  t.deepEqual(world.listeners(), { 'TCP/80': [`${one}:30080 10`] });
-  t.true(world.events('UpdatedLoadBalancer').length >= 3);
-  await world.stop();
-});
-
 test('with a class: only ours', async (t) => {
   const world = await ServiceWorld.start();
   await world.join('n1');

@@ -109,7 +109,7 @@ function podAnnotations(ip: string): readonly Texts[] {
     { ...kept, [nominatedVpcIp]: ip },
     { ...kept, [nominatedVpcIp]: 'not-an-address' },
     { ...kept, [nominatedVpcIp]: '8.8.8.8' },
-    { ...kept, [nominatedVpcIp]: '10.0.0.250' },
+    { ...kept, [nominatedVpcIp]: '10.0.0.249' },
     { ...kept, [nominatedSubnets]: 'subnet-nowhere1' },
     { ...kept, [nominatedSubnets]: 'subnet-nodes000' },
     { ...kept, [POD_ANNOTATION.vpcIpAllocation]: JSON.stringify({ ip, uid: 'of-another' }) },
