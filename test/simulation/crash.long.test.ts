@@ -6,6 +6,7 @@ import { crashAtEach, loseEach } from './crash.ts';
 import { STORMS } from './stories/all.ts';
 import { formerBlock, lateBlock } from './stories/blocks.ts';
 import { eips } from './stories/eips.ts';
+import { keptEni } from './stories/owned.ts';
 import { keptAddress, podCidrs } from './stories/pods.ts';
 import { lastAddresses } from './stories/scheduling.ts';
 import { eniGrowth, otherGroups, warmAndBack } from './stories/supply.ts';
@@ -17,6 +18,8 @@ for (const [name, story] of Object.entries(STORIES)) {
   test.serial(`${name}: also when the leader dies at any point`, crashAtEach(story, { every: 3 }));
   test.serial(`${name}: also when any request is lost, late or astray`, loseEach(story, { every: 3 }));
 }
+
+test.serial('an ENI that is kept moves also when the leader dies anywhere', crashAtEach(keptEni, { every: 31 }));
 
 const program = 'extender';
 test.serial(

@@ -6,6 +6,7 @@ import { onePod } from './stories/agents.ts';
 import { tableRoutes } from './stories/ccm-routes.ts';
 import { cloudNodes } from './stories/cloud-nodes.ts';
 import { ingressGroup, ingressLife } from './stories/ingresses.ts';
+import { keptEni } from './stories/owned.ts';
 import { keptAddress, podCidrs } from './stories/pods.ts';
 import { podTargets, serviceLife, settledService, sourceRanges } from './stories/services.ts';
 import { warmAndBack } from './stories/supply.ts';
@@ -17,6 +18,7 @@ for (const [title, tries] of [
   ['addresses come and go also when a request is lost, late or astray', loseEach(warmAndBack, { every: 41 })],
   ['an address that is kept moves also when the leader dies anywhere', crashAtEach(keptAddress, { every: 127 })],
   ['blocks and routes are right also when the leader dies anywhere', crashAtEach(podCidrs, { every: 53 })],
+  ['an ENI that is kept moves also when the leader dies anywhere', crashAtEach(keptEni, { every: 277 })],
   ['a Pod comes and goes also when its agent dies anywhere', crashAtEach(onePod, { program: 'agent', every: 5 })],
   ['a Service is served also when the leader dies anywhere', crashAtEach(serviceLife, { ...ofCcm, every: 13 })],
   ['a Service is served also when a request is lost, late or astray', loseEach(serviceLife, { ...ofCcm, every: 31 })],

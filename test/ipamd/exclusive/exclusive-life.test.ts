@@ -1,41 +1,9 @@
 import test from 'ava';
 import { CLOUD_FINALIZER, NODE_DIRECT_ENI_LABEL } from '../../../crd/names.ts';
 import { NODES, VPC_ENIS, VPC_IP_CLAIMS } from '../../../kube/resource-types.ts';
-import { isRecord } from '../../../runtime/decode.ts';
-import { IS_LONG } from '../../support/suite-part.ts';
 import { DirectCluster } from './exclusive-cluster.ts';
 
 const GROUPS = 'tke.cloud.tencent.com/pod-security-groups';
-
-test('ipamd: has a spare exclusive ENI, which a Pod takes and gives back', async (t) => {
-  const cluster = await DirectCluster.make({ a: 3 });
-  await cluster.startIpamd();
-  await cluster.until(() => cluster.direct('a').some(({ state }) => state === 'Attached'), 'a spare one');
-  t.is(cluster.statusOf('a').directENIs, 1);
-  t.deepEqual(cluster.direct('a')[0]?.addresses, []);
-  const uid = await cluster.createPod('p', 'a');
-  await cluster.until(() => cluster.sandboxes.has(uid) && cluster.statusOf('a').directENIs === 2, 'one and a spare');
-  const userOf = (eniId = '') => {
-    const found = cluster.objects('vpcenis').find(({ status }) => isRecord(status) && status['eniID'] === eniId);
-    const status = isRecord(found?.['status']) ? found['status'] : {};
-    return [status['podNamespace'], status['podName']];
-  };
-  const { eniId } = cluster.sandboxes.get(uid) ?? {};
-  await cluster.until(() => userOf(eniId)[1] === 'p', 'kubectl get veni shows the Pod');
-  t.deepEqual(userOf(eniId), ['default', 'p']);
-  const others = cluster.direct('a').filter(({ eniID }) => eniID !== eniId);
-  t.deepEqual(
-    others.map(({ eniID }) => userOf(eniID)),
-    [[undefined, undefined]],
-  );
-  await cluster.deletePod('p');
-  await cluster.until(() => userOf(eniId)[1] === undefined, 'and no more');
-  await cluster.until(() => cluster.cloudEnis().length === 1, 'the surplus goes');
-  await cluster.pass(5_000);
-  t.is(cluster.direct('a').length, 1);
-  t.is(cluster.objects('vpcenis').length, 1, 'a VpcENI for each exclusive ENI, and no more');
-  await cluster.stopIpamd();
-});
 
 for (const { title, label, off } of [
   { title: 'the flag is off', label: undefined, off: { flag: 'false', label: undefined } },
@@ -156,44 +124,6 @@ test('ipamd: leaves exclusive ENIs of before where they are, and puts new ones o
   }
   await cluster.stopIpamd();
 });
-
-test('ipamd: moves a kept ENI with its Pod to another node of the zone, and keeps it while there is none', async (t) => {
-  const cluster = await DirectCluster.make({ a: 3, b: 3 });
-  await cluster.startIpamd();
-  const first = await cluster.createKept('web-0', 'a');
-  await cluster.until(() => cluster.sandboxes.has(first), 'the first Pod has an ENI');
-  const { eniId, ip } = cluster.sandboxes.get(first) ?? { eniId: '', ip: '' };
-  t.deepEqual(cluster.kept(eniId), ['Attached', 'a', 'web-0']);
-  await cluster.deletePod('web-0');
-  await cluster.pass(30_000);
-  t.deepEqual(cluster.direct('a').find(({ eniID }) => eniID === eniId)?.claim, { namespace: 'default', name: 'web-0' });
-  const second = await cluster.createKept('web-0', 'b');
-  await cluster.until(() => cluster.sandboxes.has(second), 'it comes to node b');
-  t.like(cluster.sandboxes.get(second), { node: 'b', eniId, ip });
-  await cluster.restartIpamd();
-  await cluster.pass(400_000);
-  t.deepEqual(cluster.kept(eniId), ['Attached', 'b', 'web-0'], 'its first node does not take it for its own');
-  t.true(cluster.cloudEnis().includes(eniId));
-  await cluster.stopIpamd();
-});
-
-for (const steps of IS_LONG ? [0, 1, 2, 3, 4, 6, 8, 11, 15, 20] : [1, 4, 11]) {
-  test(`ipamd: moves a kept ENI though it is killed after ${steps * 250} ms of it`, async (t) => {
-    const cluster = await DirectCluster.make({ a: 3, b: 3 });
-    await cluster.startIpamd();
-    const first = await cluster.createKept('web-0', 'a');
-    await cluster.until(() => cluster.sandboxes.has(first), 'the first Pod has an ENI');
-    const { eniId, ip } = cluster.sandboxes.get(first) ?? { eniId: '', ip: '' };
-    await cluster.deletePod('web-0');
-    const second = await cluster.createKept('web-0', 'b');
-    await cluster.pass(steps * 250);
-    await cluster.restartIpamd();
-    await cluster.until(() => cluster.sandboxes.has(second), 'it comes to node b');
-    t.like(cluster.sandboxes.get(second), { node: 'b', eniId, ip });
-    await cluster.until(() => cluster.cloudEnis().length === 3, 'its own and a spare one on each node');
-    await cluster.stopIpamd();
-  });
-}
 
 test('ipamd: keeps the ENI when its node leaves, and gives it to the next Pod of the name', async (t) => {
   const cluster = await DirectCluster.make({ a: 3, b: 3 });

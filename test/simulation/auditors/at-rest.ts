@@ -68,7 +68,7 @@ export const openNothingUnderWay: OpenAuditor = (world) => ({
   },
 });
 
-/** Q4: a node has as many addresses for its pool as it wants, and no more above that than its warm targets differ. */
+/** Q4: a node has as many addresses for its pool, and exclusive ENIs, as it wants, and no more above that than its warm targets differ. */
 export const openSupplyMeetsDemand: OpenAuditor = (world) => ({
   name: 'Q4',
   rest: function* () {
@@ -76,16 +76,27 @@ export const openSupplyMeetsDemand: OpenAuditor = (world) => ({
       const { spec, status } = necFacts(object);
       const { name } = object.metadata;
       const machine = world.machines.find((one) => one.name === name);
-      if (machine === undefined || machine.isOff || recordsOf(status.conditions).some(isFalse)) continue;
+      if (machine === undefined || machine.isOff) continue;
       const pool = (status.eniInfos ?? [])
         .flatMap(({ addresses = [] }) => addresses)
         .filter(({ claim, state }) => claim === undefined && state === 'Assigned');
       const wanted = spec.desiredRouteENIIP ?? 0;
       const { routeENIIPMinWarmTarget: least = 5, routeENIIPMaxWarmTarget: most = 5 } = spec;
       const spare = Math.max(0, most - least);
-      if (pool.length < wanted) yield `${name} has ${pool.length} addresses and wants ${wanted}`;
+      // A condition may say why there are too few.
+      const isShort = pool.length < wanted && !recordsOf(status.conditions).some(isFalse);
+      if (isShort) yield `${name} has ${pool.length} addresses and wants ${wanted}`;
       if (pool.length > wanted + spare)
         yield `${name} has ${pool.length} addresses, wants ${wanted}, spare are ${spare}`;
+      // A stand-in for an agent says nothing of them.
+      const {
+        desiredDirectENI = Number.POSITIVE_INFINITY,
+        directENIMinWarmTarget: low = 0,
+        directENIMaxWarmTarget: high = 0,
+      } = spec;
+      const whole = (status.eniInfos ?? []).filter(({ mode, claim }) => mode === 'direct-eni' && claim === undefined);
+      if (whole.length > desiredDirectENI + Math.max(0, high - low))
+        yield `${name} has ${whole.length} exclusive ENIs and wants ${desiredDirectENI}`;
     }
   },
 });

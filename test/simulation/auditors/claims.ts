@@ -12,17 +12,18 @@ export const openClaimsAreMarks: OpenAuditor = (world) => ({
       .objects('vpcipclaims')
       .filter(({ metadata }) => metadata.labels?.[RECORD_LABEL.key] === undefined);
     const claims = new Map(kept.map(({ metadata, status }) => [metadata.name, recordOf(status)]));
-    const all = new Set(world.objects('vpcipclaims').map(({ metadata }) => metadata.name));
-    const vips = new Map(
-      world
-        .objects('vpcips')
-        .map(({ metadata, spec }) => [metadata.name, textOf(recordOf(recordOf(spec)['claimRef'])['name'])]),
+    // An exclusive ENI has a VpcENI in place of a VpcIP.
+    const enis = new Map(
+      world.objects('vpcenis').map(({ spec, status }) => [recordOf(status)['primaryIP'], claimedBy(spec)]),
     );
+    const all = new Set(world.objects('vpcipclaims').map(({ metadata }) => metadata.name));
+    const vips = new Map(world.objects('vpcips').map(({ metadata, spec }) => [metadata.name, claimedBy(spec)]));
     for (const [ip, name] of vips)
       if (name !== '' && !all.has(name) && !isOfWrongWriter(name)) yield `VpcIP ${ip} is of no claim`;
     for (const [name, { ips }] of claims)
       for (const ip of textsOf(ips))
-        if (vips.get(ip) !== name && !isOfWrongWriter(name)) yield `${name} has ${ip}, which has no VpcIP of it`;
+        if (vips.get(ip) !== name && enis.get(ip) !== name && !isOfWrongWriter(name))
+          yield `${name} has ${ip}, which has no VpcIP or VpcENI of it`;
     for (const object of world.objects('nodeeniconfigs'))
       for (const { addresses = [] } of necFacts(object).status.eniInfos ?? [])
         for (const { ip, claim } of addresses)
@@ -36,3 +37,7 @@ export const openClaimsAreMarks: OpenAuditor = (world) => ({
     }
   },
 });
+
+function claimedBy(spec: unknown): string {
+  return textOf(recordOf(recordOf(spec)['claimRef'])['name']);
+}

@@ -37,9 +37,10 @@ export const openHistory: OpenAuditor = (world) => {
 
 function keptFor(world: AuditedWorld, ip: string): string | undefined {
   const enis = world.objects('nodeeniconfigs').flatMap((object) => necFacts(object).status.eniInfos ?? []);
-  const marks = enis.flatMap(({ addresses = [] }) =>
-    addresses.flatMap((one) => (one.ip === ip ? (one.claim ?? []) : [])),
-  );
+  const marks = enis.flatMap((eni) => {
+    const places = [...(eni.addresses ?? []), { ip: eni.primaryIP, claim: eni.claim }];
+    return places.flatMap((one) => (one.ip === ip ? (one.claim ?? []) : []));
+  });
   return marks[0]?.name;
 }
 

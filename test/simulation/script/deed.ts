@@ -14,6 +14,7 @@ export type Deed =
       readonly kind: 'pod';
       readonly name: string;
       readonly node: number;
+      /** Its address or ENI is kept for the next one of its name. */
       readonly isKept?: true;
       /** It has an EIP, which ends with it or is kept for the next one of its name. */
       readonly eip?: 'made' | 'kept';
@@ -21,6 +22,8 @@ export type Deed =
       readonly app?: string;
       /** It is ready only when load balancers serve it. */
       readonly isGated?: true;
+      /** It has an ENI of its own. */
+      readonly isExclusive?: true;
     }
   | { readonly kind: 'end'; readonly name: string; readonly node: number }
   | { readonly kind: 'join' }
@@ -99,6 +102,8 @@ export type Temper = {
   readonly isWhole: boolean;
   readonly nodes: number;
   readonly minutes: number;
+  /** Of each node; default 2. */
+  readonly cores?: number;
   readonly cooldownMs: number;
   /** Flags of ipamd. */
   readonly flags: readonly string[];

@@ -39,6 +39,8 @@ const CLIENTS: readonly string[] = ['ipamd-*', 'agent-*'];
 const RESTORES = 'restores';
 /** Pods whose addresses are kept, one after the other under few names. */
 const KEPT_PODS = 'kept Pods';
+/** Pods that have ENIs of their own; every other one keeps it for the next of its name. */
+const EXCLUSIVE_PODS = 'exclusive Pods';
 
 const CLASSES: readonly FaultClass[] = [
   {
@@ -81,6 +83,17 @@ const CLASSES: readonly FaultClass[] = [
         { kind: 'pod', name, node, isKept: true },
         { kind: 'end', name, node, afterMs: Math.round(between(draw, [3_000, 90_000])) },
       ];
+    },
+  },
+  {
+    name: EXCLUSIVE_PODS,
+    rate: 2,
+    isOf: 'agents',
+    draw: (draw, { nodes }) => {
+      const [at, node] = [below(draw, 6), below(draw, nodes)];
+      const pod = { kind: 'pod', name: `eni-${at}`, node, isExclusive: true } as const;
+      const end = { kind: 'end', name: pod.name, node, afterMs: Math.round(between(draw, [3_000, 90_000])) } as const;
+      return [at % 2 === 0 ? { ...pod, isKept: true } : pod, end];
     },
   },
   {
@@ -181,11 +194,14 @@ function drawTemper(streams: Streams, only: Only): Temper {
   const draw = streams.of('temper');
   const drawn = draw() < 0.5;
   const { isWhole = drawn } = only;
+  const hasExclusive = EXCLUSIVE_PODS in rates;
+  const isKeeping = KEPT_PODS in rates || hasExclusive;
   return {
-    ...{ isWhole, nodes: 1 + below(draw, 3), minutes: drawn ? 5 : 10 },
+    ...{ isWhole, nodes: 1 + below(draw, 3), minutes: drawn ? 5 : 10, ...(hasExclusive && { cores: 8 }) },
     cooldownMs: oneOf(draw, [10_000, 20_000, 30_000]),
     flags: [
-      ...(KEPT_PODS in rates ? ['--enable-static-ip=true', '--claim-expired-duration=10m'] : []),
+      ...(isKeeping ? ['--enable-static-ip=true', '--claim-expired-duration=10m'] : []),
+      ...(hasExclusive ? ['--enable-direct-eni=true'] : []),
       // An EIP whose claim is lost is found within the time that a script may take to come to rest.
       ...(EIP_PODS in rates ? ['--sync-interval=1m', '--orphan-grace=2m'] : []),
     ],

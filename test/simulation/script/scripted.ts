@@ -16,16 +16,16 @@ import { BOUGHT, performService } from './service-deeds.ts';
 
 /** The story that a script tells. What is not there any more, as a Pod that never came, is left alone. */
 export function scripted(title: string, { seed, temper, actions }: Script): Story {
-  const { isWhole, flags, agentFlags, ccmFlags, cooldownMs, nodes } = temper;
+  const { isWhole, flags, agentFlags, ccmFlags, cooldownMs, nodes, cores = 2 } = temper;
   return {
     ...{ title, seed },
     world: { cooldownMs, flags, cloud: ROOMY, ...(isWhole && { agentFlags }), ...(ccmFlags && { ccmFlags }) },
     tell: async (stage) => {
       const scene: Scene = {
-        ...{ stage, services: new ServiceStage(stage), machines: [], backup: undefined },
+        ...{ stage, cores, services: new ServiceStage(stage), machines: [], backup: undefined },
         takeBacks: new Map(),
       };
-      for (let at = 0; at < nodes; at++) scene.machines.push(await stage.node());
+      for (let at = 0; at < nodes; at++) scene.machines.push(await stage.node({ cores }));
       if (actions.some(({ kind }) => kind === 'ingress')) await scene.services.buy(BOUGHT);
       stage.begin();
       const beginMs = stage.world.time.nowMs;
@@ -40,14 +40,13 @@ export function scripted(title: string, { seed, temper, actions }: Script): Stor
 type Scene = {
   readonly stage: Stage;
   readonly services: ServiceStage;
+  readonly cores: number;
   readonly machines: Machine[];
   backup: Snapshot | undefined;
   /** What takes back what is wrong, by its name. */
   readonly takeBacks: Map<string, TakeBack>;
 };
 
-/** Annotations of a Pod whose address is kept for the next one of its name. */
-const KEPT = { [POD_ANNOTATION.networks]: 'tke-route-eni', [POD_ANNOTATION.deletePolicy]: 'Never' } as const;
 /** A Pod whose EIP is kept for longer than any script takes: then nothing ends at rest. */
 const LASTING = { annotations: { ...EIP_KEPT.annotations, [POD_ANNOTATION.claimExpiredDuration]: '24h' } };
 /** A cloud that makes as many EIPs a day as a script asks for. */
@@ -88,7 +87,7 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
       await stage.delete(deed.name);
       return;
     case 'join':
-      machines.push(await stage.join());
+      machines.push(await stage.join({ cores: scene.cores }));
       return;
     case 'leave': {
       const machine = machines[deed.node];
@@ -198,10 +197,16 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
   }
 }
 
-function podOptions({ isKept, eip, app, isGated }: Deed & { readonly kind: 'pod' }): Parameters<Stage['create']>[2] {
+function podOptions(pod: Deed & { readonly kind: 'pod' }): Parameters<Stage['create']>[2] {
+  const { isKept, isExclusive, eip, app, isGated } = pod;
+  const networks = isExclusive === true ? 'tke-direct-eni' : 'tke-route-eni';
   const { annotations } = { made: EIP_MADE, kept: LASTING, none: { annotations: {} } }[eip ?? 'none'];
   return {
-    annotations: { ...annotations, ...(isKept === true && KEPT) },
+    annotations: {
+      ...annotations,
+      ...((isKept === true || isExclusive === true) && { [POD_ANNOTATION.networks]: networks }),
+      ...(isKept === true && { [POD_ANNOTATION.deletePolicy]: 'Never' }),
+    },
     ...(app !== undefined && { labels: { app } }),
     ...(isGated === true && { gates: [BACKEND_READY_GATE] }),
   };

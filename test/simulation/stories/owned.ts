@@ -33,10 +33,15 @@ export const keptOnNodes: Story = {
 
 const EXCLUSIVE = { annotations: { [POD_ANNOTATION.networks]: 'tke-direct-eni' } } as const;
 
+const OF_ENIS = {
+  ...{ ...WHOLE, cooldownMs: 10_000 },
+  flags: ['--enable-static-ip=true', '--enable-direct-eni=true', '--claim-expired-duration=10m'],
+} as const;
+
 /** Pods that each have a whole ENI, between Pods of the pool. */
 export const wholeEnis: Story = {
   title: 'a Pod has an ENI of its own, and the next one has it after its cooldown',
-  world: { ...WHOLE, cooldownMs: 10_000, flags: ['--enable-static-ip=true', '--enable-direct-eni=true'] },
+  world: OF_ENIS,
   tell: async (stage) => {
     const node = await stage.node({ cores: 8 });
     await stage.pods(node, 2);
@@ -47,5 +52,29 @@ export const wholeEnis: Story = {
       await stage.end(node, 4);
     }
     await stage.pods(node, 1, EXCLUSIVE);
+  },
+};
+
+/** A Pod whose ENI is kept goes from node to node and back, and then there is none for a while. */
+export const keptEni: Story = {
+  title: 'an ENI that is kept follows the Pods of its name, and a Pod that keeps none gives its own back',
+  world: OF_ENIS,
+  tell: async (stage) => {
+    const nodes = [await stage.node({ cores: 8 }), await stage.node({ cores: 8 })] as const;
+    const kept = { annotations: { ...KEPT.annotations, ...EXCLUSIVE.annotations } };
+    const eniOf = () =>
+      [...stage.enis(nodes[0]), ...stage.enis(nodes[1])].find(({ ips }) => ips.has(stage.ipOf('web-0') ?? ''));
+    stage.begin();
+    await stage.pod('web-0', nodes[0], kept);
+    const { eniId } = eniOf() ?? {};
+    const others = await stage.pods(nodes[0], 2, EXCLUSIVE);
+    for (const at of [1, 0, 1] as const) {
+      await stage.endPods('web-0');
+      await stage.pod('web-0', nodes[at], kept);
+      stage.expect(`it has ${eniId}`, eniOf()?.eniId === eniId);
+    }
+    await stage.endPods('web-0', ...others);
+    await stage.until('its claim and its VpcENI end', () => stage.world.objects('vpcipclaims').length === 0, 3_600_000);
+    await stage.until('each node has a spare one', () => stage.world.objects('vpcenis').length === 2, 1_200_000);
   },
 };
