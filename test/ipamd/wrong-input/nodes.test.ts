@@ -181,18 +181,6 @@ for (const [what, options, says] of NO_INSTANCE) {
   });
 }
 
-test('two Nodes with one instance: one is served, the other is told, and is served when the first is gone', async (t) => {
-  await inScene(GOOD, async (scene) => {
-    await scene.join('n1');
-    await scene.awaitWarm('n1');
-    await scene.join('n2', { instanceId: 'ins-wrongn1' });
-    await scene.assertNamed(t, { reason: 'InstanceTaken', says: /ins-wrongn1 is Node n1/, name: 'n2' });
-    t.is(scene.nec('n2'), undefined);
-    await scene.assertOthersGoOn(t);
-    t.true(scene.assigned('n1').length >= 5);
-  });
-});
-
 test('two Nodes with one instance that come at once: exactly one is served', async (t) => {
   await inScene(GOOD, async (scene) => {
     scene.host.model.state.addInstance({ instanceId: 'ins-both0001', cores: 8, subnetId: 'subnet-node0001' });

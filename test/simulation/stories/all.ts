@@ -98,14 +98,14 @@ import {
 } from './supply.ts';
 import { vanishedNodes } from './vanished.ts';
 import { distrustedLists, rollingTargets } from './whole-services.ts';
-import { misspelledSubnet } from './wrong-input.ts';
+import { misspelledSubnet, secondNode } from './wrong-input.ts';
 
 /** Every story, by the name that `main.ts --story` takes. */
 export const STORIES: Readonly<Record<string, Story>> = {
   ...{ warmAndBack, eniGrowth, fullSubnet, lateRequest, inheritedRequest, slowTask, drift, otherGroups, nodeLeaves },
   ...{ forgottenToken, repeatedAnswer, inheritedAnswer, staleLook, survivingWatches, passedRevisions },
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
-  ...{ formerWrites, vanishedNodes, misspelledSubnet },
+  ...{ formerWrites, vanishedNodes, misspelledSubnet, secondNode },
   ...{ vpcQuota, refusedCreation, occupiedInstance, failingCalls },
   ...{ clearedGroups, leaderlessEdits, twoDifferences },
   ...{ keptAddress, eips, podCidrs },
