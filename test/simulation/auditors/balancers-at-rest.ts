@@ -204,5 +204,8 @@ function nodeIps(world: AuditedWorld): readonly string[] {
     metadata.labels?.['node.kubernetes.io/exclude-from-external-load-balancers'] !== undefined ||
     recordsOf(recordOf(spec)['taints']).some(({ key }) => key === 'ToBeDeletedByClusterAutoscaler');
   const nodes = world.objects('nodes').filter((node) => !isOut(node));
-  return nodes.map(({ status }) => textOf(recordsOf(recordOf(status)['addresses'])[0]?.['address']));
+  // One that says no address is no target.
+  return nodes
+    .map(({ status }) => textOf(recordsOf(recordOf(status)['addresses'])[0]?.['address']))
+    .filter((address) => address !== '');
 }

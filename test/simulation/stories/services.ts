@@ -98,6 +98,8 @@ export const staleTargets: Story = {
     await services.create('web', { annotations: { [DIRECT]: 'true' } });
     await stage.pods(node, 1, { labels: { app: 'web' } });
     await stage.until('it is served', () => services.serving !== '');
+    // In its first minute a leader takes nothing out.
+    await stage.minutes(2);
     stage.begin();
     for (const diesBetween of [false, true]) {
       const [next = ''] = await stage.pods(node, 1, { labels: { app: 'web' } });
