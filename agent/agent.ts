@@ -198,9 +198,10 @@ function restoreState({ podCidrs, supplySource }: AgentConfig, state: NodeState,
   state.restore(content);
 }
 
-/** Restores what the last plan knew from the API server: it holds until the API server answers. */
+/** Restores what the last plan knew from the API server: it holds until the API server answers; and the links of ENIs. */
 function restorePlan({ config, host, state, lastPlan }: AgentComponents): void {
   state.serviceCidrs = lastPlan?.node.serviceCidrs ?? [];
+  if (lastPlan?.bootId === host.bootId) state.enisBefore = lastPlan.enis;
   if (config.egress === 'node') restoreEgressExempt(state, lastPlan, host.bootId);
 }
 

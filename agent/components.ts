@@ -1,3 +1,4 @@
+import type { EniPlace } from '../dataplane/find-nic.ts';
 import { networkPrefix } from '../dataplane/ip-prefix.ts';
 import type { Kernel, NodeKernel } from '../dataplane/kernel.ts';
 import { letGo } from '../dataplane/let-go.ts';
@@ -222,12 +223,14 @@ function finderOf(
 }
 
 /** What the agent before this one planned for the node, without the ENIs. */
-type LastPlan = Pick<NodeRecord, 'bootId' | 'node'>;
+type LastPlan = Pick<NodeRecord, 'bootId' | 'node'> & { readonly enis: readonly EniPlace[] };
 
 /** Returns the last plan; undefined when none is recorded, or by a release that cannot be read. */
 function findLastPlan(host: Pick<HostPorts, 'findNodeRecord'>): LastPlan | undefined {
   const record = host.findNodeRecord();
-  return record && { bootId: record.bootId, node: record.node };
+  if (record === undefined) return undefined;
+  const enis = record.enis.map(({ eniId, ifindex, ifname }) => ({ eniId, ifindex, ifname }));
+  return { bootId: record.bootId, node: record.node, enis };
 }
 
 /** Returns the primary interface of the last plan. */

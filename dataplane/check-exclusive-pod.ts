@@ -1,10 +1,10 @@
 import type { NetnsRef } from '../netlink/link-message.ts';
 import { checkHostLink, checkNft, differences, type PodCheck, SUBNET_CONFLICTS, unequal } from './check-pod.ts';
 import type { NetState } from './desired.ts';
-import { findNic } from './exclusive-nic.ts';
-import { nicAlias } from './host-veth-name.ts';
+import { findNic } from './find-nic.ts';
+import { nicAlias, parseNicAlias } from './host-veth-name.ts';
 import type { InNetns, NodeKernel } from './kernel.ts';
-import type { EniPodNetwork } from './network.ts';
+import type { EniPodNetwork, PodNetwork } from './network.ts';
 import { planExclusivePod } from './plan-exclusive-pod.ts';
 import { planInside } from './read-inside.ts';
 
@@ -39,7 +39,10 @@ async function checkInPod(inPod: InNetns, { node, pod, handler }: PodCheck<EniPo
       ? [`Pod: the ENI's interface (MAC ${nic?.mac ?? ''}) is missing`]
       : [
           ...unequal(`Pod: name of the ENI's interface`, link.ifname, key.ifName),
-          ...unequal(`Pod: alias of ${key.ifName}`, link.ifalias, nicAlias(key, nic?.hostName ?? '')),
+          ...unequal(`Pod: MAC of ${key.ifName}`, link.address, nic?.mac ?? ''),
+          ...(isAliasOf(key, link.ifalias)
+            ? []
+            : unequal(`Pod: alias of ${key.ifName}`, link.ifalias, nicAlias(key, nic?.hostName ?? ''))),
         ]),
     ...(side === undefined
       ? [`Pod: interface ${podVeth.name} is missing`]
@@ -52,4 +55,10 @@ async function checkInPod(inPod: InNetns, { node, pod, handler }: PodCheck<EniPo
   if (all.length === 0) return all;
   const inside = await planInside(inPod, plan, handler);
   return inside === plan ? all : compare(inside);
+}
+
+/** The name of before in it is not compared: a lease that was rebuilt does not have it. */
+function isAliasOf({ containerId, ifName }: PodNetwork['key'], ifalias = ''): boolean {
+  const owner = parseNicAlias(ifalias);
+  return owner?.containerId === containerId && owner.ifName === ifName;
 }

@@ -16,7 +16,7 @@ export type LinkState = {
   readonly up?: true;
   readonly mtu?: number;
   readonly group?: number;
-  /** The MAC that the other end of the link sends to; absent where the link's own MAC is its identity. */
+  /** The MAC that the other end of the link, or the cloud, sends to; absent where any will do. */
   readonly mac?: string;
   /** True: IFF_NOARP is not set, so that the kernel asks for neighbours on this link and answers them. */
   readonly arp?: true;

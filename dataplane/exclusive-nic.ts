@@ -1,8 +1,11 @@
 import { ownAddress } from '../netlink/address-message.ts';
-import type { LinkMessage, NetnsRef } from '../netlink/link-message.ts';
+import type { LinkMessage, LinkProperties, NetnsRef } from '../netlink/link-message.ts';
 import { isNetlinkError } from '../netlink/netlink-error.ts';
 import type { Rtnetlink } from '../netlink/rtnetlink.ts';
-import { nicAlias, parseHostVethAlias, parseNicAlias } from './host-veth-name.ts';
+import { IFF_NOARP, IFF_PROMISC } from '../netlink/uapi/if-link.ts';
+import { isInterfaceName } from '../runtime/interface-name.ts';
+import { findNic, permanentMac } from './find-nic.ts';
+import { nicAlias } from './host-veth-name.ts';
 import type { NodeKernel } from './kernel.ts';
 import type { ExclusiveNic, PodNetwork } from './network.ts';
 import { WireError } from './wire-error.ts';
@@ -10,29 +13,13 @@ import { WireError } from './wire-error.ts';
 /** The interface of an ENI, with the attachment that it belongs to. */
 export type OwnedNic = { readonly key: PodNetwork['key']; readonly nic: ExclusiveNic };
 
-/** A link, with the fields that identify an ENI's interface. */
-type NicLink = {
-  readonly ifindex: number;
-  readonly address?: string | undefined;
-  readonly ifalias?: string | undefined;
-  readonly kind?: string | undefined;
-};
+/** What an Ethernet device begins with. @see linux/net/ethernet/eth.c ether_setup() */
+const BROADCAST_MAC = 'ff:ff:ff:ff:ff:ff';
+const DEFAULT_TXQLEN = 1000;
 
 /**
- * Finds the interface of an ENI by its MAC. Links to Pods are excluded. Preferred is one with our alias, then hardware
- * before links on top of it (a bridge or VLAN inherits the MAC), then the lowest index.
- */
-export function findNic<T extends NicLink>(links: readonly T[], mac: string): T | undefined {
-  const rank = ({ ifalias = '', kind }: NicLink): number =>
-    (parseNicAlias(ifalias) === undefined ? 2 : 0) + (kind === undefined ? 0 : 1);
-  return links
-    .filter(({ address, ifalias }) => address === mac && parseHostVethAlias(ifalias ?? '') === undefined)
-    .toSorted((a, b) => rank(a) - rank(b) || a.ifindex - b.ifindex)[0];
-}
-
-/**
- * Moves an ENI's interface from the host's namespace into a Pod's, under the attachment's name. The alias with the
- * owner is set before the move, and the move is one request. @throws WireError IFNAME_TAKEN, NIC_MISSING; NetlinkError
+ * Moves an ENI's interface from the host's namespace into a Pod's, under the attachment's name and without what the Pod before
+ * it changed. The alias with the owner is set before the move, and the move is one request. @throws WireError IFNAME_TAKEN, NIC_MISSING; NetlinkError
  * @returns its index in the Pod's namespace
  */
 export function moveNicToPod(host: Rtnetlink, inPod: Rtnetlink, podNetns: NetnsRef, { key, nic }: OwnedNic): number {
@@ -52,11 +39,12 @@ export function moveNicToPod(host: Rtnetlink, inPod: Rtnetlink, podNetns: NetnsR
   }
   const { ifindex } = link;
   flush(host, ifindex);
+  reset(host, link, plainProperties(link, nic.mac));
   host.link.set({ ifindex, ifalias: nicAlias(key, nic.hostName) });
   host.link.set({ ifindex, netns: podNetns, ifname });
   // The index may differ: the old one may be in use there.
   const moved = inPod.link.get({ ifname });
-  if (moved?.address === nic.mac) return moved.ifindex;
+  if (moved !== undefined && permanentMac(moved) === nic.mac) return moved.ifindex;
   throw new WireError('LINK_GONE', `${ifname} vanished from sandbox ${key.containerId} as soon as it was there`);
 }
 
@@ -85,20 +73,37 @@ export function returnNic(
 }
 
 /**
- * Releases an interface in the host's namespace. The alias is removed last: an interrupted release is recognized by it.
- * @throws NetlinkError
+ * Releases an interface in the host's namespace: it gets the name and MTU of the lease, its own MAC and the settings of a new
+ * device back. Nothing is read from the alias, which the Pod can write. The alias is removed last: an interrupted release is
+ * recognized by it. @throws NetlinkError
  */
-export function releaseNic(
-  host: Rtnetlink,
-  link: LinkMessage,
-  { mac, hostName, mtu }: Omit<ExclusiveNic, 'addresses'>,
-): void {
+export function releaseNic(host: Rtnetlink, link: LinkMessage, nic: Omit<ExclusiveNic, 'addresses'>): void {
   const { ifindex } = link;
   flush(host, ifindex);
-  const target = formerName(link, { mac, hostName });
-  if (link.ifname !== target.hostName) host.link.set({ ifindex, ifname: freeName(host, target, ifindex) });
-  if (link.mtu !== mtu && mtu > 0) host.link.set({ ifindex, mtu });
+  const ifname = freeName(host, nic, ifindex);
+  if (link.ifname !== ifname) host.link.set({ ifindex, ifname });
+  const mtu = link.mtu !== nic.mtu && nic.mtu > 0 ? { mtu: nic.mtu } : {};
+  reset(host, link, { ...plainProperties(link, nic.mac), ...mtu });
   if ((link.ifalias ?? '') !== '') host.link.set({ ifindex, ifalias: '' });
+}
+
+function reset(host: Rtnetlink, { ifindex }: LinkMessage, change: LinkProperties): void {
+  if (Object.keys(change).length > 0) host.link.set({ ifindex, ...change });
+}
+
+/**
+ * Returns what a Pod may have changed of its interface and the kernel keeps when the interface changes namespace. Addresses,
+ * routes, sysctls and queueing disciplines go with the move. A longer queue stays: the node's owner may have set it.
+ */
+function plainProperties({ address, broadcast, flags, group, txqlen }: LinkMessage, mac: string): LinkProperties {
+  return {
+    ...(address !== mac && { address: mac }),
+    ...(broadcast !== BROADCAST_MAC && { broadcast: BROADCAST_MAC }),
+    ...((flags & IFF_NOARP) !== 0 && { arp: true }),
+    ...((flags & IFF_PROMISC) !== 0 && { promisc: false }),
+    ...(group !== 0 && { group: 0 }),
+    ...(txqlen !== undefined && txqlen < DEFAULT_TXQLEN && { txqlen: DEFAULT_TXQLEN }),
+  };
 }
 
 function flush(rtnetlink: Rtnetlink, ifindex: number): void {
@@ -118,27 +123,32 @@ function moveNicToHost(host: Rtnetlink, hostNetns: NetnsRef, inPod: Rtnetlink, n
   if (link === undefined) return;
   const { ifindex } = link;
   inPod.link.set({ ifindex, up: false });
-  const ifname = freeName(host, formerName(link, nic), undefined);
+  const ifname = freeName(host, nic, undefined);
   // Rename before the move: if the present name is in use in the target namespace, the move would fail.
-  if (link.ifname !== ifname) inPod.link.set({ ifindex, ifname: macBasedName(nic.mac) });
+  if (link.ifname !== ifname) inPod.link.set({ ifindex, ifname: unusedName(inPod, nic.mac) });
   inPod.link.set({ ifindex, netns: hostNetns, ifname });
 }
 
-/** Prefers the name in the interface's own alias to that of the lease, which may be rebuilt from less. */
-function formerName({ ifalias }: NicLink, { mac, hostName }: Pick<ExclusiveNic, 'mac' | 'hostName'>) {
-  return { mac, hostName: parseNicAlias(ifalias ?? '')?.hostName ?? hostName };
-}
-
 /**
- * Returns the former name of the interface; when another interface has it by now, a name that is derived from the MAC.
+ * Returns the former name of the interface; a name that is derived from the MAC when that is not known, or another interface
+ * has it by now.
  */
 function freeName(
   host: Rtnetlink,
   { mac, hostName }: Pick<ExclusiveNic, 'mac' | 'hostName'>,
   ownIfindex: number | undefined,
 ): string {
+  if (!isInterfaceName(hostName)) return macBasedName(mac);
   const taken = host.link.get({ ifname: hostName });
-  return hostName !== '' && (taken === undefined || taken.ifindex === ownIfindex) ? hostName : macBasedName(mac);
+  return taken === undefined || taken.ifindex === ownIfindex ? hostName : macBasedName(mac);
+}
+
+/** The Pod may have a link of that name too. */
+function unusedName(inPod: Rtnetlink, mac: string): string {
+  const taken = new Set(inPod.link.list().map(({ ifname }) => ifname));
+  let name = macBasedName(mac);
+  for (let serial = 0; taken.has(name); serial++) name = `enx${serial}`;
+  return name;
 }
 
 /**

@@ -56,20 +56,18 @@ export function sideName(ifName: string): string {
 }
 
 /**
- * Returns the IFLA_IFALIAS of an ENI's interface while a Pod has it. It survives moves between namespaces. So an
- * interface that the kernel moved back, when its Pod's namespace was deleted, still has its former name in the alias.
+ * Returns the IFLA_IFALIAS of an ENI's interface while a Pod has it. It survives moves between namespaces: so an interface that
+ * the kernel moved back, when its Pod's namespace was deleted, is recognized. The former name is for people and for older
+ * agents: nothing relies on it, as a Pod with NET_ADMIN can write the alias.
  */
 export function nicAlias(owner: Pick<HostVethOwner, 'containerId' | 'ifName'>, hostName: string): string {
   return `tke-eni-nic/${owner.containerId}/${owner.ifName}/${hostName}`;
 }
 
 /** Parses the alias of an ENI's interface; undefined for one that is not ours. */
-export function parseNicAlias(
-  alias: string,
-): { readonly containerId: string; readonly ifName: string; readonly hostName: string } | undefined {
-  const [, containerId, ifName, hostName] = /^tke-eni-nic\/([^/]+)\/([^/]+)\/([^/]+)$/.exec(alias) ?? [];
-  if (containerId === undefined || ifName === undefined || hostName === undefined) return undefined;
-  return { containerId, ifName, hostName };
+export function parseNicAlias(alias: string): { readonly containerId: string; readonly ifName: string } | undefined {
+  const [, containerId, ifName] = /^tke-eni-nic\/([^/]+)\/([^/]+)\/[^/]+$/.exec(alias) ?? [];
+  return containerId === undefined || ifName === undefined ? undefined : { containerId, ifName };
 }
 
 /** The link that has the wanted name in the host's namespace. */

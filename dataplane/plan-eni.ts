@@ -21,7 +21,8 @@ export function planEni(node: NodeNetwork, eni: EniNetwork): HostState {
     ...EMPTY_STATE,
     links: [
       {
-        ...{ ifindex: eni.ifindex, ifname: eni.ifname, mtu: eni.mtu, up: true, arp: true, master: 0 },
+        // The VPC drops what comes with another MAC than that of the ENI.
+        ...{ ifindex: eni.ifindex, ifname: eni.ifname, mtu: eni.mtu, mac: eni.mac, up: true, arp: true, master: 0 },
         ...(eni.addresses.some(({ ip }) => familyOf(ip) === 6) && { linkLocal: true as const }),
       },
     ],

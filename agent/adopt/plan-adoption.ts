@@ -209,8 +209,8 @@ function exclusiveLease(
     podMac: nicMac,
     nic: {
       ...{ mac: nicMac, primary: eni?.primary.filter(({ ip }) => ips.includes(ip)) ?? [] },
-      hostName: peer?.nic?.hostName ?? '',
-      mtu: peer?.nic?.mtu ?? mtu,
+      // Name and MTU of the interface are the Pod's to change: it gets a name by its MAC, and the MTU of the veth beside it.
+      ...{ hostName: '', mtu },
       sideMac: peer?.nic?.sideMac ?? '',
     },
     createdAtMs: LONG_AGO_MS,

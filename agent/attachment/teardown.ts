@@ -51,6 +51,10 @@ export async function teardown(deps: UseCaseDeps, lease: Lease, cooldownMs: numb
     return 'held';
   }
   state.leases.delete(key);
+  if (lease.nic !== undefined) {
+    const { hostName, mtu } = lease.nic;
+    state.formerNics.set(lease.eniId, { hostName, mtu });
+  }
   if (state.awaitsProof(releasing.podUid)) state.podFindings.ask(releasing);
   deps.operationLog.step(key, 'erase');
   state.changed.notify();

@@ -1,3 +1,4 @@
+import { permanentMac } from '../../dataplane/find-nic.ts';
 import { canonicalAddress, familyOf } from '../../dataplane/ip-prefix.ts';
 import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
@@ -35,7 +36,7 @@ export function findPrimary(
   const { links } = view;
   if (configured !== undefined) return primaryOf(view, (link) => link.ifname === configured);
   const usable = links.filter((link) => link.kind !== 'dummy' && (link.flags & IFF_LOOPBACK) === 0);
-  const candidates = usable.filter(({ address }) => !eniMacs.has(address ?? ''));
+  const candidates = usable.filter((link) => !eniMacs.has(permanentMac(link) ?? ''));
   // Of several links with one address that of before stays.
   const inOrder = (among: readonly LinkMessage[]) =>
     among.toSorted((a, b) => Number(b.ifindex === known?.ifindex) - Number(a.ifindex === known?.ifindex));

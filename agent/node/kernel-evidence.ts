@@ -76,9 +76,6 @@ export type PeerEvidence = {
   readonly podMac: string;
   /** Its addresses, without link-local ones. They survive a flush of the host's routes. */
   readonly ips: readonly string[];
-  /**
-   * Only for a Pod with a whole ENI: the interface's name in the host's namespace (from its alias), its MTU, and the
-   * MAC of the Pod's end of the veth pair beside it.
-   */
-  readonly nic?: { readonly hostName: string; readonly mtu: number; readonly sideMac: string };
+  /** Only for a Pod with a whole ENI: the MAC of the Pod's end of the veth pair beside it. */
+  readonly nic?: { readonly sideMac: string };
 };

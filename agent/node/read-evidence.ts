@@ -1,3 +1,4 @@
+import { permanentMac } from '../../dataplane/find-nic.ts';
 import { isHostVethName, parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import { isHostPrefix } from '../../dataplane/ip-prefix.ts';
 import {
@@ -60,7 +61,8 @@ export function readEvidence({ links, routes, rules }: HostDump, eniMarkMask: nu
 }
 
 function vethOf(link: LinkMessage, ourRoutes: readonly RouteMessage[]): readonly VethEvidence[] {
-  const owner = parseHostVethAlias(link.ifalias ?? '');
+  // The interface of an ENI may come back from its Pod with any alias.
+  const owner = link.permAddress === undefined ? parseHostVethAlias(link.ifalias ?? '') : undefined;
   return owner === undefined ? [] : [{ ...owner, ...linkOf(link, ourRoutes) }];
 }
 
@@ -118,7 +120,7 @@ function eniOf(table: number, { links, ourRoutes, ourRules, eniMarkMask }: EniSo
   // Those that refuse packets are on no link, or on `lo`.
   const inTable = ourRoutes.filter((route) => route.table === table && route.type === RTN_UNICAST);
   const marked = ourRules.find((rule) => rule.table === table && rule.priority === PRIORITY.eniMark && rule.fwmark);
-  const mac = links.find(({ ifindex }) => inTable.some(({ oif }) => oif === ifindex))?.address;
+  const mac = permanentMac(links.find(({ ifindex }) => inTable.some(({ oif }) => oif === ifindex)) ?? {});
   const primary = ourRules
     .filter((rule) => rule.table === table && rule.priority === PRIORITY.fromEniPrimary)
     .map((rule) => {

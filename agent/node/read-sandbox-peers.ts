@@ -1,4 +1,5 @@
 import { bridgePodMac } from '../../dataplane/bridge-pod-mac.ts';
+import { permanentMac } from '../../dataplane/find-nic.ts';
 import { parseNicAlias, sideName } from '../../dataplane/host-veth-name.ts';
 import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
 import { DIRECT_LINK_GROUP } from '../../dataplane/numbers.ts';
@@ -49,7 +50,7 @@ function peersIn(
     const all = rtnetlink.link.list();
     const links = all.filter(({ kind }) => kind === 'veth');
     return veths.flatMap((veth) => {
-      if (veth.table === DIRECT_LINK_GROUP) return exclusivePeerIn(rtnetlink, path, all, veth);
+      if (veth.table === DIRECT_LINK_GROUP) return exclusivePeerIn(rtnetlink, { path, isNamed }, all, veth);
       const link = links.find(({ ifname, link: peer }) => ifname === veth.ifName && peer === veth.ifindex);
       const key = leaseKey(veth);
       if (link === undefined) return [];
@@ -64,20 +65,24 @@ function peersIn(
   }
 }
 
-/** Finds the interface of a whole ENI, whose alias names the attachment. */
+/**
+ * Finds the interface of a whole ENI, whose alias names the attachment. A Pod can write the alias of another one: so without
+ * the runtime's word for the namespace its end of the veth pair must know the host's.
+ */
 function exclusivePeerIn(
   rtnetlink: Rtnetlink,
-  path: string,
+  { path, isNamed }: { readonly path: string; readonly isNamed: boolean },
   links: readonly LinkMessage[],
-  { containerId, ifName }: VethEvidence,
+  { containerId, ifName, mac }: VethEvidence,
 ): readonly (readonly [LeaseKey, PeerEvidence])[] {
+  const side = links.find(({ ifname }) => ifname === sideName(ifName));
+  if (!isNamed && (side === undefined || !hasGatewayNeigh(rtnetlink, side.ifindex, mac))) return [];
   return links.flatMap((link) => {
     const owner = parseNicAlias(link.ifalias ?? '');
     if (owner?.containerId !== containerId || owner.ifName !== ifName) return [];
-    const side = links.find(({ ifname }) => ifname === sideName(ifName));
-    const nic = { hostName: owner.hostName, mtu: link.mtu, sideMac: side?.address ?? '' };
+    const nic = { sideMac: side?.address ?? '' };
     const ips = globalIpsOf(rtnetlink, link.ifindex);
-    return [[leaseKey({ containerId, ifName }), { netns: path, podMac: link.address ?? '', ips, nic }] as const];
+    return [[leaseKey({ containerId, ifName }), { netns: path, podMac: permanentMac(link) ?? '', ips, nic }] as const];
   });
 }
 

@@ -2,8 +2,8 @@ import { ApplyError, applyOperations } from '../../dataplane/apply.ts';
 import type { HostState } from '../../dataplane/desired.ts';
 import { releaseNic } from '../../dataplane/exclusive-nic.ts';
 import { openFilterReader } from '../../dataplane/fast-path/observe-filters.ts';
+import { findNic } from '../../dataplane/find-nic.ts';
 import { isFlowtableOperation } from '../../dataplane/flowtable-operation.ts';
-import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import type { Kernel } from '../../dataplane/kernel.ts';
 import { observeFlowtable, observeNetns, observeNft } from '../../dataplane/observe.ts';
 import type { Operation } from '../../dataplane/operation.ts';
@@ -55,11 +55,13 @@ export function openHostKernel(kernel: Kernel, noteBefore: (operation: Operation
         .map(ownPrefix),
     sysctl: (path) => kernel.sysctl.find({ path }),
     canKeepConnections: () => kernel.connections?.canKeep() === true,
-    resetNic: (link) => {
-      const found = kernel.rtnetlink.link.get({ ifindex: link.ifindex });
-      const hostName = parseNicAlias(found?.ifalias ?? '')?.hostName;
-      if (found === undefined || hostName === undefined) return;
-      releaseNic(kernel.rtnetlink, found, { mac: found.address ?? '', hostName, mtu: 0 });
+    resetNic: (nic) => {
+      const { link } = kernel.rtnetlink;
+      const found = findNic(link.list(), nic.mac);
+      if (found === undefined) return undefined;
+      releaseNic(kernel.rtnetlink, found, nic);
+      const now = link.get({ ifindex: found.ifindex });
+      return now && hostLinkOf(now);
     },
     observe: (desired, found) => {
       const { result, unreadable } = kernel.rtnetlink.skipUnreadable(() => observeNetns(kernel, desired, filters.read));
@@ -144,13 +146,14 @@ async function applyEach(
   return failed;
 }
 
-function hostLinkOf({ ifindex, ifname, mtu, address, ifalias, kind, flags }: LinkMessage): HostLink {
+function hostLinkOf({ ifindex, ifname, mtu, address, permAddress, ifalias, kind, flags }: LinkMessage): HostLink {
   return {
     ifindex,
     ifname,
     mtu,
     isUp: (flags & IFF_UP) !== 0,
     ...(address === undefined ? {} : { mac: address }),
+    ...(permAddress === undefined ? {} : { permAddress }),
     ...(ifalias === undefined ? {} : { ifalias }),
     ...(kind === undefined ? {} : { kind }),
   };

@@ -1,3 +1,4 @@
+import { type EniPlace, findSharedNics } from '../../dataplane/find-nic.ts';
 import type { EniNetwork } from '../../dataplane/network.ts';
 import { MAX_ENI_SLOT, TABLE_ENI_BASE } from '../../dataplane/numbers.ts';
 import type { EniRecord } from '../journal/journal-content.ts';
@@ -17,28 +18,26 @@ type EniLocations = {
 };
 
 /**
- * Finds each ENI's link by its MAC, and gives a new ENI its table and slot, which it keeps for its life. Links of our
- * own Pods are skipped (`isPodLink`): a Pod must not become an ENI by choosing a MAC. Bridges, VLANs and the like take
- * over the MAC of the link below them: so hardware goes first, then the link with the lower index.
+ * Finds each ENI's link by its MAC, that of its hardware where it has one, and gives a new ENI its table and slot, which it
+ * keeps for its life. Links of our own Pods are skipped, also interfaces that came back from one: a Pod must not become an
+ * ENI by choosing a MAC. A link without a MAC of its own whose MAC was changed is found as the one of the last plan.
+ * @param last ENIs of the last plan of this boot.
  */
 export function locateEnis(
   enis: readonly SupplyEni[],
   links: readonly HostLink[],
   records: ReadonlyMap<string, EniRecord>,
-  isPodLink: (link: HostLink) => boolean,
+  last: readonly EniPlace[],
 ): EniLocations {
-  const linkByMac = new Map<string, HostLink>();
-  for (const link of links.toSorted(byOrigin)) {
-    if (link.mac === undefined || isPodLink(link) || linkByMac.has(link.mac)) continue;
-    linkByMac.set(link.mac, link);
-  }
+  const candidates = links.map((link) => ({ ...link, address: link.mac }));
+  const linkOf = findSharedNics(candidates, enis, last);
   const known = new Map(records);
   const present: EniNetwork[] = [];
   const missing: SupplyEni[] = [];
   const newRecords: EniRecord[] = [];
   const refused: SupplyEni[] = [];
   for (const eni of enis) {
-    const link = linkByMac.get(eni.mac);
+    const link = linkOf.get(eni.eniId);
     if (link === undefined) {
       missing.push(eni);
       continue;
@@ -54,10 +53,6 @@ export function locateEnis(
     present.push(networkOf(eni, link, record));
   }
   return { present, missing, newRecords, refused };
-}
-
-function byOrigin(a: HostLink, b: HostLink): number {
-  return Number(a.kind !== undefined) - Number(b.kind !== undefined) || a.ifindex - b.ifindex;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { parseNicAlias } from '../../dataplane/host-veth-name.ts';
+import { parseHostVethAlias, parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import type { Operation } from '../../dataplane/operation.ts';
 import type { HostLink } from '../node/host-link.ts';
 
@@ -20,8 +20,12 @@ export function planIdleNics(nics: readonly IdleNic[]): readonly Operation[] {
 
 /**
  * Reports whether an interface returned by itself when its Pod's namespace was deleted: it still has the attachment's
- * alias.
+ * alias, or another one of ours that its Pod wrote, or not the name that it had before.
  */
-export function isReturned({ ifalias }: HostLink): boolean {
-  return parseNicAlias(ifalias ?? '') !== undefined;
+export function isReturned(
+  { ifalias = '', ifname }: HostLink,
+  former: { readonly hostName: string } | undefined,
+): boolean {
+  if (parseNicAlias(ifalias) !== undefined || parseHostVethAlias(ifalias) !== undefined) return true;
+  return former !== undefined && former.hostName !== '' && former.hostName !== ifname;
 }

@@ -16,7 +16,7 @@ import { desiredState } from './desired-state.ts';
 import type { FightDetector } from './fight-detector.ts';
 import { findRenamedLeases } from './find-renamed-leases.ts';
 import type { ForeignChanges } from './foreign-changes.ts';
-import { findReturnedNics, locateExclusiveNics, type NicKernel } from './locate-exclusive-nics.ts';
+import { locateExclusiveNics, type NicKernel, type ReturnedNic } from './locate-exclusive-nics.ts';
 import { objectOf } from './object-of.ts';
 import { restoreLeftLinks } from './restore-left-links.ts';
 import { syncEnis } from './sync-enis.ts';
@@ -95,9 +95,9 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   const desired = planned(deps, node, links);
   const observed = kernel.observe(desired, nft);
   const { operations: differing, conflicts } = diffHost(desired, observed);
-  const idleNics = locateExclusiveNics(state, kernel, links);
+  const idle = locateExclusiveNics(state, kernel, links);
   const left = leftOperations(deps, desired, observed, links, node.primary.ifindex);
-  const operations = [...idleNics, ...differing, ...left];
+  const operations = [...idle.operations, ...differing, ...left];
   const nameObject = namerOf(links);
   const allowed = withoutPaused(deps, operations, nameObject, cause);
   const generation = state.kernelGeneration;
@@ -112,7 +112,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   for (const { operation, error } of failed) {
     deps.log.error('kernel change failed', { request: renderOperation(operation), cause, error });
   }
-  resetReturnedNics(deps);
+  resetReturnedNics(deps, idle.returned);
   reportConflicts(deps, conflicts);
   updateReadiness(deps, conflicts, failed, node.primary.ifname);
   count(deps, operations, done);
@@ -164,10 +164,12 @@ export function namerOf(links: readonly HostLink[]): (operation: Operation) => s
  * Resets interfaces that returned by themselves: their Pod's namespace was deleted without a DEL, or after one that
  * could not wait for them.
  */
-function resetReturnedNics({ state, kernel, log }: ReconcileDeps): void {
-  for (const link of findReturnedNics(state)) {
+function resetReturnedNics({ state, kernel, log }: ReconcileDeps, returned: readonly ReturnedNic[]): void {
+  for (const { eniId, link, nic } of returned) {
     try {
-      kernel.resetNic(link);
+      const now = kernel.resetNic(nic);
+      if (now !== undefined) state.exclusiveNics.set(eniId, now);
+      state.formerNics.delete(eniId);
       log.info('interface of an exclusive ENI came back', { link: link.ifname, mac: link.mac });
     } catch (error) {
       log.error('interface of an exclusive ENI cannot be put to rest', { link: link.ifname, mac: link.mac, error });

@@ -1,4 +1,5 @@
 import { oddPort } from '../../dataplane/bridge-port.ts';
+import { permanentMac } from '../../dataplane/find-nic.ts';
 import { hostVethAlias } from '../../dataplane/host-veth-name.ts';
 import { isHostPrefix } from '../../dataplane/ip-prefix.ts';
 import { DEFAULT_LINK_GROUP } from '../../dataplane/link-group.ts';
@@ -139,7 +140,7 @@ function isRelevantLink(
   const { bridge } = watched;
   if (bridge !== undefined && message.ifindex === bridge.ifindex) return !isAsPlanned(message, bridge);
   if (bridge !== undefined && message.ifname === bridge.name) return true;
-  return watched.ifindexes.has(message.ifindex) || watched.macs.has(message.address ?? '');
+  return watched.ifindexes.has(message.ifindex) || watched.macs.has(permanentMac(message) ?? '');
 }
 
 /** Reads a link of the host's namespace; undefined when it is gone. */

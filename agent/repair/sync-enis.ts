@@ -1,4 +1,4 @@
-import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
+import type { EniPlace } from '../../dataplane/find-nic.ts';
 import type { EniNetwork } from '../../dataplane/network.ts';
 import { ON_LINK_ENI_ID, type SupplyEni } from '../journal/supply.ts';
 import type { HostLink } from '../node/host-link.ts';
@@ -14,7 +14,7 @@ type SyncDeps = Pick<AgentParts, 'state' | 'journal' | 'log'>;
  */
 export function syncEnis({ state, journal, log }: SyncDeps, links: readonly HostLink[]): readonly EniNetwork[] {
   const supplied = suppliedEnis(state);
-  const { present, missing, newRecords, refused } = locateEnis(supplied, links, state.eniRecords, isPodLink);
+  const { present, missing, newRecords, refused } = locateEnis(supplied, links, state.eniRecords, lastPlan(state));
   for (const record of newRecords) {
     journal.putEni(record);
     state.eniRecords.set(record.eniId, record);
@@ -35,9 +35,13 @@ export function syncEnis({ state, journal, log }: SyncDeps, links: readonly Host
 
 /** Returns the ENIs that the plan should contain, as `syncEnis` does, without a change of journal or `state`. */
 export function listPlannedEnis(state: NodeState, links: readonly HostLink[]): readonly EniNetwork[] {
-  const { present, missing } = locateEnis(suppliedEnis(state), links, state.eniRecords, isPodLink);
+  const { present, missing } = locateEnis(suppliedEnis(state), links, state.eniRecords, lastPlan(state));
   const used = usedEnis(state);
   return withUplinks(state, [...present, ...missing.flatMap((eni) => absentButUsed(state, used, eni))]);
+}
+
+function lastPlan({ plannedEnis, enisBefore }: NodeState): readonly EniPlace[] {
+  return [...plannedEnis, ...enisBefore];
 }
 
 /** Adds the addresses of Pods that another program wires. The rules of a leased address are those of its Pod. */
@@ -45,10 +49,6 @@ function withUplinks(state: NodeState, planned: readonly EniNetwork[]): readonly
   if (state.role !== 'uplinks') return planned;
   const leased = new Set([...state.leases.values()].flatMap(({ addresses }) => addresses.map(({ ip }) => ip)));
   return withPodIps(planned, suppliedEnis(state), (ip) => leased.has(ip));
-}
-
-function isPodLink(link: HostLink): boolean {
-  return parseHostVethAlias(link.ifalias ?? '') !== undefined;
 }
 
 function absentButUsed(state: NodeState, used: ReadonlySet<string>, eni: SupplyEni): readonly EniNetwork[] {

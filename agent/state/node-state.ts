@@ -1,3 +1,4 @@
+import type { EniPlace } from '../../dataplane/find-nic.ts';
 import type { Family } from '../../dataplane/ip-prefix.ts';
 import type { EniNetwork, PodNetwork, RuleMode } from '../../dataplane/network.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
@@ -5,7 +6,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { ExclusiveEniPool } from '../exclusive/exclusive-eni-pool.ts';
 import type { FastPathChoice } from '../fast-path/choose-fast-path.ts';
 import { type Cooldown, type EniRecord, type JournalContent, splitWholeEnis } from '../journal/journal-content.ts';
-import { type Lease, type LeaseKey, type LeasePlugin, leaseKey } from '../journal/lease.ts';
+import { type Lease, type LeasedNic, type LeaseKey, type LeasePlugin, leaseKey } from '../journal/lease.ts';
 import { bridgePodNetworkOf, exclusivePodNetworkOf, podNetworkOf } from '../journal/pod-network.ts';
 import { claimKey, ON_LINK_ENI_ID, type Supply, type SupplyRefusal } from '../journal/supply.ts';
 import type { HostLink } from '../node/host-link.ts';
@@ -79,6 +80,8 @@ export class NodeState {
   registeredWaitMs = 0;
   /** Whole ENIs whose interface is in the host's namespace, as last observed. */
   readonly exclusiveNics = new Map<string, HostLink>();
+  /** Name and MTU that the interface of a whole ENI had before the last lease that this agent ended. */
+  readonly formerNics = new Map<string, Pick<LeasedNic, 'hostName' | 'mtu'>>();
   readonly leases = new Map<LeaseKey, Lease>();
   /** Pending leases whose kernel state was just written and is being verified. */
   readonly wired = new Set<LeaseKey>();
@@ -100,6 +103,8 @@ export class NodeState {
   readonly inflightAdds = new InflightAdds();
   /** ENIs as last planned, also those whose link is missing. */
   plannedEnis: readonly EniNetwork[] = [];
+  /** As last planned by an agent before this one, in this boot. */
+  enisBefore: readonly EniPlace[] = [];
   /** Notified when the demand for addresses may have changed. */
   readonly demandChanged: ChangeSignal;
   /** Notified when an address or an ENI may have become usable. */

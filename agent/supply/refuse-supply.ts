@@ -1,4 +1,5 @@
 import { type CheckedEni, gatewaysOf, type NodeOwn, refusalsOfEni } from '../../crd/eni-refusals.ts';
+import { permanentMac } from '../../dataplane/find-nic.ts';
 import { isHostPrefix } from '../../dataplane/ip-prefix.ts';
 import { ownAddress, ownPrefix } from '../../netlink/address-message.ts';
 import { IFA_F_PERMANENT } from '../../netlink/uapi/if-addr.ts';
@@ -81,7 +82,7 @@ function ownNetwork(
   const suppliedMacs = new Set([...enis, ...inUse].map(({ mac }) => mac).filter((mac) => mac !== ''));
   // Without the supply's ENIs no default route may be left: then the supply names the primary interface itself.
   const primary = findPrimary(host, evidence, suppliedMacs) ?? findPrimary(host, evidence, new Set());
-  const macOf = new Map(host.links.map(({ ifindex, address }) => [ifindex, address ?? '']));
+  const macOf = new Map(host.links.map((link) => [link.ifindex, permanentMac(link) ?? '']));
   const primaryMac = primary === undefined ? undefined : macOf.get(primary.ifindex);
   const gateways = enis.flatMap((eni) => gatewaysOf(familiesOf(eni)));
   const peers = new Map([...servers, ...nextHopsOf(host.mainRoutes), ...gateways]);
@@ -127,7 +128,7 @@ function whyForeignMac(
   { links, addresses }: HostView,
   isAdded: (found: Address) => boolean,
 ): string | undefined {
-  const named = links.filter(({ address }) => address === mac);
+  const named = links.filter((link) => permanentMac(link) === mac);
   const ownIps = new Set(primary.map(({ ip }) => ip));
   const reasons = named.map((link) => {
     const ofLink = addresses.filter(({ ifindex, scope }) => ifindex === link.ifindex && scope !== RT_SCOPE_LINK);

@@ -1,3 +1,4 @@
+import { permanentMac } from '../../dataplane/find-nic.ts';
 import type { EniRecord } from '../journal/journal-content.ts';
 import type { Lease } from '../journal/lease.ts';
 import type { Supply } from '../journal/supply.ts';
@@ -13,12 +14,12 @@ export type EniInUse = Pick<EniRecord, 'eniId' | 'mac'>;
 export function whyContradicted(
   { eniId, mac }: EniInUse,
   inUse: readonly EniInUse[],
-  links: readonly { readonly ifname: string; readonly address?: string | undefined }[],
+  links: readonly ({ readonly ifname: string } & Parameters<typeof permanentMac>[0])[],
 ): string | undefined {
   for (const used of inUse) {
     const isSameEni = used.eniId === eniId;
     if (isSameEni === (used.mac === mac)) continue;
-    const link = links.find(({ address }) => address === used.mac);
+    const link = links.find((link) => permanentMac(link) === used.mac);
     if (link === undefined) continue;
     return isSameEni
       ? `its MAC is ${used.mac} (${link.ifname}, which Pods use), and not ${mac}`

@@ -4,6 +4,7 @@ import { diffHost } from '../../dataplane/diff.ts';
 import { releaseNic, returnNic } from '../../dataplane/exclusive-nic.ts';
 import { flowtableDeleteCommands } from '../../dataplane/fast-path/flowtable.ts';
 import { openFilterReader } from '../../dataplane/fast-path/observe-filters.ts';
+import { permanentMac } from '../../dataplane/find-nic.ts';
 import { hostVethAlias, parseNicAlias } from '../../dataplane/host-veth-name.ts';
 import { canonicalAddress, hostPrefix } from '../../dataplane/ip-prefix.ts';
 import type { Kernel, NodeKernel } from '../../dataplane/kernel.ts';
@@ -93,8 +94,10 @@ function findEniAddresses({ rtnetlink }: Kernel, { journal, evidence }: KernelTr
     mac === undefined ? [] : primary.map(({ ip }) => ({ mac, prefix: hostPrefix(canonicalAddress(ip)) })),
   );
   const { links } = readHostDump(rtnetlink);
-  const expected = links.flatMap(({ ifindex, ifname, address }) =>
-    known.filter(({ mac }) => mac === address).map(({ prefix }) => ({ ifindex, ifname, prefix })),
+  const expected = links.flatMap((link) =>
+    known
+      .filter(({ mac }) => mac === permanentMac(link))
+      .map(({ prefix }) => ({ ifindex: link.ifindex, ifname: link.ifname, prefix })),
   );
   const present = new Map(
     rtnetlink.address
@@ -152,21 +155,22 @@ export async function returnNics(
   const sandboxes = openSandboxes(openNamespaces(hostRoot));
   using hostNetns = openOwnNetns();
   for (const { netns, mac, hostName, mtu } of findNicsInPods(traces, hostRoot)) {
-    await sweep.step(`interface ${hostName}`, async () => {
+    const name = hostName === '' ? `of MAC ${mac}` : hostName;
+    await sweep.step(`interface ${name}`, async () => {
       const podNetns = sandboxes.find(netns);
       try {
         const nic = { mac, hostName, mtu, addresses: [] };
-        if (returnNic(kernel, hostNetns, podNetns, { nic }) === 'back') sweep.removed('interface in a Pod', hostName);
+        if (returnNic(kernel, hostNetns, podNetns, { nic }) === 'back') sweep.removed('interface in a Pod', name);
       } finally {
         podNetns?.close();
       }
     });
   }
   for (const link of rtnetlink.link.list()) {
-    const owner = parseNicAlias(link.ifalias ?? '');
-    if (owner === undefined) continue;
+    if (parseNicAlias(link.ifalias ?? '') === undefined) continue;
+    // Of no lease: nothing trustworthy has its former name and MTU.
     await sweep.step(`interface ${link.ifname}`, async () =>
-      releaseNic(rtnetlink, link, { mac: link.address ?? '', hostName: owner.hostName, mtu: 0 }),
+      releaseNic(rtnetlink, link, { mac: permanentMac(link) ?? '', hostName: '', mtu: 0 }),
     );
   }
 }
@@ -181,7 +185,7 @@ function findNicsInPods({ journal, evidence }: KernelTraces, hostRoot: string): 
   );
   const peers = readSandboxPeers(openNamespaces(hostRoot), unknown, new Map());
   const found = [...peers.values()].flatMap(({ netns, podMac, nic }): readonly NicInPod[] =>
-    nic === undefined ? [] : [{ netns, mac: podMac, hostName: nic.hostName, mtu: nic.mtu }],
+    nic === undefined ? [] : [{ netns, mac: podMac, hostName: '', mtu: 0 }],
   );
   return [...ofLeases, ...found];
 }

@@ -23,6 +23,13 @@ export const ENI_FINDINGS = {
     severity: 'error',
     isOurs: false,
   },
+  'eni-mac-changed': {
+    title: 'The interface of an ENI does not have the MAC address of the ENI',
+    why: 'The VPC drops what the interface sends with another one, and sends to that of the ENI: every Pod of it is cut off.',
+    cure: '`tke-eni repair`, or `ip link set <interface> address <MAC of the ENI>`; keep what changes it (a bond, networkd or NetworkManager with a MAC of their own, a cloned address) off the interface.',
+    severity: 'error',
+    isOurs: true,
+  },
   'eni-not-attached': {
     title: 'The NodeENIConfig or the cloud does not have an ENI as the agent recorded it',
     why: 'The cloud leads nothing to this node by it: its Pods are cut off, now or as soon as the link goes.',

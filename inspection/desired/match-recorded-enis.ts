@@ -1,5 +1,5 @@
 import type { EniRecord, JournalContent } from '../../agent/journal/journal-content.ts';
-import { parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
+import { findSharedNics } from '../../dataplane/find-nic.ts';
 import type { EniNetwork } from '../../dataplane/network.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 
@@ -11,12 +11,13 @@ const DEFAULT_MTU = 1500;
 
 /**
  * Matches recorded ENIs with the present links, by MAC as the agent does: an ENI that was detached and attached again
- * has another interface index. An ENI without a link stays in the plan, so that the routes of its Pods stay desired.
+ * has another interface index. A link without a MAC of its own whose MAC was changed is found by its index and name. An ENI
+ * without a link stays in the plan, so that the routes of its Pods stay desired.
  */
 export function matchRecordedEnis(enis: readonly EniNetwork[], links: readonly LinkMessage[]): readonly EniNetwork[] {
-  const byMac = linksByMac(links);
+  const linkOf = findSharedNics(links, enis, enis);
   return enis.map((eni) => {
-    const link = byMac.get(eni.mac);
+    const link = linkOf.get(eni.eniId);
     if (link === undefined) return { ...eni, ifindex: ABSENT_IFINDEX_BASE + eni.slot };
     // The same interface index: another MTU was set by another program. Another index: the link is new and its MTU is
     // right.
@@ -28,11 +29,11 @@ export function matchRecordedEnis(enis: readonly EniNetwork[], links: readonly L
 /** Builds ENIs from the journal alone: from the supply, and from the table and slot that are recorded for each ENI. */
 export function enisOfJournal(journal: JournalContent, links: readonly LinkMessage[]): readonly EniNetwork[] {
   const records = new Map(journal.enis.map((record) => [record.eniId, record]));
-  const byMac = linksByMac(links);
+  const linkOf = findSharedNics(links, journal.supply?.enis ?? [], []);
   return (journal.supply?.enis ?? []).flatMap((eni): readonly EniNetwork[] => {
     const record = records.get(eni.eniId);
     if (record === undefined) return [];
-    const { ifindex, ifname, mtu } = byMac.get(eni.mac) ?? absentLink(record);
+    const { ifindex, ifname, mtu } = linkOf.get(eni.eniId) ?? absentLink(record);
     const addresses = eni.primary.map(({ ip, gateway }) => ({ ip, gateway }));
     return [
       { eniId: eni.eniId, mac: eni.mac, ifindex, ifname, mtu, table: record.table, slot: record.slot, addresses },
@@ -47,20 +48,4 @@ export function isAbsentEni(eni: Pick<EniNetwork, 'ifindex'>): boolean {
 
 function absentLink({ slot }: EniRecord): Pick<EniNetwork, 'ifindex' | 'ifname' | 'mtu'> {
   return { ifindex: ABSENT_IFINDEX_BASE + slot, ifname: `eni-gone-${slot}`, mtu: DEFAULT_MTU };
-}
-
-/**
- * Indexes links by MAC. Host veths of Pods are left out: a Pod must not pass for an ENI by choosing its MAC. Of links
- * with the same MAC a hardware link goes before a virtual one, then the one with the lower index.
- */
-function linksByMac(links: readonly LinkMessage[]): ReadonlyMap<string, LinkMessage> {
-  const byMac = new Map<string, LinkMessage>();
-  const inOrder = links.toSorted(
-    (a, b) => Number(a.kind !== undefined) - Number(b.kind !== undefined) || a.ifindex - b.ifindex,
-  );
-  for (const link of inOrder) {
-    if (link.address === undefined || parseHostVethAlias(link.ifalias ?? '') !== undefined) continue;
-    if (!byMac.has(link.address)) byMac.set(link.address, link);
-  }
-  return byMac;
 }

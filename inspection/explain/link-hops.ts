@@ -245,9 +245,9 @@ function noCarrier(eni: ExplainedEni): Finding {
 
 function macFault(eni: ExplainedEni): Finding | undefined {
   if (eni.mac === undefined || eni.link?.address === undefined || eni.mac === eni.link.address) return undefined;
-  return finding('eni-detached', {
+  return finding('eni-mac-changed', {
     what: `${eni.link.ifname} has MAC ${eni.link.address}; ${eni.eniId ?? 'the ENI'} has ${eni.mac}`,
-    fix: [`ip link set ${eni.link.ifname} address ${eni.mac}   # if another program changed it`, REPAIR],
+    fix: [REPAIR, `ip link set ${eni.link.ifname} address ${eni.mac}`],
     subjects: [eniId(eni.eniId ?? String(eni.table))],
   });
 }

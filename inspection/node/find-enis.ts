@@ -1,3 +1,4 @@
+import { findSharedNics, permanentMac } from '../../dataplane/find-nic.ts';
 import { DEFAULT_ENI_MARK_MASK, isEniTable, PRIORITY, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
@@ -37,8 +38,10 @@ export function findEnis(host: Host, agent: Known<AgentFacts>): readonly EniFact
 
 function recordedEnis(host: Host, agent: Known<AgentFacts>): readonly EniFacts[] {
   const content = ifKnown(agent)?.journal;
+  const record = ifKnown(agent)?.node;
+  const linkOf = findSharedNics(host.links, content?.enis ?? [], (record && ifKnown(record)?.enis) ?? []);
   return (content?.enis ?? []).map(({ eniId, mac, table, slot }) => {
-    const link = host.links.find(({ address, kind }) => address === mac && kind !== 'bridge' && kind !== 'vlan');
+    const link = linkOf.get(eniId);
     const supplied = content?.supply?.enis.find((eni) => eni.eniId === eniId);
     const addresses = supplied?.primary.map(({ ip }) => ip) ?? eniOfTable(host, table).addresses;
     return { eniId, mac, table, slot, link, ifindex: link?.ifindex, ifname: link?.ifname, addresses };
@@ -65,7 +68,7 @@ function eniOfTable({ links, addresses, routes, rules }: Host, table: number): E
     eniId: undefined,
     table,
     slot: mark === undefined ? undefined : slotOf(mark, ofTable.find(({ fwmask }) => fwmask !== undefined)?.fwmask),
-    mac: link?.address,
+    mac: link && permanentMac(link),
     link,
     ifindex: link?.ifindex,
     ifname: link?.ifname,

@@ -113,7 +113,7 @@ export function setLink(netns: Netns, change: LinkChange): void {
   const link = netns.links.get(change.ifindex);
   if (link === undefined) throw new Refusal('ENODEV');
   if (change.netns !== undefined) move(link, change.netns.fd, change.ifname);
-  const { address, mtu, group, ifname, ifalias, txqlen } = change;
+  const { address, broadcast, mtu, group, ifname, ifalias, txqlen } = change;
   let isTold = change.netns === undefined;
   // Also when it is the address of before.
   if (address !== undefined) {
@@ -132,6 +132,7 @@ export function setLink(netns: Netns, change: LinkChange): void {
     }
   }
   if (group !== undefined) link.group = group;
+  if (broadcast !== undefined) link.broadcast = broadcast;
   if (txqlen !== undefined) link.txqlen = txqlen;
   if (ifname !== undefined && ifname !== link.ifname) {
     if (linkNamed(link.netns, ifname) !== undefined) throw new Refusal('EEXIST');
@@ -178,7 +179,7 @@ export function findLink(netns: Netns, ref: LinkRef): Link | undefined {
 
 /** Returns a link as a message has it. */
 export function messageOf(link: Link): LinkMessage {
-  const { peer, netns, port, kind, ifalias } = link;
+  const { peer, netns, port, kind, ifalias, permAddress } = link;
   const carrier = hasCarrier(link);
   return {
     ...{ family: 0, type: link.type, ifindex: link.ifindex, change: 0, unknown: [] },
@@ -193,6 +194,7 @@ export function messageOf(link: Link): LinkMessage {
     ...(kind !== undefined && { kind }),
     ...(port !== undefined && { slaveKind: 'bridge', bridgePort: { ...port } }),
     ...(ifalias !== undefined && { ifalias }),
+    ...(permAddress !== undefined && { permAddress }),
   };
 }
 
@@ -209,6 +211,7 @@ function makeLink(netns: Netns, spec: NewLink, isLoopback = false): Link {
     ...{ netns, ifindex, ifname: spec.ifname, ...(kind !== undefined && { kind }) },
     type: isLoopback ? LOOPBACK : ETHER,
     address: spec.address ?? netns.machine.nextMac(),
+    ...(spec.isHardware === true && spec.address !== undefined && { permAddress: spec.address }),
     broadcast: isLoopback ? '00:00:00:00:00:00' : 'ff:ff:ff:ff:ff:ff',
     ...{
       mtu: spec.mtu ?? DEFAULT_MTU,

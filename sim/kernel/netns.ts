@@ -34,7 +34,9 @@ export type Link = {
   readonly kind?: string;
   readonly type: number;
   address: string;
-  readonly broadcast: string;
+  /** The MAC of its hardware. */
+  readonly permAddress?: string;
+  broadcast: string;
   mtu: number;
   /** Whether somebody set its MTU after it was made. */
   hasOwnMtu: boolean;

@@ -1,103 +1,10 @@
 import test from 'ava';
-import { startAgent } from '../../agent/agent.ts';
-import { readAgentConfig } from '../../agent/config/agent-config.ts';
-import type { Served } from '../../agent/host-ports.ts';
-import { trackAgentCalls } from '../../agent/supply/api-failures.ts';
-import { CallFailures } from '../../kube/call-failures.ts';
-import { updateGuarded } from '../../kube/guarded-update.ts';
-import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
-import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
-import { type Logger, silentLogger } from '../../runtime/log.ts';
-import { startInProcessApi } from '../../sim/kube-api/in-process.ts';
-import { installKinds } from '../../sim/kube-api/install-kinds.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-import { Life } from './life.ts';
 import { watchMachine } from './machine-tripwire.ts';
-import { NodeHost } from './node-host.ts';
+import { openNode } from './one-node.ts';
 import { RunRecord, recordingLogger } from './record.ts';
 
-const ENI_MAC = '02:00:00:00:01:01';
 const POD = { podNamespace: 'default', podName: 'web-0', podUid: 'uid-web-0' };
-
-/** A life of the real agent: what it serves, and by which errors of its parts it was to end. */
-type AgentLife = { readonly served: Served; readonly faults: readonly Error[]; kill(): void; close(): Promise<void> };
-
-/** A node with a primary interface and one ENI, in a cluster that has its object. */
-async function openNode(clock: VirtualClock, name: string, log: Logger = silentLogger) {
-  const api = startInProcessApi({ clock });
-  const kube = api.client({ userAgent: 'people' });
-  const host = new NodeHost(clock, 'boot-1');
-  const { kernel } = host;
-  const rtnetlink = kernel.openRtnetlink(kernel.host);
-  rtnetlink.link.set({ ifindex: 1, up: true });
-  const primary = kernel.plugIn(kernel.host, { ifname: 'eth0', address: '02:00:00:00:00:01' });
-  rtnetlink.link.set({ ifindex: primary, up: true });
-  rtnetlink.address.add({ ifindex: primary, address: '10.0.0.10', prefixlen: 24 });
-  rtnetlink.route.add({ family: 2, gateway: '10.0.0.1', oif: primary });
-  kernel.plugIn(kernel.host, { ifname: 'eth1', address: ENI_MAC });
-  await clock.run(installKinds(kube));
-  await clock.run(createNec(kube, name));
-  const start = async (ready?: (isReady: boolean) => void): Promise<AgentLife> => {
-    let served: Served | undefined;
-    const faults: Error[] = [];
-    const life = new Life(name, {
-      clock,
-      note: () => {},
-      jitterMs: () => 0,
-      onCall: () => () => {},
-      onDeath: () => {},
-    });
-    const apiFailures = new CallFailures(life.clock);
-    const ports = host.ports({
-      ...{ clock: life.clock, nodeName: name },
-      serving: (its) => {
-        served = its;
-      },
-      ...(ready && { ready }),
-    });
-    const running = await clock.run(
-      startAgent(configOf(name), {
-        ...{ clock: life.clock, log, release: 'simulation', random: () => 0.5, apiFailures, host: ports },
-        failed: (error) => {
-          faults.push(error);
-          life.kill();
-        },
-        randomBytes: (count) => new Uint8Array(count).fill(7),
-        kube: trackAgentCalls(life.kube(api.client({ userAgent: name })), apiFailures),
-      }),
-    );
-    if (served === undefined) throw new Error('the agent does not serve');
-    return { served, faults, kill: () => life.kill(), close: () => clock.run(running.close()) };
-  };
-  /** The link by which a packet leaves; undefined where none leads there. */
-  const linkTo = (dst: string): number | undefined => {
-    try {
-      return rtnetlink.route.get({ dst }).oif;
-    } catch {
-      return undefined;
-    }
-  };
-  return { host, rtnetlink, linkTo, start };
-}
-
-async function createNec(kube: KubeClient, name: string): Promise<void> {
-  const bare = { apiVersion: 'networking.tke.cloud.tencent.com/v1', kind: 'NodeENIConfig', metadata: { name } };
-  await kube.create(NODE_ENI_CONFIGS, bare);
-  const eni = {
-    ...{ eniID: 'eni-a', mac: ENI_MAC, primaryIP: '10.0.1.2', gateway: '10.0.1.1', state: 'Attached' },
-    ...{ subnetID: 'subnet-a', subnetCIDR: '10.0.1.0/24' },
-    addresses: [10, 11].map((last) => ({ ip: `10.0.1.${last}`, assignmentID: `as-${last}`, state: 'Assigned' })),
-  };
-  const supply = (object: KubeObject) => ({ ...object, status: { eniInfos: [eni], supplyEpoch: 1 } });
-  await updateGuarded(kube, NODE_ENI_CONFIGS, { name }, supply);
-}
-
-function configOf(name: string) {
-  const argv = ['--supply-source=cluster', `--node-name=${name}`, '--metrics-address='];
-  const outcome = readAgentConfig({ argv, env: {}, readFile: () => '' });
-  if (outcome.kind !== 'run') throw new Error('settings of the test are wrong');
-  return outcome.config;
-}
 
 const addOf = (netns: string) => ({
   ...({ plugin: 'route-eni', containerId: 'c1', ifName: 'eth0', netns, network: 'tke-route-eni' } as const),
@@ -168,7 +75,7 @@ test('startAgent: two agents that live the same have the same log', async (t) =>
     const clock = new VirtualClock();
     const record = new RunRecord(true);
     const log = recordingLogger((what) => record.note(clock.monotonicMs(), 'agent', what));
-    const { host, start } = await openNode(clock, 'node-01', log);
+    const { host, start } = await openNode(clock, 'node-01', { log });
     const { served, close } = await start();
     await clock.advance(10_000);
     const netns = host.startSandbox({ id: 'c1', state: 'ready', ...POD });

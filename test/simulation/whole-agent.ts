@@ -120,7 +120,7 @@ export class WholeAgent {
   /** An ENI is detached from it. */
   unplug(mac: string): void {
     const { kernel } = this.host;
-    const link = this.#links().find(({ address }) => address === mac);
+    const link = this.#links().find(({ permAddress }) => permAddress === mac);
     if (link !== undefined) kernel.unplug(kernel.host, link.ifindex);
   }
 

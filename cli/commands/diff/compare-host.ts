@@ -224,10 +224,12 @@ function describeLink(
     ...(change.mac === undefined
       ? []
       : [
-          entry(
-            'veth-mac-changed',
-            `MAC of ${ifname} is ${before.mac}, should be ${change.mac}: its Pod sends to that one`,
-          ),
+          owner.kind === 'eni'
+            ? entry('eni-mac-changed', `MAC of ${ifname} is ${before.mac}, should be ${change.mac}, that of the ENI`)
+            : entry(
+                'veth-mac-changed',
+                `MAC of ${ifname} is ${before.mac}, should be ${change.mac}: its Pod sends to that one`,
+              ),
         ]),
     ...(change.ifalias === undefined
       ? []

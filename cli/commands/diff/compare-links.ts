@@ -1,5 +1,6 @@
 import { leaseKey } from '../../../agent/journal/lease.ts';
 import { ON_LINK_ENI_ID } from '../../../agent/journal/supply.ts';
+import { permanentMac } from '../../../dataplane/find-nic.ts';
 import type { PodNetwork } from '../../../dataplane/network.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { eniId, linkId, podId } from '../../../inspection/catalogue/element-id.ts';
@@ -33,7 +34,7 @@ export function compareEnis(
   // Addresses of the primary interface are on no ENI.
   const supplied = (agent.journal.supply?.enis ?? []).filter(({ eniId }) => eniId !== ON_LINK_ENI_ID);
   const planned = new Set(desired.enis.map((eni) => eni.eniId));
-  const macs = new Set(host.links.map(({ address }) => address));
+  const macs = new Set(host.links.map(permanentMac));
   const missing = [
     ...desired.enis.filter(isAbsentEni),
     ...supplied.filter((eni) => eni.attached && !planned.has(eni.eniId) && !macs.has(eni.mac)),

@@ -35,6 +35,7 @@ export const DIFFERENCES_CHECK: Check = {
     'eni-down',
     'eni-no-carrier',
     'eni-detached',
+    'eni-mac-changed',
     'eni-without-address',
     'link-local-missing',
     'eni-foreign-address',

@@ -35,6 +35,13 @@ export const ENI_FAULTS: readonly NodeFault[] = [
     expects: { diff: 'link-enslaved', explain: 'link-enslaved', doctor: 'link-enslaved', repair: 'mends' },
   },
   {
+    name: 'the MAC of the ENI changed, as a bond or a cloned address does',
+    inject: (scene) => ip(scene, 'link', 'set', scene.eni.ifname, 'address', '02:11:22:33:44:55'),
+    isOurs: true,
+    breaksPackets: true,
+    expects: { diff: 'eni-mac-changed', explain: 'eni-mac-changed', doctor: 'eni-mac-changed', repair: 'mends' },
+  },
+  {
     name: 'forwarding off on the ENI',
     inject: ({ trial, eni }) => trial.node.netns.sysctl({ [`net/ipv4/conf/${eni.ifname}/forwarding`]: 0 }),
     isOurs: true,

@@ -103,6 +103,31 @@ for (const ruleMode of ['compact', 'per-pod'] as const) {
   });
 }
 
+test('unwireExclusivePod: what the Pod changed of its interface does not come back with it', async (t) => {
+  await withTestNode(async (node) => {
+    const network = networkOf(node, 'compact');
+    const shown = () => [
+      traces(node),
+      node.ip('-d', 'link', 'show', 'eth6'),
+      node.run('tc', 'qdisc', 'show', 'dev', 'eth6'),
+    ];
+    const before = shown();
+    const sandbox = node.createPodNetns();
+    const pod = wire(node, sandbox.netns, network, directPodOf(node));
+    // The name that the interface would have for a moment.
+    sandbox.ip('link', 'add', `enx${pod.nic?.mac.replaceAll(':', '')}`, 'type', 'bridge');
+    const set = (...args: readonly string[]) => sandbox.ip('link', 'set', 'eth0', ...args);
+    set('arp', 'off', 'promisc', 'on', 'group', '7', 'mtu', '576', 'txqlen', '1', 'alias', 'tke-eni-nic/c/eth0/cbr0');
+    set('broadcast', '02:00:00:00:00:02');
+    node.run('tc', '-n', sandbox.name, 'qdisc', 'add', 'dev', 'eth0', 'root', 'pfifo', 'limit', '1');
+    const ends = { hostNetns: node.netns, podNetns: sandbox.netns };
+    const unwired = unwireExclusivePod(node.kernel, network, pod, ends);
+    await unwired.finished;
+    t.is(unwired.nic, 'back');
+    t.deepEqual(shown(), before);
+  });
+});
+
 test('checkExclusivePod: names every difference that somebody made', async (t) => {
   await withTestNode(async (node) => {
     const network = networkOf(node, 'compact');

@@ -121,6 +121,7 @@ const HOST_CASES: readonly (readonly [string, NodeSnapshot, readonly string[], s
     'Pod default/web-510',
   ],
   ['an ENI with ARP off', withLink('eth5', { isNoArp: true }), ['link-noarp'], 'ENI eni-5 (eth5)'],
+  ['an ENI with another MAC', withLink('eth5', { mac: '02:11:22:33:44:55' }), ['eni-mac-changed'], 'ENI eni-5 (eth5)'],
   ['an ENI in a bridge', withLink('eth5', { master: 99 }), ['link-enslaved'], 'ENI eni-5 (eth5)'],
   ['no forwarding on an ENI', withSysctl('net.ipv4.conf.eth5.forwarding', '0'), ['ip-forward-off'], 'ENI eni-5 (eth5)'],
   [
