@@ -31,10 +31,16 @@ function appliesTo({ metadata, spec }: StaticIpRule, pod: SelectedPod, clusterNa
       ? metadata.namespace === pod.namespace
       : namespaces.some((one) => one === '*' || one === pod.namespace);
   if (!isInNamespace) return false;
-  const labels = Object.entries(spec?.podLabels ?? {});
+  const labels = spec?.podLabels ?? {};
+  let count = 0;
+  // Without a list of them: there may be thousands of rules.
+  for (const name in labels) {
+    if (labelOf(pod, name) !== labels[name]) return false;
+    count += 1;
+  }
   // A rule without labels matches no Pod: labels that were left out by mistake would make every address of the
   // namespace static.
-  return labels.length > 0 && labels.every(([name, value]) => labelOf(pod, name) === value);
+  return count > 0;
 }
 
 /** Looks up an own property only: a label may have any name, such as `constructor`. */

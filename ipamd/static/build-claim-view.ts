@@ -9,8 +9,10 @@ import { networkRequestOf, podKeyOf } from '../cache/pod-facts.ts';
 import { VIPS_BY_CLAIM, type VipFacts } from '../cache/record-facts.ts';
 import { VPC_ENIS_BY } from '../cache/vpc-eni-entry.ts';
 import { isStaticNode } from '../nodes/decide-policy.ts';
+import type { SubnetState } from '../subnets/subnet-cache.ts';
 import type { AddressConflict, ClaimNode, ClaimPod, ClaimView, IpHolder } from './claim-view.ts';
 import type { ClaimsTerm } from './claims-term.ts';
+import { FreeAddresses } from './find-free-address.ts';
 import { findSubnet } from './find-subnet.ts';
 import { findWorkload } from './find-workload.ts';
 import {
@@ -54,6 +56,10 @@ export class ClaimViewBuilder {
   readonly #startMs: number;
   /** Whether addresses are in use, as last looked at, and when they were last. */
   readonly #uses = new Map<string, { readonly isNow: boolean; readonly lastMs: number }>();
+  readonly #free: FreeAddresses;
+  readonly #subnetOf = new Map<string, string | undefined>();
+  /** The networks that it was found in. */
+  #networks = '';
   readonly #releasing = new Map<string, { readonly sinceMs: number; readonly idleSinceMs: number }>();
 
   constructor(term: ClaimsTerm, reservations: Reservations, zoneNames: Pick<ZoneNames, 'nameOf'>) {
@@ -62,6 +68,12 @@ export class ClaimViewBuilder {
     this.#zoneNames = zoneNames;
     this.#retained = new StampAges(term.clock);
     this.#startMs = term.clock.monotonicMs();
+    this.#free = new FreeAddresses(term.clock);
+  }
+
+  /** What may be free again, for claims that wait for an address of their pool. */
+  get freed(): Pick<FreeAddresses, 'noteFreed' | 'noteAnyFreed'> {
+    return this.#free;
   }
 
   /** Lists every key that has a claim or should have one. */
@@ -132,6 +144,7 @@ export class ClaimViewBuilder {
     const named = necs.byIndex(NECS_BY_CLAIM, key);
     const locations = named.flatMap(({ name, decoded }) => readClaimLocations(name, decoded?.status, key));
     const all = subnets.all();
+    this.#forgetSubnets(all);
     const pod = this.podOf(key);
     const isReleasing = locations.some((location) => location.isReleasing);
     const problem = reservations.problemOf(key);
@@ -151,7 +164,8 @@ export class ClaimViewBuilder {
       calls: named.flatMap(({ name, decoded }) => readClaimCalls(name, decoded?.status, key)),
       nodeOf: (name) => this.#nodeOf(name),
       zoneOf: (subnetId) => all.find((one) => one.subnetId === subnetId)?.zone,
-      subnetOf: (ip) => findSubnet(ip, all),
+      subnetOf: (ip) => this.#findSubnet(ip, all),
+      findFree: this.#free.find,
       holderOf: (ip) => (ownNames.has(vpcIpName(ip)) ? this.#markedHolderOf(ip, key) : this.#holderOf(ip, key)),
       ...(registered === undefined ? {} : { isRegistered: (ip) => registered.isHeld(ip) }),
       wait: waits.of(key),
@@ -168,6 +182,21 @@ export class ClaimViewBuilder {
       takeOverAfterMs: config.staticTakeoverAfterMs,
       nowText: new Date(clock.nowMs()).toISOString(),
     };
+  }
+
+  /** Finds the subnet of an address; once for all claims, as a pool has thousands. */
+  #findSubnet(ip: string, subnets: readonly SubnetState[]): string | undefined {
+    if (!this.#subnetOf.has(ip)) this.#subnetOf.set(ip, findSubnet(ip, subnets));
+    return this.#subnetOf.get(ip);
+  }
+
+  /** Forgets in which subnets addresses are once the networks are others. */
+  #forgetSubnets(subnets: readonly SubnetState[]): void {
+    const networks = subnets.map(({ subnetId, cidr, zone }) => `${subnetId} ${cidr} ${zone}`).join();
+    if (networks === this.#networks && this.#subnetOf.size < MAX_ADDRESSES) return;
+    this.#networks = networks;
+    this.#subnetOf.clear();
+    this.#free.noteAnyFreed();
   }
 
   #nodeOf(name: string): ClaimNode {
@@ -270,6 +299,9 @@ export class ClaimViewBuilder {
     return 0;
   }
 }
+
+/** Addresses whose subnet is remembered: of sixteen of the largest pools. */
+const MAX_ADDRESSES = 65_536;
 
 /** A node whose addresses all move at once has no more than these on one ENI, a few seconds each. */
 const MAX_QUEUE_MS = 300_000;

@@ -85,6 +85,12 @@ export type IpHolder = { readonly kind: 'claim' | 'pod'; readonly key: string };
 /** A conflict: the cloud has assigned the address to another resource. */
 export type AddressConflict = { readonly message: string; readonly waitMs: number };
 
+/** An address of a pool, and its subnet. */
+export type FreeAddress = { readonly ip: string; readonly subnetId: string | undefined };
+
+/** What a search for a free address depends on. */
+export type PoolView = Pick<ClaimView, 'key' | 'subnetOf' | 'zoneOf' | 'holderOf' | 'isRegistered'>;
+
 /** Everything that the decision about one claim depends on. Frozen data without a clock. */
 export type ClaimView = {
   /** `namespace/name`. */
@@ -102,6 +108,8 @@ export type ClaimView = {
   readonly subnetOf: (ip: string) => string | undefined;
   /** Reports whether a load balancer may still have the address, and no Pod has it. Default: no. */
   readonly isRegistered?: (ip: string) => boolean;
+  /** Finds the first free address of a pool, as `findFreeAddress`, which is the default. */
+  readonly findFree?: (view: PoolView, pool: readonly string[], zone: string | undefined) => FreeAddress | undefined;
   /** Undefined when the address has no other holder, as far as this cluster knows. */
   readonly holderOf: (ip: string) => IpHolder | undefined;
   /**

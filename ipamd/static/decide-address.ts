@@ -1,6 +1,7 @@
 import type { VpcIp } from '../../crd/vpc-ip.ts';
 import type { ClaimReason } from './claim-decision.ts';
 import type { ClaimLocation, ClaimPod, ClaimView, IpHolder } from './claim-view.ts';
+import { findFreeAddress } from './find-free-address.ts';
 
 /** The address of a claim. */
 export type KnownAddress = {
@@ -65,13 +66,8 @@ export function decideChoice(view: ClaimView, { rule, ip }: ClaimPod): Choice {
   }
   if (pool === undefined) return { kind: 'any' };
   const zone = view.pod === undefined ? undefined : view.nodeOf(view.pod.nodeName).zone;
-  const isInZone = (ip: string): boolean => {
-    const subnetId = view.subnetOf(ip);
-    const there = subnetId === undefined ? undefined : view.zoneOf(subnetId);
-    return subnetId !== undefined && (zone === undefined || there === undefined || zone === there);
-  };
-  const free = pool.find((ip) => isInZone(ip) && view.holderOf(ip) === undefined && view.isRegistered?.(ip) !== true);
-  if (free !== undefined) return { kind: 'this', ip: free, subnetId: view.subnetOf(free) };
+  const free = (view.findFree ?? findFreeAddress)(view, pool, zone);
+  if (free !== undefined) return { kind: 'this', ...free };
   const where = zone === undefined ? '' : ` in zone ${zone}`;
   return none('AddressPoolExhausted', `none of the ${pool.length} addresses of its StaticIPConfig is free${where}`);
 }

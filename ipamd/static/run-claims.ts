@@ -5,7 +5,7 @@ import { PODS_BY_NODE, podKeyOf, refOfKey } from '../cache/pod-facts.ts';
 import { ClaimViewBuilder, NECS_BY_MARKED_IP } from './build-claim-view.ts';
 import { ClaimReconciler } from './claim-reconciler.ts';
 import type { ClaimsTerm } from './claims-term.ts';
-import { readClaimKeys, readMarkOf } from './read-claim-locations.ts';
+import { readClaimKeys, readMarkedIps, readMarkOf } from './read-claim-locations.ts';
 import { ReservationRunner } from './reservation-runner.ts';
 import { ZoneNames } from './zone-names.ts';
 
@@ -93,6 +93,7 @@ function followChanges(
   };
   const ends = [
     pods.subscribe(({ key, before, after }) => {
+      if (before !== undefined && before.uid !== after?.uid) views.freed.noteFreed(before.ips);
       const isConcerned = [before, after].some((pod) => pod?.claimInfo !== undefined);
       if (isConcerned || claims.get(key)?.staticObject !== undefined) touch(key);
     }),
@@ -102,6 +103,9 @@ function followChanges(
       if (pods.get(key)?.claimInfo !== undefined) touch(key);
     }),
     vips.subscribe(({ before, after }) => {
+      const isSameHolder =
+        before?.ip === after?.ip && before?.podKey === after?.podKey && before?.podUid === after?.podUid;
+      if (before !== undefined && !isSameHolder) views.freed.noteFreed([before.ip]);
       for (const vip of [before, after]) {
         if (vip === undefined || vip.isRecord) continue;
         if (vip.podKey !== '') touch(vip.podKey);
@@ -116,6 +120,8 @@ function followChanges(
       const [first, second] = [before?.decoded, after?.decoded];
       const keys = new Set([...readClaimKeys(first?.status), ...readClaimKeys(second?.status)]);
       for (const claim of keys) touch(claim);
+      const marked = new Set(readMarkedIps(second?.status));
+      views.freed.noteFreed(readMarkedIps(first?.status).filter((ip) => !marked.has(ip)));
       const isOther =
         first?.spec?.enableStaticIP !== second?.spec?.enableStaticIP || first?.status?.zone !== second?.status?.zone;
       if (isOther) enqueueClaimsOf(key);

@@ -177,6 +177,29 @@ test('ClaimViewBuilder: reads the rules of the Pod’s namespace and of ipamd’
   t.deepEqual(asked, ['namespace a', 'namespace kube-system']);
 });
 
+test('ClaimViewBuilder: claims that wait for one exhausted pool look at its addresses once', (t) => {
+  const nothing = { get: () => undefined, values: () => [], keys: () => [], byIndex: () => [] };
+  const asked: string[] = [];
+  const get = (name: string) => {
+    asked.push(name);
+    return { isRecord: false, podKey: 'other/claim' };
+  };
+  const subnets = { all: () => [{ ...SUBNET, cidr: '10.0.0.0/16', subnetId: 'subnet-a' }], isOffered: () => true };
+  const term = {
+    config: { namespace: 'kube-system' },
+    ...{ pods: nothing, necs: nothing, vpcEnis: nothing, nodes: nothing, configs: nothing },
+    ...{ vips: { ...nothing, get }, subnets, waits: { of: () => undefined }, clock: new VirtualClock() },
+  } as unknown as ClaimsTerm;
+  const eyes = new ClaimViewBuilder(term, { isPaused: false, problemOf: () => undefined }, { nameOf: () => undefined });
+  const pool = Array.from({ length: 1_000 }, (_, at) => `10.0.${at >> 8}.${at & 255}`);
+  for (const key of ['a/web-0', 'a/web-1', 'a/web-2']) {
+    const view = eyes.build(key, undefined, undefined);
+    t.is(view.subnetOf('10.0.0.1'), 'subnet-a');
+    t.is(view.findFree?.(view, pool, 'z'), undefined);
+  }
+  t.is(asked.length, pool.length);
+});
+
 test('findSubnet: finds what isInCidr says, of both families, and nothing for what is no network', async (t) => {
   const cidrs = ['10.0.0.0/24', '10.0.1.0/25', '10.0.1.128/25', '0.0.0.0/1', 'fd00::/64', 'nonsense'];
   const subnets = cidrs.map((cidr) => ({ ...SUBNET, cidr, subnetId: cidr }));
