@@ -1,4 +1,5 @@
 import { type Fault, Faults } from '../runtime/decode.ts';
+import { ownText } from '../runtime/own-text.ts';
 import { type EipRequest, readEipRequest } from './eip-request.ts';
 import { parseGoDuration } from './go-duration.ts';
 import { anyIpAddress } from './ip-text.ts';
@@ -36,19 +37,33 @@ export function readPodNetworkRequest(annotations: Annotations = {}): ReadPodNet
   const faults = new Faults();
   const read = <T>(name: string, one: (text: string, path: string, faults: Faults) => T | undefined): T | undefined => {
     const text = annotations[name];
-    return text === undefined ? undefined : one(text.trim(), name, faults);
+    return text === undefined ? undefined : one(boundedOf(text).trim(), name, faults);
   };
   const request: PodNetworkRequest = {
     mode: read(POD_ANNOTATION.networks, modeOf),
     isStatic: read(POD_ANNOTATION.deletePolicy, isNever) ?? false,
     claimExpiredMs: read(POD_ANNOTATION.claimExpiredDuration, readClaimExpiry),
-    nominatedIp: read(POD_ANNOTATION.nominatedVpcIp, anyIpAddress),
+    nominatedIp: read(POD_ANNOTATION.nominatedVpcIp, ownIpAddress),
     nominatedSubnetIds: read(POD_ANNOTATION.nominatedSubnets, idsOf('subnet-')),
     eip: readEipRequest(annotations, faults),
     securityGroupIds: read(POD_ANNOTATION.securityGroups, idsOf('sg-')),
   };
   return { request, faults: faults.list };
 }
+
+/** A longer text is no valid value: the longest list of ids is half as long. */
+export const MAX_ANNOTATION_CHARS = 8_192;
+const SHOWN_CHARS = 64;
+
+/** Shortens a text that is too long. It is a fault in any form, and is reported as one. */
+export function boundedOf(text: string, most = MAX_ANNOTATION_CHARS): string {
+  return text.length <= most ? text : ownText(`${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)`);
+}
+
+const ownIpAddress: typeof anyIpAddress = (text, path, faults) => {
+  const ip = anyIpAddress(text, path, faults);
+  return ip === undefined ? undefined : ownText(ip);
+};
 
 /** Reports whether a Pod has a static address. Every component uses this function for the question. */
 export function isStaticPod(annotations: Annotations = {}): boolean {
@@ -86,7 +101,7 @@ function idsOf(start: string) {
   return (text: string, path: string, faults: Faults): readonly string[] | undefined => {
     const ids = text.split(',').map((one) => one.trim());
     const isGood = ids.length <= MAX_IDS && ids.every((one) => one.startsWith(start) && /^[a-z0-9-]{4,64}$/.test(one));
-    if (isGood) return [...new Set(ids)];
+    if (isGood) return [...new Set(ids)].map(ownText);
     faults.add(path, `ids such as ${start}6cjx2o4a with commas`, text);
     return undefined;
   };

@@ -1,5 +1,6 @@
 import { isRecord } from '../runtime/decode.ts';
 import { editDistance } from '../runtime/edit-distance.ts';
+import { ownText } from '../runtime/own-text.ts';
 
 const NETWORK_NAMES = ['tke-bridge', 'tke-route-eni', 'tke-direct-eni'] as const;
 
@@ -25,7 +26,9 @@ export type PodNetworks =
  * @see https://github.com/k8snetworkplumbingwg/multi-net-spec
  */
 export function readPodNetworks(text = ''): PodNetworks {
-  const trimmed = text.trim();
+  const part = text.trim();
+  // Names in it are kept.
+  const trimmed = text.length > MAX_TEXT ? ownText(part) : part;
   if (trimmed === '') return { kind: 'default' };
   if (trimmed.length > MAX_TEXT) {
     return refused(`at most ${MAX_TEXT} characters`, `${trimmed.length} characters`);

@@ -7,7 +7,7 @@ import { compareRevisions } from './compare-versions.ts';
 import type { KubeClient, KubeObject, ObjectQuery, ResourceType } from './kube-client.ts';
 import { isKubeError, KubeError } from './kube-error.ts';
 import { listPages } from './list-pages.ts';
-import { ObjectCache, type ObjectChange } from './object-cache.ts';
+import { type CacheBounds, ObjectCache, type ObjectChange } from './object-cache.ts';
 
 /** Receives what happens to an informer, for metrics. */
 export type InformerObserver = {
@@ -32,6 +32,8 @@ export type InformerOptions<T> = {
   readonly decode: (object: KubeObject, key: string) => T | undefined;
   /** For each index, the texts by which a value is found. */
   readonly indexes?: Readonly<Record<string, (value: T, key: string) => readonly string[]>>;
+  /** Bounds what is kept of objects whose size tenants choose; absent: everything is kept. */
+  readonly bounds?: CacheBounds<T>;
   /** Objects on one page of a list; default 500. */
   readonly pageSize?: number;
   readonly clock: Clock;
@@ -66,6 +68,8 @@ export type Informer<T> = {
   readonly progress: CacheProgress;
   /** Returns the values that an index has under a text; none for an unknown text. */
   byIndex(name: string, value: string): readonly T[];
+  /** Reports whether an index has a value under a text. */
+  hasAny(name: string, value: string): boolean;
   /** Calls the listener after each change; `after` absent: deleted. After a new list it is called for all objects. */
   subscribe(listener: (change: ObjectChange<T>) => void): () => void;
   /** Monotonic milliseconds of the last answer or event from the server; minus infinity when there was none. */
@@ -78,6 +82,9 @@ const BACKOFF: BackoffSettings = { firstMs: 200, maxMs: 30_000, factor: 2, jitte
 /** A watch that lasted so long was a success. One that ends at once must not be opened again in a tight loop. */
 const MIN_WATCH_MS = 5000;
 
+/** A watch is ended for objects that were not kept, once there is capacity for them: at most so often, as tenants choose it. */
+const RELIST_MS = 600_000;
+
 /**
  * Opens an informer: list, then watch from there, again and again.
  *
@@ -86,7 +93,7 @@ const MIN_WATCH_MS = 5000;
  * history, and to continue would then miss changes forever, unnoticed.
  */
 export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
-  const cache = new ObjectCache<T>(options.decode, options.indexes ?? {}, cacheReports(options));
+  const cache = new ObjectCache<T>(options.decode, options.indexes ?? {}, cacheReports(options), options.bounds);
   const hasSynced = Promise.withResolvers<void>();
   const state = { isSynced: false, listings: 0, lastContactMs: Number.NEGATIVE_INFINITY };
   const progress: Follower<T>['progress'] = { revision: undefined, listsAsked: 0, listReceived: 0 };
@@ -94,6 +101,7 @@ export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
     options,
     cache,
     progress,
+    listed: { ms: 0 },
     onContact: () => {
       state.lastContactMs = options.clock.monotonicMs();
     },
@@ -122,6 +130,7 @@ export function openInformer<T>(options: InformerOptions<T>): Informer<T> {
     },
     progress,
     byIndex: (name, value) => cache.byIndex(name, value),
+    hasAny: (name, value) => cache.hasAny(name, value),
     subscribe: (listener) => cache.subscribe(listener),
     get lastContactMs() {
       return state.lastContactMs;
@@ -134,6 +143,8 @@ type Follower<T> = {
   readonly cache: ObjectCache<T>;
   /** Changed before the cache is, so that what listens to the cache finds both alike. */
   readonly progress: { -readonly [Name in keyof CacheProgress]: CacheProgress[Name] };
+  /** Monotonic milliseconds at the end of the last list. */
+  readonly listed: { ms: number };
   readonly onContact: () => void;
   /** The first page of a list has arrived; the cache contains nothing of it yet. */
   readonly onListing: () => void;
@@ -188,6 +199,7 @@ async function listAll<T>(follower: Follower<T>, signal: AbortSignal): Promise<s
     for (const object of page.items) listedKeys.add(follower.cache.put(object));
   }
   follower.cache.retainOnly(listedKeys);
+  follower.listed.ms = follower.options.clock.monotonicMs();
   observer?.onList?.(type, listedKeys.size);
   follower.onSynced();
   return version;
@@ -212,9 +224,9 @@ async function watchOrUndefined<T>(
   }
 }
 
-/** Applies changes until the server ends the watch; returns the version to continue from. */
-async function watchFrom<T>(follower: Follower<T>, from: string, signal: AbortSignal): Promise<string> {
-  const { client, type, query = {} } = follower.options;
+/** Applies changes until the server ends the watch; returns the version to continue from, undefined: list again. */
+async function watchFrom<T>(follower: Follower<T>, from: string, signal: AbortSignal): Promise<string | undefined> {
+  const { client, type, query = {}, clock } = follower.options;
   let version = from;
   for await (const event of client.watch(type, { ...query, resourceVersion: from }, signal)) {
     follower.onContact();
@@ -231,6 +243,7 @@ async function watchFrom<T>(follower: Follower<T>, from: string, signal: AbortSi
     if (event.kind === 'deleted') follower.cache.remove(event.object);
     else if (event.kind !== 'bookmark') follower.cache.put(event.object);
     version = next ?? version;
+    if (clock.monotonicMs() - follower.listed.ms >= RELIST_MS && follower.cache.takeFreedCapacity()) return undefined;
   }
   signal.throwIfAborted();
   return version;
@@ -241,6 +254,9 @@ function cacheReports<T>({ type, log, observer }: InformerOptions<T>) {
     onUndecodable: (key: string, error: unknown) => {
       log.warn('object cannot be decoded, skipped', { resource: type.plural, key, error });
       observer?.onUndecodable?.(type, key, error);
+    },
+    onTooLarge: (key: string, why: string) => {
+      log.warn('object is too large to be kept', { resource: type.plural, key, why });
     },
     onListenerError: (key: string, error: unknown) => {
       log.error('listener to changes failed', { resource: type.plural, key, error });

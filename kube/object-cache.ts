@@ -1,3 +1,4 @@
+import { keptBytes } from './kept-bytes.ts';
 import type { KubeObject } from './kube-client.ts';
 
 /** A change of one object; `before` absent: new, `after` absent: deleted. */
@@ -5,8 +6,27 @@ export type ObjectChange<T> = { readonly key: string; readonly before?: T; reado
 
 type Indexers<T> = Readonly<Record<string, (value: T, key: string) => readonly string[]>>;
 
+/**
+ * Bounds what a cache keeps of objects whose size their authors choose, in bytes as `keptBytes` estimates them. No honest object
+ * reaches them.
+ */
+export type CacheBounds<T> = {
+  readonly objectBytes: number;
+  /** For all objects of a namespace together that are not small. */
+  readonly namespaceBytes: number;
+  /** Smaller objects are always kept, and take nothing of the namespace's; default 2 KiB. */
+  readonly smallBytes?: number;
+  /**
+   * Returns what is kept in place of an object that is too large; undefined: nothing, as if there were no such object.
+   * @param why for people: `more than 64 KiB`
+   */
+  readonly instead?: (object: KubeObject, key: string, why: string) => T | undefined;
+};
+
 /** Receives the errors of a cache. */
 type CacheReports = {
+  /** An object is too large to be kept; called once for each of its versions. */
+  readonly onTooLarge?: (key: string, why: string) => void;
   readonly onUndecodable: (key: string, error: unknown) => void;
   readonly onListenerError: (key: string, error: unknown) => void;
 };
@@ -14,6 +34,18 @@ type CacheReports = {
 /** Returns the key of an object: `namespace/name`, or `name`. */
 function keyOf({ metadata }: Pick<KubeObject, 'metadata'>): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
+}
+
+const SMALL_BYTES = 2_048;
+/** The text of an index, its Map, and the entries in both. */
+const INDEX_KEY_BYTES = 256;
+
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf('/')));
+}
+
+function kibibytes(bytes: number): string {
+  return `${Math.round(bytes / 1_024)} KiB of memory`;
 }
 
 /** By what a value is found: names of indexes, and texts. */
@@ -31,6 +63,15 @@ export class ObjectCache<T> {
   readonly #indexKeys = new Map<string, IndexKeys>();
   readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
   readonly #listeners = new Set<(change: ObjectChange<T>) => void>();
+  readonly #bounds: CacheBounds<T> | undefined;
+  /** Bytes of objects that are not small, by key, and of those of each namespace together. */
+  readonly #large = new Map<string, number>();
+  readonly #used = new Map<string, number>();
+  /** Versions that are too large, by key: each is reported once. */
+  readonly #tooLarge = new Map<string, string>();
+  /** Namespaces of objects that were not kept for lack of capacity. */
+  readonly #crowded = new Set<string>();
+  #hasFreedCapacity = false;
   /** Versions that could not be decoded, by key: each is reported once. */
   readonly #undecodable = new Map<string, string>();
 
@@ -38,8 +79,10 @@ export class ObjectCache<T> {
     decode: (object: KubeObject, key: string) => T | undefined,
     indexers: Indexers<T>,
     reports: CacheReports,
+    bounds?: CacheBounds<T>,
   ) {
     this.#decode = decode;
+    this.#bounds = bounds;
     this.#indexers = Object.entries(indexers);
     this.#reports = reports;
     for (const [name] of this.#indexers) this.#indexes.set(name, new Map());
@@ -68,6 +111,18 @@ export class ObjectCache<T> {
     return [...(this.#indexes.get(name)?.get(text)?.values() ?? [])];
   }
 
+  /** Reports whether an index has a value under a text. */
+  hasAny(name: string, text: string): boolean {
+    return this.#indexes.get(name)?.has(text) === true;
+  }
+
+  /** Reports, once, that a namespace has capacity again in which objects were not kept for lack of it: a new list brings them. */
+  takeFreedCapacity(): boolean {
+    const hasCapacity = this.#hasFreedCapacity;
+    this.#hasFreedCapacity = false;
+    return hasCapacity;
+  }
+
   /**
    * Adds or updates an object and returns its key. Never throws: an object that cannot be decoded is reported and
    * skipped.
@@ -77,8 +132,10 @@ export class ObjectCache<T> {
     const entry = this.#entryOf(key, object);
     if (entry === 'undecodable') return key;
     this.#undecodable.delete(key);
-    if (entry === undefined) this.#drop(key);
-    else this.#set(key, entry);
+    if (entry === undefined) {
+      this.#keep(key, 0);
+      this.#drop(key);
+    } else this.#set(key, entry);
     return key;
   }
 
@@ -86,13 +143,18 @@ export class ObjectCache<T> {
   remove(object: KubeObject): void {
     const key = keyOf(object);
     this.#undecodable.delete(key);
+    this.#tooLarge.delete(key);
+    this.#keep(key, 0);
     this.#drop(key);
   }
 
   /** Removes all objects except the given ones. */
   retainOnly(keys: ReadonlySet<string>): void {
+    for (const key of [...this.#large.keys()]) if (!keys.has(key)) this.#keep(key, 0);
     for (const key of [...this.#values.keys()]) if (!keys.has(key)) this.#drop(key);
-    for (const key of [...this.#undecodable.keys()]) if (!keys.has(key)) this.#undecodable.delete(key);
+    for (const versions of [this.#undecodable, this.#tooLarge]) {
+      for (const key of [...versions.keys()]) if (!keys.has(key)) versions.delete(key);
+    }
   }
 
   /** Calls `listener` with each change. Returns a function that ends this. */
@@ -104,11 +166,10 @@ export class ObjectCache<T> {
   #entryOf(key: string, object: KubeObject): Entry<T> | undefined | 'undecodable' {
     try {
       const value = this.#decode(object, key);
-      if (value === undefined) return undefined;
-      const indexKeys = this.#indexers.flatMap(([index, textsOf]) =>
-        textsOf(value, key).map((text) => [index, text] as const),
-      );
-      return { value, indexKeys };
+      const entry = value === undefined ? undefined : this.#indexed(value, key);
+      return entry === undefined || this.#bounds === undefined
+        ? entry
+        : this.#bounded(entry, key, object, this.#bounds);
     } catch (error) {
       const version = object.metadata.resourceVersion ?? '';
       if (this.#undecodable.get(key) !== version) {
@@ -117,6 +178,50 @@ export class ObjectCache<T> {
       }
       return 'undecodable';
     }
+  }
+
+  #indexed(value: T, key: string): Entry<T> {
+    const indexKeys = this.#indexers.flatMap(([index, textsOf]) =>
+      textsOf(value, key).map((text) => [index, text] as const),
+    );
+    return { value, indexKeys };
+  }
+
+  /** Returns the entry if it is within the bounds, else what is kept in its place. */
+  #bounded(entry: Entry<T>, key: string, object: KubeObject, bounds: CacheBounds<T>): Entry<T> | undefined {
+    const { objectBytes, namespaceBytes, smallBytes = SMALL_BYTES, instead } = bounds;
+    const bytes = keptBytes(entry.value, objectBytes) + entry.indexKeys.length * INDEX_KEY_BYTES;
+    const namespace = namespaceOf(key);
+    const used = (this.#used.get(namespace) ?? 0) - (this.#large.get(key) ?? 0);
+    const isTooLarge = bytes > objectBytes;
+    if (!isTooLarge && (bytes <= smallBytes || used + bytes <= namespaceBytes)) {
+      this.#tooLarge.delete(key);
+      this.#keep(key, bytes <= smallBytes ? 0 : bytes);
+      return entry;
+    }
+    this.#keep(key, 0);
+    if (!isTooLarge) this.#crowded.add(namespace);
+    const why = isTooLarge
+      ? `more than ${kibibytes(objectBytes)}`
+      : `more than ${kibibytes(namespaceBytes)} together with other objects of its namespace`;
+    const version = object.metadata.resourceVersion ?? '';
+    if (this.#tooLarge.get(key) !== version) this.#reports.onTooLarge?.(key, why);
+    this.#tooLarge.set(key, version);
+    const value = instead?.(object, key, why);
+    return value === undefined ? undefined : this.#indexed(value, key);
+  }
+
+  /** Notes how many bytes of its namespace's an object takes; 0: none. */
+  #keep(key: string, bytes: number): void {
+    const before = this.#large.get(key) ?? 0;
+    if (before === bytes) return;
+    const namespace = namespaceOf(key);
+    const used = (this.#used.get(namespace) ?? 0) - before + bytes;
+    if (used > 0) this.#used.set(namespace, used);
+    else this.#used.delete(namespace);
+    if (bytes > 0) this.#large.set(key, bytes);
+    else this.#large.delete(key);
+    if (bytes < before && this.#crowded.delete(namespace)) this.#hasFreedCapacity = true;
   }
 
   #set(key: string, entry: Entry<T>): void {

@@ -3,7 +3,7 @@ import { type Informer, type InformerOptions, openInformer } from '../kube/infor
 import { isKubeError } from '../kube/kube-error.ts';
 
 /** Objects of one kind that the webhook follows, as far as the API server allows it. */
-export type FollowedObjects<T> = Pick<Informer<T>, 'values' | 'byIndex'> & {
+export type FollowedObjects<T> = Pick<Informer<T>, 'values' | 'byIndex' | 'hasAny'> & {
   readonly size: () => number;
   /** Whether the objects were read and are kept up to date. */
   readonly isFollowing: () => boolean;
@@ -43,6 +43,7 @@ export function followObjects<T>({ what, onRefused, ...options }: FollowOptions<
   return {
     values: () => informer.values(),
     byIndex: (name, value) => informer.byIndex(name, value),
+    hasAny: (name, value) => informer.hasAny(name, value),
     size: () => informer.size,
     isFollowing: () => informer.isSynced && !isRefused,
     problem: () => {
@@ -57,6 +58,7 @@ export function followObjects<T>({ what, onRefused, ...options }: FollowOptions<
 export const NO_OBJECTS: FollowedObjects<never> = {
   values: () => [],
   byIndex: () => [],
+  hasAny: () => false,
   size: () => 0,
   isFollowing: () => false,
   problem: () => undefined,

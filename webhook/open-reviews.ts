@@ -1,6 +1,6 @@
 import type { StaticIpRule } from '../crd/select-static-ip-config.ts';
 import { staticIpConfig } from '../crd/static-ip-config.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
+import type { KubeClient, KubeObject } from '../kube/kube-client.ts';
 import { INGRESSES, SERVICES, STATIC_IP_CONFIGS } from '../kube/resource-types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { decodeOrThrow } from '../runtime/decode.ts';
@@ -50,7 +50,9 @@ function requestDecider(
 ): DecideReview {
   return (object, namespace, faults) => {
     const pod = admittedPod(object, 'request.object', faults);
-    const context = { namespace, defaultNetwork, rules: rules.values(), clusterNamespace: ipamdNamespace };
+    const namespaces = new Set([namespace, ipamdNamespace]);
+    const ofPod = namespaces.values().flatMap((one) => rules.byIndex(BY_NAMESPACE, one));
+    const context = { namespace, defaultNetwork, rules: ofPod, clusterNamespace: ipamdNamespace };
     return pod && decideAdmission(pod, context);
   };
 }
@@ -66,7 +68,7 @@ function gateDecider(
     const ofPods = services
       .byIndex(BY_NAMESPACE, namespace)
       .values()
-      .filter(({ name, isDirect }) => isDirect || ingresses.byIndex(BY_SERVICE, `${namespace}/${name}`).length > 0);
+      .filter(({ name, isDirect }) => isDirect || ingresses.hasAny(BY_SERVICE, `${namespace}/${name}`));
     const context = { services: ofPods, hasPreStopSleep: preStopSleep };
     return pod && decideGate(pod, context);
   };
@@ -85,13 +87,31 @@ function followRules(
         error,
       }),
     type: STATIC_IP_CONFIGS,
-    decode: (object) => {
-      const { metadata, spec } = decodeOrThrow(staticIpConfig, object, 'StaticIPConfig');
-      const { name, namespace } = metadata;
-      return { metadata: { name, ...(namespace !== undefined && { namespace }) }, ...(spec && { spec }) };
-    },
+    decode: readRule,
+    indexes: { [BY_NAMESPACE]: ({ metadata }) => (metadata.namespace === undefined ? [] : [metadata.namespace]) },
+    bounds: WEBHOOK_BOUNDS.rules,
   });
 }
+
+/** Reads what selects Pods: addresses, of which there may be thousands, are ipamd's. */
+function readRule(object: KubeObject): StaticIpRule {
+  const { metadata, spec = {} } = decodeOrThrow(staticIpConfig, object, 'StaticIPConfig');
+  const { name, namespace } = metadata;
+  const { ips: _ips, subnetIDs: _subnetIds, ...selecting } = spec;
+  return { metadata: { name, ...(namespace !== undefined && { namespace }) }, spec: selecting };
+}
+
+const KIB = 1_024;
+
+/** What is kept of the objects of tenants. Without one that is too large, Pods are admitted as if there were none. */
+const WEBHOOK_BOUNDS = {
+  /** All count: each look compares a Pod with every rule of its namespace. */
+  rules: { objectBytes: 64 * KIB, namespaceBytes: 4_096 * KIB, smallBytes: 0 },
+  /** A Pod has to have all the labels of a selector. */
+  services: { objectBytes: 64 * KIB, namespaceBytes: 8_192 * KIB },
+  /** Five hundred Services. */
+  ingresses: { objectBytes: 256 * KIB, namespaceBytes: 32_768 * KIB, smallBytes: 4 * KIB },
+} as const;
 
 const BY_NAMESPACE = 'namespace';
 /** `namespace/name`: a Pod is compared with the Services of its namespace, however many paths Ingresses lead to them by. */
@@ -114,6 +134,7 @@ function followServices(
       ),
     decode: (object) => readSelectingService(object, loadBalancerClass),
     indexes: { [BY_NAMESPACE]: ({ namespace }) => [namespace] },
+    bounds: WEBHOOK_BOUNDS.services,
   });
 }
 
@@ -131,5 +152,6 @@ function followIngresses(
       }),
     decode: readDirectIngress,
     indexes: { [BY_SERVICE]: ({ namespace, services }) => [...services].map((name) => `${namespace}/${name}`) },
+    bounds: WEBHOOK_BOUNDS.ingresses,
   });
 }

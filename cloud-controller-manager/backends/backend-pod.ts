@@ -42,6 +42,12 @@ export const BACKEND_POD_INDEXES = {
   [PODS_BY.gate]: ({ labels }: BackendPod): readonly string[] => (labels === undefined ? NONE : [PENDING]),
 };
 
+/**
+ * What is kept of Pods whose gate is not True, by their labels. One with more is not kept: its gate stays as it is, and it is no
+ * target.
+ */
+export const BACKEND_POD_BOUNDS = { objectBytes: 65_536, namespaceBytes: 16 * 1_048_576, smallBytes: 8_192 };
+
 const NONE: readonly string[] = Object.freeze([]);
 
 /** Reads what is cached of a Pod; undefined for one that has no node yet, or has ended. Accepts any shape. */

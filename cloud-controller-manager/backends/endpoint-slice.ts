@@ -41,6 +41,9 @@ export const SLICE_INDEXES = {
   ],
 };
 
+/** What is kept of slices: the API server takes 1,000 endpoints each, and does not check the lengths of names. */
+export const SLICE_BOUNDS = { objectBytes: 1_048_576, namespaceBytes: 64 * 1_048_576, smallBytes: 65_536 };
+
 const SERVICE_LABEL = 'kubernetes.io/service-name';
 
 /** Reads what is cached of a slice; undefined for one of no Service, or of another family than IPv4. Accepts any shape. */

@@ -5,8 +5,15 @@ import type { ObjectChange } from '../../kube/object-cache.ts';
 import { ENDPOINT_SLICES, PODS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
-import { BACKEND_POD_INDEXES, type BackendPod, decodeBackendPod, PENDING, PODS_BY } from './backend-pod.ts';
-import { decodeEndpointSlice, type EndpointSlice, SLICE_INDEXES, SLICES_BY } from './endpoint-slice.ts';
+import {
+  BACKEND_POD_BOUNDS,
+  BACKEND_POD_INDEXES,
+  type BackendPod,
+  decodeBackendPod,
+  PENDING,
+  PODS_BY,
+} from './backend-pod.ts';
+import { decodeEndpointSlice, type EndpointSlice, SLICE_BOUNDS, SLICE_INDEXES, SLICES_BY } from './endpoint-slice.ts';
 
 /** The endpoints of a Service. `starting`: they are being read; `forbidden`: a right is missing. */
 type ServiceEndpoints =
@@ -73,12 +80,19 @@ export class PodFollower {
     this.#deps = deps;
     this.#onGate = onGate;
     this.#needed = new ChangeSignal(clock);
-    this.#pods = openInformer({ ...common, type: PODS, decode: decodeBackendPod, indexes: BACKEND_POD_INDEXES });
+    this.#pods = openInformer({
+      ...common,
+      type: PODS,
+      decode: decodeBackendPod,
+      indexes: BACKEND_POD_INDEXES,
+      bounds: BACKEND_POD_BOUNDS,
+    });
     this.#slices = openInformer({
       ...common,
       type: ENDPOINT_SLICES,
       decode: decodeEndpointSlice,
       indexes: SLICE_INDEXES,
+      bounds: SLICE_BOUNDS,
     });
   }
 

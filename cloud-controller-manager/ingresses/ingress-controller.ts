@@ -7,6 +7,7 @@ import { INGRESS_CLASSES, INGRESSES } from '../../kube/resource-types.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import { recordOf, textOf } from '../../runtime/json.ts';
 import { OwnerAddresses } from '../balancers/owner-addresses.ts';
+import { OWNER_BOUNDS } from '../balancers/owner-bounds.ts';
 import type { AddressSource } from '../balancers/publish-addresses.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { usesConfig } from '../service-configs/choose-config.ts';
@@ -53,7 +54,7 @@ export class IngressController {
     const common = { client, clock, log, random, observer: metrics.informer, decode: withoutManagedFields };
     this.#deps = deps;
     this.#parts = parts;
-    this.ingresses = openInformer({ ...common, type: INGRESSES, indexes: INGRESS_INDEXES });
+    this.ingresses = openInformer({ ...common, type: INGRESSES, indexes: INGRESS_INDEXES, bounds: OWNER_BOUNDS });
     this.#classes = openInformer({ ...common, type: INGRESS_CLASSES });
     this.#queue = new WorkQueue({ clock, random, backoff: OWNER_BACKOFF, laneOf: (key) => this.#namespaceOf(key) });
     this.#secrets = new SecretReader(deps, (ingress) => this.#queueIngress(this.ingresses.get(ingress), 0));

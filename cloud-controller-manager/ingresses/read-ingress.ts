@@ -18,6 +18,7 @@ import {
 import { recordOf, recordsOf, textOf } from '../../runtime/json.ts';
 import { limitText } from '../../runtime/limit-text.ts';
 import type { BalancerOwner } from '../balancers/balancer-owner.ts';
+import { refuseTooLarge } from '../balancers/owner-bounds.ts';
 import { MAX_RULES_OF_PLAN } from '../balancers/plan-bound.ts';
 
 /** What decides whether an Ingress has a load balancer of ours. It is read of any object, whatever else is wrong with it. */
@@ -130,6 +131,7 @@ function tryReading(object: KubeObject): IngressSpec | ConfigError {
 function decodeSpec(object: KubeObject): IngressSpec {
   const { name, namespace = '' } = object.metadata;
   const key = limitText(`${namespace}/${name}`, MAX_KEY);
+  refuseTooLarge(object, `the Ingress ${key}`);
   boundLengths(object['spec'], key);
   const wire = decodeOrThrow(SPEC, object['spec'] ?? {}, `spec of the Ingress ${key}`);
   const rules = wire.rules ?? [];

@@ -6,6 +6,7 @@ import { decideBackendNode } from '../backends/decide-backend-node.ts';
 import { PodFollower } from '../backends/follow-pods.ts';
 import { readPodNode } from '../backends/pod-node.ts';
 import { ListenerMemory } from '../balancers/listener-memory.ts';
+import { OWNER_BOUNDS } from '../balancers/owner-bounds.ts';
 import { AddressPublisher } from '../balancers/publish-addresses.ts';
 import { StartOrder } from '../balancers/start-order.ts';
 import { sweepOrphanBalancers } from '../balancers/sweep-orphan-balancers.ts';
@@ -34,6 +35,7 @@ export async function runLoadBalancing(
     ...{ client, clock, log, random, observer: metrics.informer },
     type: SERVICES,
     decode: withoutManagedFields,
+    bounds: OWNER_BOUNDS,
   });
   const other = new TkeControllerWatch(deps, services, reportWaiting);
   const mayAct = (): boolean => !other.isPresent;

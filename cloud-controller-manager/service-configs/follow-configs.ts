@@ -5,7 +5,7 @@ import { TKE_SERVICE_CONFIGS } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import type { ControllerDeps } from '../controller/controller-deps.ts';
 import type { FoundConfig } from './choose-config.ts';
-import { decodeConfig } from './decode-config.ts';
+import { CONFIG_BOUNDS, decodeConfig } from './decode-config.ts';
 
 type FollowDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random' | 'metrics'>;
 
@@ -30,7 +30,7 @@ export class ConfigFollower {
     this.#onChange = onChange;
     this.#needed = new ChangeSignal(clock);
     this.#configs = openInformer({
-      ...{ client, clock, log, random, type: TKE_SERVICE_CONFIGS, decode: decodeConfig },
+      ...{ client, clock, log, random, type: TKE_SERVICE_CONFIGS, decode: decodeConfig, bounds: CONFIG_BOUNDS },
       observer: {
         ...metrics.informer,
         onFailure: (type, error) => {

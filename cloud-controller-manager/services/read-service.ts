@@ -17,6 +17,7 @@ import { recordOf } from '../../runtime/json.ts';
 import { limitText } from '../../runtime/limit-text.ts';
 import type { BackendPort } from '../backends/backend-port.ts';
 import type { BalancerOwner, StatusAddress } from '../balancers/balancer-owner.ts';
+import { refuseTooLarge } from '../balancers/owner-bounds.ts';
 
 /** What decides whether a Service has a load balancer of ours. It is read of any object, whatever else is wrong with it. */
 export type ServiceHead = BalancerOwner & {
@@ -83,6 +84,7 @@ export function readServiceHead(object: KubeObject): ServiceHead {
 export function readServiceSpec(object: KubeObject): ServiceSpec {
   const { name, namespace = '' } = object.metadata;
   const key = limitText(`${namespace}/${name}`, MAX_KEY);
+  refuseTooLarge(object, `the Service ${key}`);
   const wire = decodeOrThrow(SPEC, object['spec'], `spec of the Service ${key}`);
   const families = wire.ipFamilies ?? [];
   return {

@@ -1,7 +1,13 @@
 import { MIRROR_ANNOTATION } from '../../crd/foreign-names.ts';
 import { DIRECT_ENI_RESOURCE, POD_ANNOTATION, SUB_ENI_RESOURCE } from '../../crd/names.ts';
 import { readPodIps, requestsResource } from '../../crd/pod-fields.ts';
-import { type ReadPodNetworkRequest, readPodNetworkRequest } from '../../crd/pod-network-request.ts';
+import {
+  boundedOf,
+  MAX_ANNOTATION_CHARS,
+  type ReadPodNetworkRequest,
+  readPodNetworkRequest,
+} from '../../crd/pod-network-request.ts';
+import { keptBytes } from '../../kube/kept-bytes.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { recordOf, textOf } from '../../runtime/json.ts';
 
@@ -30,7 +36,10 @@ export type PodFacts = {
 
 /** What is cached only of the few Pods that have a claim of their own. */
 type PodClaimInfo = {
+  /** Empty where there are too many. */
   readonly labels: Readonly<Record<string, string>>;
+  /** Present where the Pod has more labels than are kept: no StaticIPConfig and no workload is found for it, and that is a fault. */
+  readonly labelCount?: number;
   /** Its controller, for example a StatefulSet or a ReplicaSet. */
   readonly owner?: PodOwner;
   /** From its annotation, else from its resources: a Pod that requests the resource of exclusive ENIs gets one. */
@@ -70,11 +79,35 @@ const NO_ANNOTATIONS: Readonly<Record<string, string>> = Object.freeze({});
  * does not read.
  */
 const READ_ANNOTATIONS: readonly string[] = Object.values(POD_ANNOTATION);
-/** A longer text is no valid value: the longest list of ids is half as long. */
-const MAX_CHARS = 8_192;
 const SHOWN_CHARS = 64;
+/** Characters of a name of an object. */
+const MAX_NAME = 317;
 /** Maximum of shared values: a cluster has some thousands of nodes and namespaces. */
 const MAX_SHARED = 20_000;
+/** Longer texts are not shared: they would stay when their Pods are gone. */
+const MAX_SHARED_CHARS = 1_024;
+
+/** How much is kept of one Pod. */
+type PodLimits = {
+  /** Characters of one annotation, and of all together; what is longer is cut, and then a fault. */
+  readonly chars: number;
+  readonly charsOfAll: number;
+  /** Bytes of labels, as `keptBytes` estimates them. */
+  readonly labelBytes: number;
+};
+
+/** Two lists of the greatest length, and more labels than anybody writes. */
+const LIMITS: PodLimits = { chars: MAX_ANNOTATION_CHARS, charsOfAll: 2 * MAX_ANNOTATION_CHARS, labelBytes: 32_768 };
+/** Of a Pod whose namespace has reached its limit. */
+const NARROW: PodLimits = { chars: 256, charsOfAll: 2_048, labelBytes: 0 };
+
+/** What is kept of Pods: their authors choose annotations and labels. A Pod is always kept: its address is in use. */
+export const POD_BOUNDS = {
+  objectBytes: 131_072,
+  namespaceBytes: 16 * 1_048_576,
+  smallBytes: 8_192,
+  instead: (object: KubeObject): PodFacts | undefined => createPodDecoder(NARROW)(object),
+};
 
 /**
  * Makes the decoder of an informer of Pods. It caches Pods that have or may get an address of an ENI: on a node, with
@@ -82,7 +115,7 @@ const MAX_SHARED = 20_000;
  * Pods it returns undefined. Equal node names, namespaces and annotations are stored once: about 500 bytes a Pod. One
  * decoder serves one informer.
  */
-export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined {
+export function createPodDecoder(limits = LIMITS): (object: KubeObject) => PodFacts | undefined {
   const sharedText = sharing<string>();
   const sharedAnnotations = sharing<PodFacts['annotations']>();
   return (object) => {
@@ -92,9 +125,9 @@ export function createPodDecoder(): (object: KubeObject) => PodFacts | undefined
     const phase = status['phase'] === undefined ? 'Pending' : PHASES.find((one) => one === status['phase']);
     if (spec['hostNetwork'] === true || phase === undefined) return undefined;
     const { name, namespace = '', uid = '', deletionTimestamp } = object.metadata;
-    const annotations = oursOf(object.metadata.annotations, sharedAnnotations);
+    const annotations = oursOf(object.metadata.annotations, limits, sharedAnnotations);
     const claimInfo = CLAIM_ANNOTATIONS.some((one) => annotations[one] !== undefined)
-      ? claimInfoOf(object, annotations)
+      ? claimInfoOf(object, annotations, limits)
       : undefined;
     const asksSubEni = requestsResource(spec, SUB_ENI_RESOURCE);
     if (nodeName === '' && claimInfo === undefined && !asksSubEni) return undefined;
@@ -151,17 +184,29 @@ const CLAIM_ANNOTATIONS: readonly string[] = [
 ];
 
 /** Decodes the fields for claims; undefined for a Pod whose annotations rule a claim out. */
-function claimInfoOf(object: KubeObject, annotations: PodFacts['annotations']): PodClaimInfo | undefined {
+function claimInfoOf(
+  object: KubeObject,
+  annotations: PodFacts['annotations'],
+  { labelBytes }: PodLimits,
+): PodClaimInfo | undefined {
   const { request, faults } = networkRequestOf({ annotations });
   // Faults are reported, so a Pod with faults is cached too.
   const mayHaveClaim =
     request.isStatic || request.eip !== undefined || request.securityGroupIds !== undefined || faults.length > 0;
   if (!mayHaveClaim) return undefined;
   const { labels = {}, ownerReferences = [], annotations: all = {} } = object.metadata;
-  const runtimeUid = all[MIRROR_ANNOTATION];
-  const owner = ownerReferences.find(({ controller }) => controller === true);
+  const mirrored = all[MIRROR_ANNOTATION];
+  // A longer one is no uid.
+  const runtimeUid = mirrored !== undefined && mirrored.length <= MAX_NAME ? mirrored : undefined;
+  const areMany = keptBytes(labels, labelBytes) > labelBytes;
+  const controllers = ownerReferences.filter(({ controller }) => controller === true);
+  // The API server does not check their lengths: no object has a longer name.
+  const owner = controllers.find((one) =>
+    [one.apiVersion, one.kind, one.name, one.uid].every(({ length }) => length <= MAX_NAME),
+  );
   return {
-    labels,
+    labels: areMany ? {} : labels,
+    ...(areMany ? { labelCount: Object.keys(labels).length } : {}),
     ...(owner === undefined
       ? {}
       : { owner: { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.name, uid: owner.uid } }),
@@ -172,25 +217,25 @@ function claimInfoOf(object: KubeObject, annotations: PodFacts['annotations']): 
 
 function oursOf(
   annotations: Readonly<Record<string, string>> | undefined,
+  { chars, charsOfAll }: PodLimits,
   shared: (key: string, made: PodFacts['annotations']) => PodFacts['annotations'],
 ): PodFacts['annotations'] {
   const names = READ_ANNOTATIONS.filter((one) => annotations?.[one] !== undefined);
   if (names.length === 0) return NO_ANNOTATIONS;
-  const pairs = names.map((one) => [one, boundedOf(textOf(annotations?.[one]))] as const);
+  let left = charsOfAll;
+  const pairs = names.map((one) => {
+    const text = boundedOf(textOf(annotations?.[one]), Math.min(chars, Math.max(left, SHOWN_CHARS)));
+    left -= text.length;
+    return [one, text] as const;
+  });
   return shared(JSON.stringify(pairs), Object.fromEntries(pairs));
-}
-
-/** Shortens a text that is too long. It is a fault in any form, and is reported as one. */
-function boundedOf(text: string): string {
-  if (text.length <= MAX_CHARS) return text;
-  // A copy, because a slice would keep the whole text in memory.
-  return JSON.parse(JSON.stringify(`${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)`)) as string;
 }
 
 /** Makes a function that returns the first of all values with the same key. */
 function sharing<T>(): (key: string, made: T) => T {
   const known = new Map<string, T>();
   return (key, made) => {
+    if (key.length > MAX_SHARED_CHARS) return made;
     const first = known.get(key);
     if (first !== undefined) return first;
     if (known.size >= MAX_SHARED) known.clear();

@@ -99,6 +99,28 @@ export function decodeClaim(object: KubeObject): ClaimFacts {
 }
 
 /**
+ * What is kept of claims. Some are edited, and what a person wrote stays unread where it is too much: such a claim is neither
+ * changed nor applied.
+ */
+export const CLAIM_BOUNDS = {
+  objectBytes: 65_536,
+  namespaceBytes: 32 * 1_048_576,
+  smallBytes: 16_384,
+  instead: (object: KubeObject, _: string, got: string): ClaimFacts => {
+    const { staticObject, ...facts } = decodeClaim({ ...object, metadata: withoutLists(object.metadata) });
+    const faults = [{ path: '', expected: 'a claim as ipamd writes it', got }];
+    const ips = facts.ips.slice(0, MAX_IPS);
+    return { ...facts, ips, ...(staticObject === undefined ? {} : { staticObject: { decoded: undefined, faults } }) };
+  },
+};
+
+const MAX_IPS = 16;
+
+function withoutLists({ annotations: _annotations, ...metadata }: KubeObject['metadata']): KubeObject['metadata'] {
+  return metadata;
+}
+
+/**
  * Decodes the whole object, except of records: there are as many as Pods, and only the fields above are used of them.
  */
 function staticObjectOf<T>(object: KubeObject, decoder: Decoder<T>): { readonly staticObject?: StaticObject<T> } {

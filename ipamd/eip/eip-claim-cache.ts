@@ -39,6 +39,19 @@ export function decodeEipClaim(object: KubeObject): EipClaimEntry {
   };
 }
 
+/** What is kept of EIPClaims; of one that is too large the EIPs alone, as of one that is malformed. */
+export const EIP_CLAIM_BOUNDS = {
+  objectBytes: 65_536,
+  namespaceBytes: 32 * 1_048_576,
+  smallBytes: 16_384,
+  instead: (object: KubeObject): EipClaimEntry => {
+    const { eipIds, nodeName, ...entry } = decodeEipClaim(object);
+    return { ...entry, claim: undefined, eipIds: eipIds.slice(0, MAX_EIPS), nodeName };
+  },
+};
+
+const MAX_EIPS = 64;
+
 /** All EIPClaims: from the watch, and newer ones from ipamd's own writes. */
 export class EipClaimCache {
   readonly #claims: FreshStore<EipClaimEntry>;

@@ -1,4 +1,4 @@
-import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
+import type { StaticIpRule } from '../../crd/select-static-ip-config.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { WorkQueue } from '../../kube/work-queue.ts';
 import type { ClaimFacts, StaticObject, VipFacts } from '../cache/record-facts.ts';
@@ -15,7 +15,7 @@ import type { DeploymentFacts } from './find-workload.ts';
 export type ClaimsTerm = Term & {
   readonly vips: Informer<VipFacts>;
   readonly claims: Informer<ClaimFacts>;
-  readonly configs: Informer<StaticObject<StaticIpConfig>>;
+  readonly configs: Informer<StaticObject<StaticIpRule>>;
   /** Only with --enable-ownerref. */
   readonly deployments: Informer<DeploymentFacts> | undefined;
   readonly subnets: Subnets;

@@ -1,5 +1,5 @@
 import { readClaimExpiry } from '../../crd/pod-network-request.ts';
-import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
+import type { StaticIpRule } from '../../crd/select-static-ip-config.ts';
 import { type Fault, Faults, renderFault } from '../../runtime/decode.ts';
 import { refOfKey } from '../cache/pod-facts.ts';
 import type { StaticObject, VipFacts } from '../cache/record-facts.ts';
@@ -85,7 +85,7 @@ export function compareClaims(cluster: AuditedCluster): readonly ClaimDifference
 type ReadObjects = {
   readonly vips: Iterable<Pick<VipFacts, 'name' | 'podKey' | 'staticObject'>>;
   /** By `namespace/name`. */
-  readonly configs: Iterable<readonly [key: string, config: StaticObject<StaticIpConfig>]>;
+  readonly configs: Iterable<readonly [key: string, config: StaticObject<StaticIpRule>]>;
 };
 
 /**
@@ -109,7 +109,7 @@ export function listUnreadable({ vips, configs }: ReadObjects): readonly ClaimDi
 }
 
 /** The schema of the kind accepts any duration. */
-function expiryFaultsOf(config: StaticIpConfig | undefined): readonly Fault[] {
+function expiryFaultsOf(config: StaticIpRule | undefined): readonly Fault[] {
   const text = config?.spec?.claimExpiredDuration;
   const faults = new Faults();
   if (text !== undefined) readClaimExpiry(text, 'spec.claimExpiredDuration', faults);

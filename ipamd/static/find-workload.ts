@@ -19,13 +19,17 @@ export function decodeDeployment({ metadata, spec }: KubeObject): DeploymentFact
   return { namespace, name, uid, selector, matches: (labels) => matches(selector, labels) };
 }
 
+/** Of one that is larger the Pods are not found, as of one that is malformed. */
+export const DEPLOYMENT_BOUNDS = { objectBytes: 65_536, namespaceBytes: 4 * 1_048_576 };
+
 /**
  * Finds the workload that a Pod's claim ends with: the Pod's controller. For a ReplicaSet, which ipamd's role may not
  * read, the Deployment whose selector matches the Pod. Undefined for a Pod without a controller, and when several
  * Deployments match.
  */
 export function findWorkload(pod: PodFacts, deployments: Iterable<DeploymentFacts>): PodOwner | undefined {
-  const { owner, labels = {} } = pod.claimInfo ?? {};
+  const { owner, labels = {}, labelCount } = pod.claimInfo ?? {};
+  if (owner?.kind === 'ReplicaSet' && labelCount !== undefined) return undefined;
   if (owner === undefined || owner.kind !== 'ReplicaSet') return owner;
   const found = [...deployments].filter((one) => one.namespace === pod.namespace && one.matches(labels));
   const [only] = found;

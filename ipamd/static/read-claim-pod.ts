@@ -1,6 +1,6 @@
 import { POD_ANNOTATION } from '../../crd/names.ts';
 import { readClaimExpiry } from '../../crd/pod-network-request.ts';
-import type { StaticIpConfig } from '../../crd/static-ip-config.ts';
+import type { StaticIpRule } from '../../crd/select-static-ip-config.ts';
 import { Faults, renderFault } from '../../runtime/decode.ts';
 import { networkRequestOf, type PodFacts, type PodOwner, runtimeUidOf } from '../cache/pod-facts.ts';
 import { isIpv4 } from '../decide/with-enis.ts';
@@ -12,16 +12,17 @@ import type { ClaimPod, ClaimRule } from './claim-view.ts';
  */
 export function readClaimPod(
   pod: PodFacts,
-  config: StaticIpConfig | undefined,
+  config: Pick<StaticIpRule, 'spec'> | undefined,
   workload: PodOwner | undefined,
 ): ClaimPod | undefined {
   const { claimInfo } = pod;
   if (claimInfo === undefined) return undefined;
   const { request, faults } = networkRequestOf(pod);
-  const { mode, labels } = claimInfo;
+  const { mode, labels, labelCount } = claimInfo;
   const isPrepared = mode === 'direct-eni' && request.securityGroupIds !== undefined;
   if (!request.isStatic && !isPrepared) return undefined;
-  const faultTexts = faults.map(renderFault);
+  const ofLabels = labelCount === undefined ? [] : [{ ...TOO_MANY_LABELS, got: String(labelCount) }];
+  const faultTexts = [...ofLabels, ...faults].map(renderFault);
   const uid = runtimeUidOf(pod);
   const allocation = pod.annotations[POD_ANNOTATION.vpcIpAllocation];
   const ip = pod.ips.find(isIpv4) ?? pod.ips[0];
@@ -62,6 +63,11 @@ export function readClaimPod(
     };
   }
 }
+
+const TOO_MANY_LABELS = {
+  path: 'metadata.labels',
+  expected: 'at most 32 KiB of labels; no StaticIPConfig applies to the Pod, and no Deployment is found for it',
+};
 
 /** Reads a retention time; undefined for an invalid one. */
 export function readDurationMs(text: string): number | undefined {

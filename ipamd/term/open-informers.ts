@@ -1,4 +1,5 @@
-import { type StaticIpConfig, staticIpConfig } from '../../crd/static-ip-config.ts';
+import type { StaticIpRule } from '../../crd/select-static-ip-config.ts';
+import { staticIpConfig } from '../../crd/static-ip-config.ts';
 import { type Informer, type InformerObserver, type InformerOptions, openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject, ResourceType } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
@@ -23,8 +24,9 @@ import { type ConfigMapEntry, decodeConfigMap } from '../cache/config-map-entry.
 import { decodeNec, type NecEntry } from '../cache/decode-nec.ts';
 import { decodeMachine, MACHINE_INDEXES, type MachineEntry } from '../cache/machine-entry.ts';
 import { decodeNode, type NodeEntry } from '../cache/node-entry.ts';
-import { createPodDecoder, POD_INDEXES, type PodFacts } from '../cache/pod-facts.ts';
+import { createPodDecoder, POD_BOUNDS, POD_INDEXES, type PodFacts } from '../cache/pod-facts.ts';
 import {
+  CLAIM_BOUNDS,
   CLAIM_INDEXES,
   type ClaimFacts,
   decodeClaim,
@@ -38,11 +40,11 @@ import { decodeVpcEni, VPC_ENI_INDEXES, type VpcEniEntry } from '../cache/vpc-en
 import type { Term } from '../calls/term.ts';
 import { CILIUM_NODE_INDEXES, type CiliumNodeEntry, decodeCiliumNode } from '../cilium/cilium-node-entry.ts';
 import type { IpamdConfig } from '../config/options.ts';
-import { decodeEipClaim, type EipClaimEntry } from '../eip/eip-claim-cache.ts';
+import { decodeEipClaim, EIP_CLAIM_BOUNDS, type EipClaimEntry } from '../eip/eip-claim-cache.ts';
 import { MASQ_CONFIG_MAP } from '../eip/sync-masq-config.ts';
 import { BY_EXCLUSIVE_ENI, exclusiveEniIdsOf } from '../exclusive/run-vpc-enis.ts';
 import { CONFIGS_BY_NAMESPACE, NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
-import { type DeploymentFacts, decodeDeployment } from '../static/find-workload.ts';
+import { DEPLOYMENT_BOUNDS, type DeploymentFacts, decodeDeployment } from '../static/find-workload.ts';
 import { readClaimKeys, readMarkedIps } from '../static/read-claim-locations.ts';
 
 /** Dependencies of informers. */
@@ -78,7 +80,7 @@ export function openInformers(deps: InformerDeps, config: IpamdConfig): Informer
       decode: decodeNode,
       indexes: { [BY_INSTANCE]: ({ instanceId }) => listOf(instanceId) },
     }),
-    pods: open<PodFacts>(deps, PODS, { decode: createPodDecoder(), indexes: POD_INDEXES }),
+    pods: open<PodFacts>(deps, PODS, { decode: createPodDecoder(), indexes: POD_INDEXES, bounds: POD_BOUNDS }),
     vpcEnis: open<VpcEniEntry>(deps, VPC_ENIS, { decode: decodeVpcEni, indexes: VPC_ENI_INDEXES }),
     configMaps: open<ConfigMapEntry>(deps, CONFIG_MAPS, { decode: decodeConfigMap, query }),
   };
@@ -99,13 +101,20 @@ export function openTermInformers(deps: InformerDeps, { enableOwnerref, eipIpMas
   return {
     /** Records of Pods, and static addresses. */
     vips: open<VipFacts>(deps, VPC_IPS, { decode: decodeVip, indexes: VIP_INDEXES }),
-    claims: open<ClaimFacts>(deps, VPC_IP_CLAIMS, { decode: decodeClaim, indexes: CLAIM_INDEXES }),
-    configs: open<StaticObject<StaticIpConfig>>(deps, STATIC_IP_CONFIGS, {
+    claims: open<ClaimFacts>(deps, VPC_IP_CLAIMS, {
+      decode: decodeClaim,
+      indexes: CLAIM_INDEXES,
+      bounds: CLAIM_BOUNDS,
+    }),
+    configs: open<StaticObject<StaticIpRule>>(deps, STATIC_IP_CONFIGS, {
       decode: decodeStaticIpConfig,
       indexes: { [CONFIGS_BY_NAMESPACE]: ({ decoded }) => listOf(decoded?.metadata.namespace) },
+      bounds: STATIC_IP_CONFIG_BOUNDS,
     }),
-    deployments: enableOwnerref ? open<DeploymentFacts>(deps, DEPLOYMENTS, { decode: decodeDeployment }) : undefined,
-    eipClaims: open<EipClaimEntry>(deps, EIP_CLAIMS, { decode: decodeEipClaim }),
+    deployments: enableOwnerref
+      ? open<DeploymentFacts>(deps, DEPLOYMENTS, { decode: decodeDeployment, bounds: DEPLOYMENT_BOUNDS })
+      : undefined,
+    eipClaims: open<EipClaimEntry>(deps, EIP_CLAIMS, { decode: decodeEipClaim, bounds: EIP_CLAIM_BOUNDS }),
     /** The configuration of ip-masq-agent, whether it exists or not. */
     masqConfigs: eipIpMasq
       ? open<KubeObject>(deps, CONFIG_MAPS, { decode: (object) => object, query: masqQuery })
@@ -113,16 +122,31 @@ export function openTermInformers(deps: InformerDeps, { enableOwnerref, eipIpMas
   };
 }
 
-function decodeStaticIpConfig(object: KubeObject): StaticObject<StaticIpConfig> {
+/** Decodes a StaticIPConfig for an informer: name and spec, as nothing else of it is read or written. */
+function decodeStaticIpConfig(object: KubeObject): StaticObject<StaticIpRule> {
   const faults = new Faults();
-  const decoded = staticIpConfig(object, '', faults);
-  return { decoded: faults.list.length > 0 ? undefined : decoded, faults: faults.list };
+  const { metadata, spec } = staticIpConfig(object, '', faults) ?? {};
+  if (metadata === undefined || faults.list.length > 0) return { decoded: undefined, faults: faults.list };
+  const { name, namespace } = metadata;
+  const named = { name, ...(namespace === undefined ? {} : { namespace }) };
+  return { decoded: { metadata: named, ...(spec === undefined ? {} : { spec }) }, faults: [] };
 }
+
+/** What is kept of StaticIPConfigs; all count, as each look compares a Pod with every rule of its namespace. */
+const STATIC_IP_CONFIG_BOUNDS = {
+  objectBytes: 524_288,
+  namespaceBytes: 8 * 1_048_576,
+  smallBytes: 0,
+  instead: (_: KubeObject, __: string, got: string): StaticObject<StaticIpRule> => ({
+    decoded: undefined,
+    faults: [{ path: '', expected: 'fewer or smaller StaticIPConfigs', got }],
+  }),
+};
 
 function open<T>(
   deps: InformerDeps,
   type: ResourceType,
-  options: Pick<InformerOptions<T>, 'decode' | 'indexes' | 'query'>,
+  options: Pick<InformerOptions<T>, 'decode' | 'indexes' | 'query' | 'bounds'>,
 ): Informer<T> {
   return openInformer<T>({ ...deps, type, ...options });
 }

@@ -1,13 +1,17 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import test from 'ava';
+import { POD_ANNOTATION } from '../../../crd/names.ts';
 import {
   createPodDecoder,
   networkRequestOf,
+  POD_BOUNDS,
   POD_INDEXES,
   PODS_BY_NODE,
   podKeyOf,
 } from '../../../ipamd/cache/pod-facts.ts';
+import { decodeDeployment, findWorkload } from '../../../ipamd/static/find-workload.ts';
+import { readClaimPod } from '../../../ipamd/static/read-claim-pod.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
 /** A Pod as an API server sends it, with what fills most of it: managed fields, volumes, conditions. */
@@ -150,4 +154,52 @@ test('createPodDecoder: a Pod takes less than 600 bytes when 30,000 are held', (
   const bytes = (usedBytes() - before) / pods.size;
   t.log(`${Math.round(bytes)} bytes a Pod, its place in a Map included`);
   t.true(bytes < 600, String(bytes));
+});
+
+test('createPodDecoder: of more labels than anybody writes only the count is kept, and no owner with a name of no object', (t) => {
+  const labels = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`label-${at}`, 'value']));
+  const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'x'.repeat(400), uid: 'u', controller: true };
+  const object = podObject(1);
+  const annotations = { [POD_ANNOTATION.deletePolicy]: 'Never' };
+  const metadata = { ...object.metadata, annotations, labels, ownerReferences: [owner] };
+  const pod = createPodDecoder()({ ...object, metadata });
+  t.deepEqual(pod?.claimInfo, { labels: {}, labelCount: 2_000, mode: 'route-eni' });
+  const faults = pod && readClaimPod(pod, undefined, undefined)?.rule.faults;
+  t.regex(faults?.join() ?? '', /metadata.labels: expected at most 32 KiB of labels.*got 2000/);
+  const replicaSet = { ...owner, name: 'web-1' };
+  const owned = createPodDecoder()({ ...object, metadata: { ...metadata, ownerReferences: [replicaSet] } });
+  const deployment = decodeDeployment({
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
+    metadata: { name: 'any', namespace: object.metadata.namespace ?? '' },
+    spec: { selector: { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] } },
+  });
+  // It was found by labels that the Pod seems not to have.
+  t.is(owned && findWorkload(owned, [deployment]), undefined);
+});
+
+test('createPodDecoder: the annotations of one Pod share a limit, and those of a crowded namespace are cut', (t) => {
+  const ids = Array.from({ length: 500 }, (_, at) => `subnet-${at}`).join();
+  const { deletePolicy, nominatedSubnets, securityGroups, eipIdList, eipAttributes } = POD_ANNOTATION;
+  const lists = [nominatedSubnets, securityGroups, eipIdList, eipAttributes].map((name) => [name, ids]);
+  const annotations = { [deletePolicy]: 'Never', ...Object.fromEntries(lists) };
+  const object = podObject(1);
+  const pod = { ...object, metadata: { ...object.metadata, annotations } };
+  const kept = Object.values(createPodDecoder()(pod)?.annotations ?? {});
+  t.true(kept.join('').length < 18_000);
+  t.true(kept.includes(ids));
+  t.true(kept.some((text) => text.includes(`… (${ids.length} characters)`)));
+  const narrow = POD_BOUNDS.instead(pod);
+  t.is(narrow?.annotations[deletePolicy], 'Never');
+  t.true(JSON.stringify(narrow).length < 1_000);
+});
+
+test('createPodDecoder: shares what many Pods have, and nothing long, which would stay when its Pod is gone', (t) => {
+  const decode = createPodDecoder();
+  const annotationsOf = (at: number, note: string) => {
+    const object = podObject(at);
+    const annotations = { [POD_ANNOTATION.deletePolicy]: 'Never', [POD_ANNOTATION.nominatedSubnets]: note };
+    return decode({ ...object, metadata: { ...object.metadata, annotations } })?.annotations;
+  };
+  t.is(annotationsOf(1, 'subnet-a1b2c3d4'), annotationsOf(2, 'subnet-a1b2c3d4'));
+  t.not(annotationsOf(1, 'x'.repeat(2_000)), annotationsOf(2, 'x'.repeat(2_000)));
 });
