@@ -1,10 +1,12 @@
 import { isInCidr } from '../../crd/ip-text.ts';
+import { Contests, contestText } from '../../kube/contest.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
 import { type Informer, openInformer } from '../../kube/informer.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { listPages } from '../../kube/list-pages.ts';
-import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES } from '../../kube/resource-types.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { KeyedMutex } from '../../runtime/keyed-mutex.ts';
 import {
@@ -20,7 +22,7 @@ import type { LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
 import { StepError } from './run-step.ts';
 import { APPEARS_MS, planList, type SeenTarget, WantedAddresses } from './wanted-addresses.ts';
 
-type PublisherDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random' | 'metrics'>;
+type PublisherDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random' | 'metrics' | 'events'>;
 
 /** What has targets among the owners of one kind. */
 export type AddressSource = {
@@ -79,6 +81,8 @@ export class AddressPublisher {
   readonly #assigned = new Map<string, { readonly uid: string; readonly ips: Set<string> }>();
   /** Monotonic milliseconds. */
   readonly #beganMs: number;
+  /** By uid of a NodeENIConfig. */
+  readonly #contests = new Contests();
   readonly #needed: ChangeSignal;
   readonly #changed: ChangeSignal;
   #state: 'idle' | 'starting' | 'following' | 'absent' = 'idle';
@@ -249,6 +253,8 @@ export class AddressPublisher {
       const its = [...ofEnis, ...this.#ownOf(list, ofPods.get(name) ?? [])];
       const next = planList(published, its, wanted);
       if (signal.aborted || next.join() === [...published].sort().join()) continue;
+      // What is about to be registered is written all the same.
+      if (this.#isHeld(list)) continue;
       await this.#mutex
         .run(name, async () => await this.#write(name, its, isComplete, signal))
         .catch((error: unknown) => {
@@ -256,6 +262,19 @@ export class AddressPublisher {
             this.#deps.log.warn('targets were not published, will be tried again', { node: name, error });
         });
     }
+  }
+
+  /** Asks whether a list is not to be written now, as another client keeps changing it back. */
+  #isHeld({ name, uid, resourceVersion, published = [] }: RegisteredNode): boolean {
+    const isUndone = this.#contests.valueOf(uid) !== [...published].sort().join();
+    const seen = { uid, resourceVersion };
+    const { waitMs, isNew } = this.#contests.ask(uid, isUndone, seen, this.#deps.clock.monotonicMs());
+    if (isNew) {
+      const involved = involvedObject(NODES, { name });
+      const message = contestText('loadBalancers.registeredIPs of the NodeENIConfig');
+      this.#deps.events.record({ involved, type: 'Warning', reason: 'FieldContested', message });
+    }
+    return waitMs > 0;
   }
 
   /** Publishes addresses of a node; returns those that may be registered. */
@@ -334,6 +353,8 @@ export class AddressPublisher {
         const written = decodeRegisteredNode(object);
         if (written.published === undefined) throw notKept();
         this.#lists.note(node, written);
+        const text = [...written.published].sort().join();
+        this.#contests.note(written.uid, text, written, this.#deps.clock.monotonicMs());
         return object;
       } catch (error) {
         if (isKubeError(error, 'NOT_FOUND')) return undefined;

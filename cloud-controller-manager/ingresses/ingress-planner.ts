@@ -135,7 +135,10 @@ export class IngressPlanner {
     const { listeners } = plan.desired;
     const configured = await this.#parts.configs.find({ ...settings, ...head, listeners }, signal);
     if (configured.kind === 'starting') return { uploads: NO_UPLOADS, notices: [], afterMs: STARTING_MS };
-    return withConfig(plan, configured);
+    const whole = withConfig(plan, configured);
+    const writtenMs = configured.kind === 'known' ? configured.afterMs : undefined;
+    if (writtenMs === undefined) return whole;
+    return { ...whole, afterMs: Math.min(writtenMs, whole.afterMs ?? Number.POSITIVE_INFINITY) };
   }
 
   #secretsOf(object: KubeObject, head: IngressHead, spec: IngressSpec): (name: string) => SecretFacts {

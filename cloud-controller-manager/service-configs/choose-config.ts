@@ -30,7 +30,8 @@ export type FoundConfig =
 
 /** `unknown`: there should be one, and what it says is not known. `starting`: they are being read. `why` is for people. */
 export type ConfigOfOwner =
-  | { readonly kind: 'known'; readonly config: LoadBalancerConfig | undefined }
+  /** `afterMs`: when it is to be written, as another client writes it too. */
+  | { readonly kind: 'known'; readonly config: LoadBalancerConfig | undefined; readonly afterMs?: number }
   | { readonly kind: 'unknown'; readonly why: string }
   | { readonly kind: 'starting' };
 

@@ -1,5 +1,7 @@
 import type { TkeServiceConfig } from '../../crd/tke-service-config.ts';
-import type { ResourceType } from '../../kube/kube-client.ts';
+import { Contests, contestText } from '../../kube/contest.ts';
+import { involvedObject } from '../../kube/involved-object.ts';
+import type { KubeObject, ResourceType } from '../../kube/kube-client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { apiVersionOf, INGRESSES, SERVICES, TKE_SERVICE_CONFIGS } from '../../kube/resource-types.ts';
 import type { DesiredRuleListener } from '../balancers/desired-rules.ts';
@@ -22,17 +24,24 @@ type ConfigUser = ConfigOwner &
 
 const TYPES: Readonly<Record<ConfigOwner['kind'], ResourceType>> = { service: SERVICES, ingress: INGRESSES };
 
+type ConfigDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'events'>;
+
 /** Finds the TkeServiceConfigs of Services and Ingresses, and makes those that are asked for. */
 export class ConfigsOfOwners {
-  readonly #kube: ControllerDeps['kube'];
+  readonly #deps: ConfigDeps;
   readonly #configs: Pick<ConfigFollower, 'find'>;
+  /** By uid of the owner. */
+  readonly #contests = new Contests();
 
-  constructor({ kube }: Pick<ControllerDeps, 'kube'>, configs: Pick<ConfigFollower, 'find'>) {
-    this.#kube = kube;
+  constructor(deps: ConfigDeps, configs: Pick<ConfigFollower, 'find'>) {
+    this.#deps = deps;
     this.#configs = configs;
   }
 
-  /** Finds what holds for an owner. One that is made is brought in line with its listeners. @throws KubeError */
+  /**
+   * Finds what holds for an owner. One that is made is brought in line with its listeners, rarely where another client keeps
+   * changing it back. @throws KubeError
+   */
   async find(user: ConfigUser, signal: AbortSignal): Promise<ConfigOfOwner> {
     const choice = chooseConfig(user);
     const read = readConfig(user, choice, (key) => this.#configs.find(key));
@@ -42,8 +51,38 @@ export class ConfigsOfOwners {
     const planned = planAuto(user, read.config);
     if (planned === undefined) return read;
     const present = found.kind === 'known' ? found.config : undefined;
+    const waitMs = this.#waitMs(user, key, present, read.config);
+    if (waitMs > 0) return { ...read, afterMs: waitMs };
     const refusal = await this.#write(user, key, present, planned, signal);
     return refusal === undefined ? read : { kind: 'unknown', why: refusal };
+  }
+
+  /** Asks how long the configuration of an owner is not to be written; reports that it is contested. */
+  #waitMs(
+    user: ConfigUser,
+    key: string,
+    present: TkeServiceConfig | undefined,
+    config: LoadBalancerConfig | undefined,
+  ): number {
+    const { clock, events } = this.#deps;
+    const seen = { uid: user.uid, resourceVersion: present?.metadata.resourceVersion };
+    const isUndone = this.#contests.valueOf(user.uid) !== textOf(config);
+    const { waitMs, isNew } = this.#contests.ask(user.uid, isUndone, seen, clock.monotonicMs());
+    if (isNew) {
+      const message = contestText(`the TkeServiceConfig ${key}`);
+      events.record({
+        involved: involvedObject(TYPES[user.kind], user),
+        type: 'Warning',
+        reason: 'FieldContested',
+        message,
+      });
+    }
+    return waitMs;
+  }
+
+  #noteWritten(uid: string, { metadata }: KubeObject, loadBalancer: LoadBalancerConfig): void {
+    const version = { uid, resourceVersion: metadata.resourceVersion };
+    this.#contests.note(uid, textOf(loadBalancer), version, this.#deps.clock.monotonicMs());
   }
 
   /** @returns why it could not be written, for people */
@@ -54,6 +93,7 @@ export class ConfigsOfOwners {
     loadBalancer: LoadBalancerConfig,
     signal: AbortSignal,
   ): Promise<string | undefined> {
+    const { kube } = this.#deps;
     const itsName = key.slice(namespace.length + 1);
     const spec = { loadBalancer };
     try {
@@ -62,11 +102,14 @@ export class ConfigsOfOwners {
         const owner = { apiVersion: apiVersionOf(type), kind: type.kind, name, uid };
         const metadata = { namespace, name: itsName, ownerReferences: [owner] };
         const made = { apiVersion: apiVersionOf(TKE_SERVICE_CONFIGS), kind: TKE_SERVICE_CONFIGS.kind };
-        await this.#kube.create(TKE_SERVICE_CONFIGS, { ...made, metadata, spec }, signal);
+        const written = await kube.create(TKE_SERVICE_CONFIGS, { ...made, metadata, spec }, signal);
+        this.#noteWritten(uid, written, loadBalancer);
       } else {
         const { uid: itsUid, resourceVersion } = present.metadata;
         const body = { metadata: { uid: itsUid, resourceVersion }, spec };
-        await this.#kube.patch(TKE_SERVICE_CONFIGS, { namespace, name: itsName }, { kind: 'merge', body }, signal);
+        const ref = { namespace, name: itsName };
+        const written = await kube.patch(TKE_SERVICE_CONFIGS, ref, { kind: 'merge', body }, signal);
+        this.#noteWritten(uid, written, loadBalancer);
       }
       return undefined;
     } catch (error) {
@@ -77,6 +120,10 @@ export class ConfigsOfOwners {
       throw error;
     }
   }
+}
+
+function textOf(config: LoadBalancerConfig | undefined): string {
+  return JSON.stringify([config?.l4Listeners, config?.l7Listeners]);
 }
 
 /** @returns what is written; undefined: nothing changes */

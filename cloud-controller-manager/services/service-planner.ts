@@ -104,7 +104,9 @@ export class ServicePlanner {
             ]
           : plan.notices;
       const planned = { ...plan, notices };
-      return found.nextMs === Number.POSITIVE_INFINITY ? planned : { ...planned, afterMs: found.nextMs };
+      const writtenMs = configured.kind === 'known' ? configured.afterMs : undefined;
+      const nextMs = Math.min(found.nextMs, writtenMs ?? Number.POSITIVE_INFINITY);
+      return nextMs === Number.POSITIVE_INFINITY ? planned : { ...planned, afterMs: nextMs };
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       return { notices: [blocking('ServiceInvalid', error.message)] };

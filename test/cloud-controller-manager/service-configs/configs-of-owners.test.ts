@@ -43,7 +43,7 @@ async function start() {
   const owner: User = { ...INGRESS, uid: ingress.metadata.uid ?? '' };
   const all = () => server.objects(TKE_SERVICE_CONFIGS.plural, TKE_SERVICE_CONFIGS.group) as readonly KubeObject[];
   const configs = new ConfigsOfOwners(
-    { kube },
+    { kube, clock, events: { record: () => undefined } },
     {
       find: (key) => {
         const object = all().find(({ metadata: { namespace, name } }) => `${namespace}/${name}` === key);

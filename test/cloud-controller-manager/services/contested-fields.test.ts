@@ -1,11 +1,22 @@
 /** Another client changes back what this program writes: it is answered rarely, with an event, and nothing else waits. */
 import test from 'ava';
+import { customResourceDefinition } from '../../../crd/custom-resource-definition.ts';
+import { TKE_SERVICE_CONFIG_KIND } from '../../../crd/tke-service-config.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
-import { NODES, PODS, SERVICES } from '../../../kube/resource-types.ts';
+import {
+  CUSTOM_RESOURCE_DEFINITIONS,
+  NODES,
+  PODS,
+  SERVICES,
+  TKE_SERVICE_CONFIGS,
+} from '../../../kube/resource-types.ts';
+import { recordOf, recordsOf } from '../../../runtime/json.ts';
 import { IngressWorld } from '../ingresses/ingress-world.ts';
 import { NodeWorld, UNINITIALIZED } from '../node-world.ts';
 import { RouteWorld } from '../routes/route-world.ts';
-import type { ServiceWorld } from './service-world.ts';
+import { addLists, patchNec, published } from './published-lists.ts';
+import { ServicePods } from './service-pods.ts';
+import { ServiceWorld } from './service-world.ts';
 
 const DONE_MS = 40_000;
 const DIRECT = { 'service.cloud.tencent.com/direct-access': 'true' };
@@ -113,6 +124,48 @@ test('annotations and the finalizer of a Service, and the gate of a Pod', async 
     services.events('FieldContested').join(),
     /the condition cloud\.tencent\.com\/load-balancer-backendgroup-ready/,
   );
+  await world.stop();
+});
+
+test('the TkeServiceConfig that is made, and the published addresses of a node', async (t) => {
+  const world = await ServiceWorld.start();
+  const pods = new ServicePods(world);
+  await world.join('n1');
+  await addLists(world, ['n1']);
+  const { clock, admin, server } = world.world.scene;
+  await clock.run(admin.create(CUSTOM_RESOURCE_DEFINITIONS, customResourceDefinition(TKE_SERVICE_CONFIG_KIND)));
+  await world.create('lb', {
+    metadata: { annotations: { ...DIRECT, 'service.cloud.tencent.com/tke-service-config-auto': 'true' } },
+  });
+  const ip = await pods.run('lb', 'a', { node: 'n1' });
+  await world.advance(DONE_MS);
+  const entries = (): number => {
+    const [config] = server.objects('tkeserviceconfigs', TKE_SERVICE_CONFIGS.group);
+    const loadBalancer = recordOf(recordOf(config?.['spec'])['loadBalancer']);
+    return recordsOf(loadBalancer['l4Listeners']).length;
+  };
+  const setEntries = (l4Listeners: readonly object[]) => {
+    const patch = { kind: 'merge', body: { spec: { loadBalancer: { l4Listeners } } } } as const;
+    return clock.run(admin.patch(TKE_SERVICE_CONFIGS, { namespace: 'default', name: 'lb-auto-service-config' }, patch));
+  };
+  const advance = (ms: number) => world.advance(ms);
+  const configs = await fight(
+    advance,
+    () => entries() > 0,
+    () => setEntries([]),
+  );
+  t.true(configs >= 3 && configs <= MOST, `TkeServiceConfig: ${configs} answers`);
+  t.regex(world.events('FieldContested').join(), /the TkeServiceConfig default\/lb-auto-service-config/);
+  const lists = await fight(
+    advance,
+    () => published(world, 'n1')?.includes(ip) === true,
+    () => patchNec(world, 'n1', { loadBalancers: { registeredIPs: [] } }),
+  );
+  t.true(lists >= 3 && lists <= MOST, `registeredIPs: ${lists} answers`);
+  t.regex(world.events('FieldContested').join(), /loadBalancers\.registeredIPs of the NodeENIConfig/);
+  await world.advance(62_000);
+  t.is(entries(), 1, 'both are written again once the other client ends');
+  t.deepEqual(published(world, 'n1'), [ip]);
   await world.stop();
 });
 
