@@ -30,6 +30,8 @@ export type CertificatePlan = {
   readonly defaultCertificate?: DesiredCertificate;
   /** Undefined: the host has none. */
   readonly certificateOf: (host: string) => DesiredCertificate | undefined;
+  /** Says which hosts of certificates no rule has, of the hosts of all rules. */
+  readonly noticesOfUnused: (ruleHosts: Iterable<string>) => readonly Notice[];
   /** What has to be uploaded, by hash. */
   readonly uploads: ReadonlyMap<string, OwnCertificate>;
   readonly notices: readonly Notice[];
@@ -61,14 +63,21 @@ export function planCertificates({ tls, annotated, secretOf, nowMs }: Certificat
     isAsked: byHost.size > 0,
     ...(defaultCertificate === undefined ? {} : { defaultCertificate }),
     certificateOf: (host) => byHost.get(host) ?? byHost.get(wildcardOf(host)) ?? defaultCertificate,
+    noticesOfUnused: (ruleHosts) => {
+      const used = new Set(['', ...ruleHosts].flatMap((host) => [host, wildcardOf(host)]));
+      const unused = [...byHost.keys()].filter((host) => !used.has(host));
+      if (unused.length === 0) return [];
+      const message = `hosts ${shown(unused)}: no rule has such a host, so that nothing is served with their certificates; correct the host there or in a rule`;
+      return [remark('CertificateRefused', message)];
+    },
     uploads,
     notices,
   };
 
-  /** An entry without hosts is that of the host ''. */
+  /** An entry without hosts is that of the host ''. Hosts of rules are in lower case, and names of hosts have no case. */
   function add(hosts: readonly string[], make: () => DesiredCertificate): void {
     const certificate = make();
-    for (const host of hosts.length === 0 ? [''] : hosts) {
+    for (const host of hosts.length === 0 ? [''] : hosts.map((one) => one.toLowerCase())) {
       if (!byHost.has(host)) byHost.set(host, certificate);
       else {
         const name =

@@ -74,6 +74,7 @@ export function planRules(facts: RuleFacts): RulePlan {
   const listeners = listenersOf(rules);
   const all = [
     ...certificates.notices,
+    ...certificates.noticesOfUnused([...placed.rules.map(({ host }) => host), ...spec.bareHosts]),
     ...placed.notices,
     ...notices,
     ...ofRedirects,

@@ -120,6 +120,8 @@ export const certificateEntries: Parser<readonly CertificateEntry[]> = json(
   (entries) => {
     const isGood = entries.every(({ qcloud_cert_id: ids }) => ids.length === 1 || ids.length === 2);
     if (!isGood) return 'one id of a certificate for hosts, or two: of RSA and of ECC';
+    if (entries.some(({ hosts = [] }) => hosts.some((host) => host === '' || /\s/.test(host))))
+      return 'hosts that are not empty and have no blanks';
     return entries.map(({ hosts = [], qcloud_cert_id: ids }) => ({ hosts, ids }));
   },
 );

@@ -21,7 +21,7 @@ function tls({ cert, key }: CertificatePair): SecretFacts {
 }
 
 function planWith(facts: SecretFacts, hosts: readonly string[] = ['a.example']) {
-  const rules = [{ host: 'a.example', http: { paths: [path('/')] } }];
+  const rules = (hosts.length === 0 ? ['a.example'] : hosts).map((host) => ({ host, http: { paths: [path('/')] } }));
   return plan({ rules, tls: [{ hosts, secretName: 'cert' }] }, {}, { secretOf: () => facts });
 }
 

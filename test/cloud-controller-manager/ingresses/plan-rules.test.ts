@@ -262,6 +262,26 @@ const ROWS: readonly Row[] = [
     ['HTTP:80 b.example /', 'HTTPS:443 a.example /'],
   ],
   [
+    'the annotation certificate with a host in capitals',
+    { rules: [A] },
+    { [`${CLOUD}/certificate`]: '[{"hosts":["A.Example"],"qcloud_cert_id":["abcd1234"]}]' },
+    ['HTTPS:443 a.example /'],
+  ],
+  [
+    'a host of a certificate that no rule has',
+    { rules: [A, B], tls: [...TLS_A, { hosts: ['www.b.example', '*.c.example'], secretName: 'ids' }] },
+    {},
+    ['HTTP:80 b.example /', 'HTTPS:443 a.example /'],
+    [/^CertificateRefused: hosts "www\.b\.example", "\*\.c\.example": no rule has such a host/],
+  ],
+  [
+    'a host of the annotation certificate that no rule has',
+    { rules: [A] },
+    { [`${CLOUD}/certificate`]: '[{"hosts":["b.example"],"qcloud_cert_id":["abcd1234"]}]' },
+    ['HTTP:80 a.example /'],
+    [/^CertificateRefused: hosts "b\.example": no rule has such a host/],
+  ],
+  [
     'the annotation certificate beside spec.tls',
     { rules: [A], tls: TLS_A },
     { [`${CLOUD}/certificate`]: '[{"qcloud_cert_id":["abcd1234"]}]' },
@@ -342,3 +362,14 @@ test('weights are of single Pods, of the rule, and else the default', (t) => {
     [5, 5, 5, 'asIs'],
   ]);
 });
+
+for (const host of [' a.example', 'a. example', 'a.example\n', ''])
+  test(`a host of the annotation certificate is refused: ${JSON.stringify(host)}`, (t) => {
+    const annotations = { [`${CLOUD}/certificate`]: JSON.stringify([{ hosts: [host], qcloud_cert_id: ['abcd1234'] }]) };
+    const { notices } = plan({ rules: [A] }, annotations);
+    const [invalid] = notices.filter(({ blocks }) => blocks);
+    t.regex(
+      `${invalid?.reason}: ${invalid?.message}`,
+      /^AnnotationInvalid: .*hosts that are not empty and have no blanks/,
+    );
+  });
