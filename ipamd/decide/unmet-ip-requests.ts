@@ -21,7 +21,10 @@ export function unmetIpRequests({ claims, leaving }: NodeView, status: NodeEniCo
     .sort((one, other) => (one.key < other.key ? -1 : 1));
 }
 
-/** Counts the address slots on the node's shared ENIs that static addresses use or will use. */
+/**
+ * Counts the address slots on the node's shared ENIs that static addresses use or will use. Until a term has decided every claim
+ * once, the number that the status has counts: requests may be missing.
+ */
 export function countStaticIps(view: NodeView, status: NodeEniConfigStatus): number {
   const usable = (status.eniInfos ?? []).filter(
     (eni) => isShared(eni) && eni.draining !== true && eni.state !== 'Detaching',
@@ -30,5 +33,7 @@ export function countStaticIps(view: NodeView, status: NodeEniConfigStatus): num
     (eni.addresses ?? []).filter(({ ip, claim }) => claim !== undefined && isIpv4(ip)),
   );
   const markedClaims = new Set(marked.map(({ claim }) => (claim === undefined ? '' : claimKeyOf(claim))));
-  return marked.length + unmetIpRequests(view, status).filter(({ key }) => !markedClaims.has(key)).length;
+  const count = marked.length + unmetIpRequests(view, status).filter(({ key }) => !markedClaims.has(key)).length;
+  const isBegun = view.reservedIps === undefined || view.claims !== undefined;
+  return isBegun ? count : Math.max(count, status.staticRouteENIIPs ?? 0);
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { recordOf, recordsOf } from '../../runtime/json.ts';
 import { necFacts } from './auditors/nec-facts.ts';
 import type { Disturbance, Life, Point } from './life.ts';
@@ -124,7 +125,7 @@ async function changeLeaders(world: World): Promise<void> {
       world.violate('Q7', `a new agent at rest changes the kernel of ${machine.name}`);
   const changes = world.host.seen.slice(called).filter(({ action }) => !action.startsWith('Describe'));
   for (const { action } of changes) world.violate('Q7', `a new leader at rest calls ${action}`);
-  if (describeState(world) !== before) world.violate('Q7', 'a new leader at rest changes the supply');
+  if (!isDeepStrictEqual(describeState(world), before)) world.violate('Q7', 'a new leader at rest changes the supply');
 }
 
 function kernelOf({ whole }: Machine): string | undefined {
@@ -132,13 +133,12 @@ function kernelOf({ whole }: Machine): string | undefined {
 }
 
 /** What each node has and, where no agent is new, which revision of its object says so. */
-function describeState(world: World): string {
+function describeState(world: World): readonly unknown[] {
   const hasAgents = world.machines.some(({ whole }) => whole !== undefined);
-  const nodes = world.objects('nodeeniconfigs').map((object) => {
+  return world.objects('nodeeniconfigs').map((object) => {
     const { eniInfos } = necFacts(object).status;
     return [object.metadata.name, eniInfos, hasAgents ? '' : object.metadata['resourceVersion']];
   });
-  return JSON.stringify(nodes);
 }
 
 function describeEnd(world: World): string {

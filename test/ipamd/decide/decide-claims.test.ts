@@ -399,3 +399,15 @@ test('revertForeignMarks: puts back what a hand took out of use, and nothing tha
   const { status } = viewOf([eni([LEFT])], []);
   t.is(revertForeignMarks(status, { inUse, leaving: 'no' }, ids()).status, status);
 });
+
+test('decideNode: while not every claim of a term was decided, the places of kept addresses are those of the status', (t) => {
+  const { claims, ...view } = viewOf([eni([SERVES])], [HERE], { spec: { desiredRouteENIIP: 1 } });
+  const pending = { ...view, reservedIps: new Map<string, string>() };
+  const countOf = (staticRouteENIIPs: number, more: Partial<NodeView> = {}) => {
+    const decision = decideNode({ ...pending, ...more, status: { ...view.status, staticRouteENIIPs } }, LEADER, ids());
+    return 'status' in decision ? decision.status.staticRouteENIIPs : staticRouteENIIPs;
+  };
+  t.is(countOf(2), 2);
+  t.is(countOf(0), 1);
+  t.is(countOf(2, { claims: claims ?? new Map() }), 1);
+});
