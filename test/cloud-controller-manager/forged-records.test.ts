@@ -37,13 +37,14 @@ async function forge(world: ServiceWorld, name: string, record: object | undefin
 }
 
 /** The hash of what a Service without backends asks for. Everything in it can be guessed. */
-function hashOf(world: ServiceWorld, name: string, loadBalancerId: string): string {
+function hashOf(world: ServiceWorld, name: string, loadBalancerId: string, isOfPool = false): string {
   const object = world.service(name);
   if (object === undefined) throw new Error(`no Service ${name}`);
   const service = readServiceHead(object);
   const { settings } = readAnnotations(service.annotations, service.labels);
   const facts = { service, spec: readServiceSpec(object), settings, nodes: [], maxTargets: 100 };
-  const { desired } = planLoadBalancer({ ...facts, clusterId: CLUSTER, vpcId: 'vpc-00000001' });
+  const placed = isOfPool ? { placement: { loadBalancerId, ports: new Map() } } : {};
+  const { desired } = planLoadBalancer({ ...facts, ...placed, clusterId: CLUSTER, vpcId: 'vpc-00000001' });
   if (desired === undefined) throw new Error(`${name} is refused`);
   return desiredHashOf(loadBalancerId, desired);
 }
@@ -73,6 +74,44 @@ for (const isBought of [false, true])
     t.deepEqual(world.ingress('thief'), []);
     await world.stop();
   });
+
+test('a forged hash publishes no address of a load balancer of the pool to a new leader', async (t) => {
+  const world = await startWithEvil();
+  await world.create('victim', { metadata: { annotations: { [POOL]: 'shared' } } });
+  await world.advance(DONE_MS);
+  const { loadBalancerId } = world.balancer();
+  await world.world.stop();
+  const annotations = { [POOL]: 'shared', ...NO_BACKENDS };
+  await world.create('thief', { metadata: { namespace: 'evil', annotations, finalizers: [SERVICE_FINALIZER] } });
+  await forge(world, 'thief', {
+    ...{ serial: 1, loadBalancerId, ports: {} },
+    settled: hashOf(world, 'thief', loadBalancerId, true),
+  });
+  await world.replace();
+  for (let at = 0; at < 10; at++) {
+    await world.advance(5_000);
+    t.deepEqual(world.ingress('thief'), [], `after ${at * 5} s`);
+  }
+  t.is(world.ingress('victim').length, 1);
+  await world.stop();
+});
+
+test('record and annotation that name another load balancer at once: the listeners are known, stay, and end', async (t) => {
+  const { world, pods, other } = await startPublished(async (one) => ({ [EXISTED]: await one.buy({}, false) }));
+  const addresses = world.ingress('web');
+  await forge(world, 'web', { serial: 1, loadBalancerId: other }, { [EXISTED]: other });
+  await world.advance(DONE_MS);
+  t.regex(world.events('ImmutableChangeRefused').join(), RegExp(`and ${other} is asked for`));
+  t.deepEqual([world.ingress('web'), unprotected(world)], [addresses, []]);
+  const next = await pods.run('web', 'b', { node: 'n1' });
+  await world.advance(DONE_MS);
+  t.true(published(world, 'n1')?.includes(next));
+  await world.delete('web');
+  await world.advance(200_000);
+  t.is(world.service('web'), undefined);
+  t.true(world.balancers().every(({ listeners }) => listeners.size === 0));
+  await world.stop();
+});
 
 test('an address that was published before goes with the refusal', async (t) => {
   const world = await startWithEvil();
