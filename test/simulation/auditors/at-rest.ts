@@ -54,8 +54,11 @@ export const openNothingUnderWay: OpenAuditor = (world) => ({
       const { spec, status } = necFacts(object);
       const { name } = object.metadata;
       for (const { action } of status.intents ?? []) yield `${name} has ${action} on record`;
+      // One that is kept for a name is offered as long as no Pod has it: it may move at any time.
       const there = new Map(
-        (status.eniInfos ?? []).flatMap((eni) => (eni.addresses ?? []).map((one) => [one.ip, one.assignmentID])),
+        (status.eniInfos ?? []).flatMap(({ addresses = [] }) =>
+          addresses.filter(({ claim }) => claim === undefined).map((one) => [one.ip, one.assignmentID]),
+        ),
       );
       for (const { ip, assignmentID } of spec.releasableIPs ?? [])
         if (there.get(ip) === assignmentID) yield `${name} offers ${ip}`;
