@@ -50,18 +50,23 @@ export const openCloudIsObjects: OpenAuditor = (world) => ({
 export const openNothingUnderWay: OpenAuditor = (world) => ({
   name: 'Q3',
   rest: function* () {
+    // One that waits for the next Pod of its name is offered: it may move at any time.
+    const retained = new Set(
+      world
+        .objects('vpcipclaims')
+        .map(({ status }) => recordOf(status))
+        .filter(({ phase }) => phase === 'Retained')
+        .flatMap(({ ips }) => ips as readonly string[]),
+    );
     for (const object of world.objects('nodeeniconfigs')) {
       const { spec, status } = necFacts(object);
       const { name } = object.metadata;
       for (const { action } of status.intents ?? []) yield `${name} has ${action} on record`;
-      // One that is kept for a name is offered as long as no Pod has it: it may move at any time.
       const there = new Map(
-        (status.eniInfos ?? []).flatMap(({ addresses = [] }) =>
-          addresses.filter(({ claim }) => claim === undefined).map((one) => [one.ip, one.assignmentID]),
-        ),
+        (status.eniInfos ?? []).flatMap((eni) => (eni.addresses ?? []).map((one) => [one.ip, one.assignmentID])),
       );
       for (const { ip, assignmentID } of spec.releasableIPs ?? [])
-        if (there.get(ip) === assignmentID) yield `${name} offers ${ip}`;
+        if (there.get(ip) === assignmentID && !retained.has(ip)) yield `${name} offers ${ip}`;
     }
     for (const claim of world.objects('eipclaims'))
       for (const one of recordsOf(recordOf(claim['status'])['intents']))
@@ -124,7 +129,7 @@ export const openLeasesAreSandboxes: OpenAuditor = (world) => ({
   },
 });
 
-/** Most events of one reason about one object in a run. */
+/** Most warnings of one reason about one object in a run, and most times that one thing is said to be done. */
 const MOST_EVENTS = 30;
 
 /** Q8: events are few. */
@@ -133,7 +138,10 @@ export const openFewEvents: OpenAuditor = (world) => ({
   rest: function* () {
     const counts = new Map<string, number>();
     for (const event of world.objects('events')) {
-      const about = `${textOf(event['reason'])} of ${textOf(recordOf(event['involvedObject'])['name'])}`;
+      const { name } = event.metadata;
+      const isWarning = event['type'] === 'Warning';
+      const of = isWarning ? textOf(recordOf(event['involvedObject'])['name']) : name;
+      const about = `${textOf(event['reason'])} of ${of}`;
       counts.set(about, (counts.get(about) ?? 0) + Number(event['count'] ?? 1));
     }
     for (const [about, count] of counts) if (count > MOST_EVENTS) yield `${about} was said ${count} times`;
