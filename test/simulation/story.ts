@@ -46,7 +46,7 @@ export type Played = {
   readonly points: readonly Point[];
 };
 
-const REST_MS = 2_400_000;
+const REST_MS = 3_600_000;
 const LOOK_MS = 10_000;
 /** So long everything has been at rest before it counts. */
 const QUIET_MS = 60_000;
@@ -110,9 +110,10 @@ const CHANGE_MS = 120_000;
 /** rtm_protocol of the agent's routes and rules. */
 const OUR_PROTOCOL = 84;
 
-/** Q7: at rest, a new leader and new agents change nothing; what the cloud refuses to a claim that waits, a new leader tries again. */
+/** Q7: at rest, a new leader and new agents change nothing. Not judged while something wrong is in force. */
 async function changeLeaders(world: World): Promise<void> {
   if (world.violations.length > 0) return;
+  if (isWrong(world)) return;
   const before = describeState(world);
   const called = world.host.seen.length;
   const kernels = world.machines.map(kernelOf);
@@ -123,10 +124,21 @@ async function changeLeaders(world: World): Promise<void> {
   for (const [at, machine] of world.machines.entries())
     if (kernelOf(machine) !== kernels[at])
       world.violate('Q7', `a new agent at rest changes the kernel of ${machine.name}`);
-  if (world.objects('vpcipclaims').some(({ status }) => recordOf(status)['phase'] === 'Pending')) return;
   const changes = world.host.seen.slice(called).filter(({ action }) => !action.startsWith('Describe'));
   for (const { action } of changes) world.violate('Q7', `a new leader at rest calls ${action}`);
   if (describeState(world) !== before) world.violate('Q7', 'a new leader at rest changes the supply');
+}
+
+/**
+ * Reports whether a Pod of a wrong writer waits, or a setting is wrong: a new leader tries again what was refused, a sandbox is made again and again,
+ * and nodes wait until the wrong setting was looked at.
+ */
+function isWrong(world: World): boolean {
+  const waits = world
+    .objects('pods')
+    .some(({ metadata, status }) => metadata.name.startsWith('wrong-') && recordOf(status)['podIP'] === undefined);
+  const conditions = world.objects('nodeeniconfigs').flatMap(({ status }) => recordsOf(recordOf(status)['conditions']));
+  return waits || conditions.some(({ type, status }) => type === 'ConfigValid' && status === 'False');
 }
 
 function kernelOf({ whole }: Machine): string | undefined {
