@@ -8,6 +8,9 @@ export const openAddressesInUse: OpenAuditor = (world) => ({
   name: 'A5',
   arrives: ({ action, params }) => {
     const eniId = textOf(params['NetworkInterfaceId']) || textOf(params['SourceNetworkInterfaceId']);
+    // A late call about an instance that no longer has the ENI changes nothing.
+    const instanceId = textOf(params['InstanceId']);
+    if (instanceId !== '' && instanceId !== world.host.model.state.enis.get(eniId)?.attachment?.instanceId) return;
     const used = world.machines.flatMap((machine) => machine.usedOn(eniId));
     const taken = takenBy(action, params, used);
     for (const ip of taken)

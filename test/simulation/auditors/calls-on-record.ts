@@ -10,10 +10,16 @@ const RECORDED =
  * orphan: what is done to it has no record. A call that was on record before a restore may be tried again with its token.
  */
 export const openCallsOnRecord: OpenAuditor = (world) => {
+  /** Tokens that were on record, each with the life that wrote it. */
   const recorded = new Set<string>();
   let isRestored = false;
   return {
     name: 'A6',
+    change: (plural, { object }) => {
+      if (plural !== 'nodeeniconfigs' && plural !== 'eipclaims') return;
+      for (const { clientToken } of recordsOf(recordOf(object['status'])['intents']))
+        if (clientToken !== undefined) recorded.add(`${world.writer} ${textOf(clientToken)}`);
+    },
     restored: () => {
       isRestored = true;
     },

@@ -57,7 +57,7 @@ const LATE_MS = 120_000;
 /** So long faults last on after the last action. */
 const LINGER_MS = 5_000;
 
-/** An API server that is restored is away for longer than a quarter of a lease of 30 s: the election counts on that. */
+/** An API server that is restored is away for longer than a quarter of a lease of 30 s: the election counts on that, and who elects. */
 const RESTORE_MS = 8_000;
 
 async function act(scene: Scene, action: Action, beginMs: number): Promise<void> {
@@ -123,7 +123,7 @@ async function perform(scene: Scene, deed: Deed): Promise<void> {
     case 'restore':
       if (scene.backup === undefined) return;
       stage.restore(scene.backup);
-      later(RESTORE_MS, stage.serverAway());
+      for (const client of ['ipamd-*', 'ccm-*', 'extender-*']) later(RESTORE_MS, stage.partition(client));
       // cloud-controller-manager deletes Nodes of instances that are gone, and people restart kubelets whose Node is gone.
       for (const machine of machines) {
         const isThere = world.objects('nodes').some(({ metadata }) => metadata.name === machine.name);
