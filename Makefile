@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # npm brings the project's own Node 26; it must win over the machine's.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help demo test check unit kernel e2e long e2e-cluster dev-cluster soak soak-alone simulate bench build chart image dev fmt packages packages-browser no-stages gen
+.PHONY: help demo test check unit kernel e2e long laws e2e-cluster dev-cluster soak soak-alone simulate bench build chart image dev fmt packages packages-browser no-stages gen
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,8 +29,11 @@ kernel: packages node_modules/.installed ## netlink, sysctl and data plane again
 e2e: packages node_modules/.installed ## packaged executables and agent in a small VPC of network namespaces
 	@node tools/run-tests.ts e2e
 
-long: packages node_modules/.installed ## what takes longest of unit and e2e: whole tables of cases, every crash point, all states of the protocol
-	@node tools/run-tests.ts long
+long: packages node_modules/.installed ## what takes longest of unit and e2e: whole tables of cases, every crash point, all states of the protocol; WITHIN=20 leaves out files that would begin after 20 minutes
+	@node tools/run-tests.ts long $(if $(WITHIN),--within=$(WITHIN))
+
+laws: packages node_modules/.installed ## all laws with ten times the runs; SEED=random draws another seed, WITHIN=20 as with long
+	@node tools/run-tests.ts laws $(if $(WITHIN),--within=$(WITHIN))
 
 e2e-cluster: packages-cluster build ## a real cluster of kubelets, deployed into and broken; KUBE_ASSETS=<folder with Kubernetes' server binaries>
 	@node tools/run-tests.ts cluster
