@@ -78,6 +78,7 @@ import {
   settledService,
   sourceRanges,
   staleTargets,
+  toldDeletion,
 } from './services.ts';
 import {
   clearedGroups,
@@ -116,7 +117,16 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ nominatedFirst, namedSubnet, keepingNode, lostClaims, lostForGood, editedClaims, keptInStorm, nextName },
   ...{ lentEips, wrongEips, eipLimits, eipsByHand, eipLists, eipExpiry, editedEips, eipsInStorm },
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
-  ...{ serviceLife, podTargets, sourceRanges, settledService, makingGoesWrong, ingressLife, ingressGroup },
+  ...{
+    serviceLife,
+    toldDeletion,
+    podTargets,
+    sourceRanges,
+    settledService,
+    makingGoesWrong,
+    ingressLife,
+    ingressGroup,
+  },
   ...{ lateListeners, staleTargets, lateRules, rollingTargets, distrustedLists },
   ...{ busyCollection, emptyRuntime, carelessRuntime, forcedDeletion },
   ...{ keptOnNodes, keptEni, wholeEnis, fullDisk, offerBeforeBoot, reboots, lostJournal },

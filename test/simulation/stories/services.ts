@@ -34,7 +34,6 @@ export const serviceLife: Story = {
     await services.change('Service', 'web', { annotations: INTERNAL });
     await stage.until('an internal one', () => services.address('Service', 'web').startsWith('10.0.0.'));
     await services.end('Service', 'web');
-    stage.expect('it is told', stage.events('DeletedLoadBalancer').length > 0);
     await services.create('inner', { annotations: INTERNAL });
     await stage.until('it is reached', () => services.address('Service', 'inner') !== '');
     await services.change('Service', 'inner', { spec: { type: 'ClusterIP' } });
@@ -43,6 +42,21 @@ export const serviceLife: Story = {
       'that of others stays as it was',
       services.balancers.map(({ loadBalancerId }) => loadBalancerId).join() === bought,
     );
+  },
+};
+
+/** A Service that ends. Not for a driver: a leader that dies after the deletion says nothing of it. */
+export const toldDeletion: Story = {
+  title: 'the end of a load balancer is an event of its Service',
+  world: WORLD,
+  tell: async (stage) => {
+    const services = new ServiceStage(stage);
+    await stage.node();
+    stage.begin();
+    await services.create('web');
+    await stage.until('it is reached', () => services.address('Service', 'web') !== '');
+    await services.end('Service', 'web');
+    stage.expect('it is told', stage.events('DeletedLoadBalancer').length > 0);
   },
 };
 
