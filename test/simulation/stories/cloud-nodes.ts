@@ -92,7 +92,6 @@ export const cloudNodes: Story = {
     await setReady(stage, gone.name, 'Unknown');
     await stage.until('it is tainted', () => nodeOf(stage, stopped.name).taints.includes(SHUTDOWN), 900_000);
     await stage.until('it is deleted', () => !nodeOf(stage, gone.name).isThere, 900_000);
-    await stage.until('it is told', () => stage.events('DeletingNode').length > 0);
     if (instance !== undefined) instance.state = 'RUNNING';
     await setReady(stage, stopped.name, 'True');
     await stage.until('the taint is gone', () => !nodeOf(stage, stopped.name).taints.includes(SHUTDOWN), 900_000);
@@ -213,6 +212,7 @@ export const manyGone: Story = {
       await setReady(stage, name, 'Unknown');
     }
     await stage.until('some are deleted', () => left() === GOING - AN_HOUR);
+    await stage.until('it is told', () => stage.events('DeletingNode').length > 0);
     for (let leader = 0; leader < 3; leader++) {
       stage.killLeader('ccm');
       await stage.minutes(5);
