@@ -20,7 +20,8 @@ import type { ControllerDeps } from '../controller/controller-deps.ts';
 import { type OwnerKind, type OwnerRef, ownerIdOf } from './balancer-owner.ts';
 import type { LoadBalancerStep, StepTarget } from './load-balancer-step.ts';
 import { StepError } from './run-step.ts';
-import { APPEARS_MS, planList, type SeenTarget, WantedAddresses } from './wanted-addresses.ts';
+import { APPEARS_MS } from './unresolved-calls.ts';
+import { planList, type SeenTarget, WantedAddresses } from './wanted-addresses.ts';
 
 type PublisherDeps = Pick<ControllerDeps, 'kube' | 'clock' | 'log' | 'random' | 'metrics' | 'events'>;
 
@@ -79,8 +80,10 @@ export class AddressPublisher {
   readonly #lists: FreshStore<RegisteredNode>;
   /** By node: published addresses that were seen as assigned after they were published. */
   readonly #assigned = new Map<string, { readonly uid: string; readonly ips: Set<string> }>();
-  /** Monotonic milliseconds. */
-  readonly #beganMs: number;
+  /** What a former process registered shows by then; monotonic milliseconds. */
+  readonly #formerUntilMs: number;
+  /** What former processes published: they did so before they registered it. */
+  #former: ReadonlySet<string> = new Set();
   /** By uid of a NodeENIConfig. */
   readonly #contests = new Contests();
   readonly #needed: ChangeSignal;
@@ -92,7 +95,7 @@ export class AddressPublisher {
     const { kube: client, clock, log, random, metrics } = deps;
     this.#deps = deps;
     this.#facts = facts;
-    this.#beganMs = clock.monotonicMs();
+    this.#formerUntilMs = clock.monotonicMs() + APPEARS_MS;
     this.#needed = new ChangeSignal(clock);
     this.#changed = new ChangeSignal(clock);
     this.#necs = openInformer({
@@ -190,6 +193,7 @@ export class AddressPublisher {
     if (signal.aborted) return;
     const following = this.#necs.start(signal);
     await this.#necs.synced(signal).catch(() => {});
+    this.#former = new Set([...this.#necs.values()].flatMap(({ published = [] }) => published));
     const stop = this.#necs.subscribe(({ key, after }) => {
       if (after === undefined) this.#assigned.delete(key);
       this.#changed.notify();
@@ -198,7 +202,7 @@ export class AddressPublisher {
     this.#changed.notify();
     while (!signal.aborted) {
       // Begin to wait before comparing, so that a change meanwhile leads to another comparison.
-      const changed = this.#changed.wait(COMPARE_MS, signal);
+      const changed = this.#changed.wait(this.#compareAfterMs(), signal);
       await this.#compareAll(signal);
       await changed;
       await this.#deps.clock.sleep(GATHER_MS, signal).catch(() => {});
@@ -235,12 +239,17 @@ export class AddressPublisher {
     }
   }
 
-  async #compareAll(signal: AbortSignal): Promise<void> {
+  /** Returns how long the lists need not be compared if nothing changes. */
+  #compareAfterMs(): number {
     const nowMs = this.#deps.clock.monotonicMs();
-    // What a former process registered may not show yet.
-    const isComplete =
-      nowMs - this.#beganMs >= APPEARS_MS && !this.#facts.hasUnknown((owner) => this.#wanted.isKnown(ownerIdOf(owner)));
-    const targets = this.#wanted.all(nowMs);
+    const hasFormer = this.#former.size > 0 && nowMs < this.#formerUntilMs;
+    const nextMs = Math.min(hasFormer ? this.#formerUntilMs : Number.POSITIVE_INFINITY, this.#wanted.nextEndMs(nowMs));
+    return Math.min(COMPARE_MS, nextMs - nowMs);
+  }
+
+  async #compareAll(signal: AbortSignal): Promise<void> {
+    const isComplete = !this.#facts.hasUnknown((owner) => this.#wanted.isKnown(ownerIdOf(owner)));
+    const targets = this.#wanted.all(this.#deps.clock.monotonicMs());
     const { byIp } = this.#nodesByIp();
     const ofPods = nodesOf([...targets].map((ip) => [ip, byIp.get(ip) ?? []]));
     const wanted = isComplete ? this.#wantedNow() : undefined;
@@ -366,9 +375,11 @@ export class AddressPublisher {
     return undefined;
   }
 
-  /** What may stay in a list: targets, and what is behind a Service and may be one soon. */
+  /** What may stay in a list: targets, what is behind a Service and may be one soon, and what may not show yet. */
   #wantedNow(): ReadonlySet<string> {
-    return new Set([...this.#wanted.all(this.#deps.clock.monotonicMs()), ...this.#nodesByIp().byIp.keys()]);
+    const nowMs = this.#deps.clock.monotonicMs();
+    const former = nowMs < this.#formerUntilMs ? this.#former : [];
+    return new Set([...this.#wanted.all(nowMs), ...this.#nodesByIp().byIp.keys(), ...former]);
   }
 
   /** The addresses behind Services. All of a node are published at once, as all are about to be registered. */

@@ -4,7 +4,7 @@ import type { LoadBalancerOutcome, LoadBalancerPort, LoadBalancerTask } from '..
 import type { Clock } from '../../runtime/clock.ts';
 import type { OwnerMark } from './owner-mark.ts';
 
-/** A call without an answer has its effect, and shows it, so much later at most. */
+/** A call has its effect, and shows it, so much later than it was sent at most; and so old may an answer be. */
 export const APPEARS_MS = 60_000;
 /** A task takes seconds. One that has not ended after so long counts as over. */
 const TASK_MS = 600_000;

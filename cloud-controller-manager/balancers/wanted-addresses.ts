@@ -1,3 +1,5 @@
+import { APPEARS_MS } from './unresolved-calls.ts';
+
 /** A target of a listener; without an instance it is a Pod. */
 export type SeenTarget = { readonly ip: string; readonly instanceId?: string; readonly listenerId?: string };
 
@@ -11,9 +13,6 @@ type Seen = {
   /** Whether all of them were read once. */
   readonly isWhole: boolean;
 };
-
-/** A registration may take effect, or show, so much later than it was sent; and so old may an answer be. */
-export const APPEARS_MS = 60_000;
 
 /**
  * Which addresses of Pods are targets of the load balancer of each owner, or may be: what was seen, and what was sent since.
@@ -84,6 +83,12 @@ export class WantedAddresses {
   /** Returns how long ago the listeners of an owner were read; infinite: never. */
   ageMs(owner: string, nowMs: number): number {
     return nowMs - (this.#seen.get(owner)?.atMs ?? Number.NEGATIVE_INFINITY);
+  }
+
+  /** Returns when, by time alone, the next address stops being one that may be a target; infinite: none does. */
+  nextEndMs(nowMs: number): number {
+    const ends = [...this.#lately.values()].flatMap((all) => [...all.values()].map((sentMs) => sentMs + APPEARS_MS));
+    return ends.reduce((least, endMs) => (endMs > nowMs ? Math.min(least, endMs) : least), Number.POSITIVE_INFINITY);
   }
 
   /** All addresses that are, or may be, targets. */

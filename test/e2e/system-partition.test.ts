@@ -61,6 +61,9 @@ for (const cut of partOf(CUTS, (one) => one === 'silent')) {
 test.serial('an agent that may not write its object says so on its node, until it may', async (t) => {
   const node = system.node('n1');
   const place = { netns: node.scene.netns, ...node.scene.agent };
+  // Addresses of the Pods that went cool down, and are asked for until then.
+  const isAtRest = async (): Promise<boolean> => !/cooling|wanted:/.test((await runCli(place, 'status')).stdout);
+  await waitUntil(isAtRest, { what: 'a pool at rest', timeoutMs: 60_000 });
   t.is((await runCli(place, 'status')).code, 0);
   const ofAgent = { verbs: ['update'], resources: ['nodeeniconfigs'], user: AGENT_USER, name: 'n1' };
   const action = { kind: 'status', code: 403, reason: 'Forbidden' } as const;

@@ -63,7 +63,7 @@ export function startDemoBalancing(system: DemoSystem): Balancing {
         const isRegistered = necs.some((nec) => registeredOf(nec?.['loadBalancers']).length > 0);
         return !isRegistered && balancersOf(system).length === 0 && cluster.server.objects('services').length === 0;
       };
-      await waitUntil(isOver, { what: 'the end of the load balancers', timeoutMs: 90_000, everyMs: 50, explain: logs });
+      await waitUntil(isOver, { what: 'the end of the load balancers', timeoutMs: 30_000, everyMs: 50, explain: logs });
       await close();
     },
   };
