@@ -5,6 +5,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { ObservedEni } from '../decide/decision.ts';
 import { evaluateDrift } from '../decide/evaluate-drift.ts';
+import type { StaticEni } from '../decide/static-eni.ts';
 
 /** A NodeENIConfig as the cache contains it. */
 export type AuditedNec = { readonly object: KubeObject; readonly decoded: NodeEniConfig | undefined };
@@ -13,8 +14,8 @@ export type AuditedNec = { readonly object: KubeObject; readonly decoded: NodeEn
 export type ComparisonDeps = {
   /** Every NodeENIConfig of the cache, unreadable ones included. */
   readonly necs: { values(): Iterable<AuditedNec> };
-  /** Returns the node of a static ENI, whatever its tags. */
-  readonly staticNodeOf: (eniId: string) => string | undefined;
+  /** Finds a static ENI, whatever its tags. */
+  readonly findStatic: (eniId: string) => Pick<StaticEni, 'nodeName'> | undefined;
   /** Converts an ENI of a node to the terms of the NodeENIConfig, as the reconcile of the node does. */
   readonly convertEni: (eni: Eni, nodeName: string) => ObservedEni;
   /** Makes a node describe the cloud and repair its object. */
@@ -30,13 +31,13 @@ const MAX_LISTED = 20;
  * nodes that differ. A node whose object changed meanwhile is left for the next comparison: it may differ for that alone.
  */
 export function beginComparison(deps: ComparisonDeps): (enis: readonly Eni[]) => void {
-  const { necs, convertEni, staticNodeOf, requestRepair, log } = deps;
+  const { necs, convertEni, findStatic, requestRepair, log } = deps;
   const before = new Map(
     [...necs.values()].map(({ object: { metadata } }) => [metadata.name, metadata.resourceVersion]),
   );
   return (enis) => {
     const all = [...necs.values()];
-    const groups = groupEnisByNode(enis, all, staticNodeOf);
+    const groups = groupEnisByNode(enis, all, findStatic);
     for (const { object, decoded } of all) {
       const { name, resourceVersion } = object.metadata;
       if (decoded === undefined || before.get(name) !== resourceVersion) continue;
@@ -52,22 +53,23 @@ export function beginComparison(deps: ComparisonDeps): (enis: readonly Eni[]) =>
 /**
  * Groups the ENIs of one sweep by node: those that its object created, those on its instance that no other object
  * created, and those with its name in their tags that are on no other node's instance. A static ENI, which moves,
- * belongs to the node that `staticNodeOf` returns.
+ * belongs to the node that its VpcENI names, or on whose instance it is.
  * @param enis without primary ones
  */
 function groupEnisByNode(
   enis: readonly Eni[],
   necs: readonly AuditedNec[],
-  staticNodeOf: ComparisonDeps['staticNodeOf'],
+  findStatic: ComparisonDeps['findStatic'],
 ): ReadonlyMap<string, readonly Eni[]> {
   const uids = new Map(necs.map(({ object: { metadata } }) => [metadata.name, metadata.uid]));
   const byInstance = new Map(necs.map(({ object, decoded }) => [decoded?.status?.instanceID, object.metadata.name]));
   const nodeOf = ({ eniId, tags, attachment }: Eni): string => {
     const tagged = tags[ENI_TAG.node] ?? '';
     const uid = uids.get(tagged);
-    const isCreator = uid !== undefined && uid === tags[ENI_TAG.uid];
+    const known = findStatic(eniId);
+    const isCreator = known === undefined && uid !== undefined && uid === tags[ENI_TAG.uid];
     const attachedTo = isCreator ? undefined : attachment && byInstance.get(attachment.instanceId);
-    return staticNodeOf(eniId) ?? attachedTo ?? tagged;
+    return known?.nodeName ?? attachedTo ?? tagged;
   };
   return Map.groupBy(enis, nodeOf);
 }

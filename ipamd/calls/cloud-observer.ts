@@ -1,4 +1,4 @@
-import type { CallContext, Cloud, Eni, EniQuery, EniSweep, Tags } from '../../cloud/cloud.ts';
+import type { CallContext, Cloud, Eni, EniQuery, EniSweep } from '../../cloud/cloud.ts';
 import { CLUSTER_TAG, ENI_TAG, isOwnEni, MODE_TAG } from '../../crd/cloud-tags.ts';
 import { parseCidr } from '../../crd/ip-text.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -12,8 +12,8 @@ export type ObserveRequest = {
   readonly eniIds: readonly string[];
   /** `known` describes only these. `own` adds the ENIs with the object's tag, and `all` those on the instance. */
   readonly scope: 'known' | 'own' | 'all';
-  /** Tells from an ENI and its tags whether another existing object owns it. Default: none does. */
-  readonly isOthers?: (tags: Tags, eniId: string) => boolean;
+  /** Reports whether another existing object owns an ENI. Default: none does. */
+  readonly isOthers?: (eni: Eni) => boolean;
 };
 
 /**
@@ -150,8 +150,8 @@ type EniOwner = {
   readonly clusterId: string;
   readonly uid: string;
   readonly instanceId: string | undefined;
-  /** Tells from an ENI and its tags whether another existing object owns it. Default: none does. */
-  readonly isOthers?: (tags: Tags, eniId: string) => boolean;
+  /** Reports whether another existing object owns an ENI. Default: none does. */
+  readonly isOthers?: (eni: Eni) => boolean;
 };
 
 /**
@@ -184,7 +184,7 @@ function toObservedEni(eni: Eni, subnetCidr: string, owner: EniOwner): ObservedE
     pendingIps: secondary.filter((ip) => ip.state !== 'AVAILABLE').map((ip) => ip.ip),
     ...(eni.tags[MODE_TAG.name] === MODE_TAG.direct ? { mode: MODE_TAG.direct } : {}),
     ...(isOwn(eni, owner) ? {} : { isForeign: true }),
-    ...(owner.isOthers?.(eni.tags, eni.eniId) === true ? { isForeign: true, isOthers: true } : {}),
+    ...(owner.isOthers?.(eni) === true ? { isForeign: true, isOthers: true } : {}),
   };
 }
 

@@ -30,12 +30,16 @@ export type NodeMemory = {
   readonly intentSinceMs: Map<string, number>;
   /** How often an own call ended with an unknown outcome, and when it last did, by intent id; monotonic milliseconds. */
   readonly unclear: Map<string, { readonly times: number; readonly lastMs: number }>;
+  /** Since when an ENI has been in the object, by its id; monotonic milliseconds. */
+  readonly eniSinceMs: Map<string, number>;
   /** Since when an ENI has been Attaching, by its id; monotonic milliseconds. */
   readonly attachingSinceMs: Map<string, number>;
   /** Addresses that own calls took off an ENI lately, and when: a description may be older; monotonic milliseconds. */
   readonly removedIpsMs: Map<string, number>;
   /** Why the cloud is to be described, and the earliest time; monotonic milliseconds. */
   describe: { readonly why: string; readonly notBeforeMs: number } | undefined;
+  /** Until when an own call without an answer, which the object does not contain any more, may have its effect; monotonic milliseconds. */
+  lateUntilMs: number;
   /** When a status that was rebuilt as a whole was last written. */
   rebuiltMs: number | undefined;
   /**
@@ -72,16 +76,22 @@ export type NodeMemory = {
   allocatableWrite: AllocatableWrite | undefined;
 };
 
-/** No description is older than this. */
-const MAX_DESCRIPTION_AGE_MS = 60_000;
+/** No description is older than this, and no call has its effect so much later than it was sent. */
+export const MAX_DESCRIPTION_AGE_MS = 60_000;
 
-/** Notes since when intents and attaching ENIs exist, and forgets removed ones, and addresses that were removed long ago. */
+/** Notes since when intents, ENIs and attaching ENIs exist, and forgets removed ones, and addresses that were removed long ago. */
 export function trackIntents(memory: NodeMemory, status: NodeEniConfigStatus, nowMs: number): void {
   const intents = new Set((status.intents ?? []).map((intent) => intent.id));
-  const attaching = new Set((status.eniInfos ?? []).filter((eni) => eni.state === 'Attaching').map((eni) => eni.eniID));
+  const { eniInfos = [] } = status;
+  const attaching = new Set(eniInfos.filter((eni) => eni.state === 'Attaching').map((eni) => eni.eniID));
   syncSince(memory.intentSinceMs, intents, nowMs);
+  syncSince(memory.eniSinceMs, new Set(eniInfos.map((eni) => eni.eniID)), nowMs);
   syncSince(memory.attachingSinceMs, attaching, nowMs);
-  for (const id of memory.unclear.keys()) if (!intents.has(id)) memory.unclear.delete(id);
+  for (const [id, { lastMs }] of memory.unclear) {
+    if (intents.has(id)) continue;
+    memory.unclear.delete(id);
+    memory.lateUntilMs = Math.max(memory.lateUntilMs, lastMs + MAX_DESCRIPTION_AGE_MS);
+  }
   for (const [ip, atMs] of memory.removedIpsMs)
     if (nowMs - atMs > MAX_DESCRIPTION_AGE_MS) memory.removedIpsMs.delete(ip);
   for (const [id, call] of memory.calls) {
@@ -89,8 +99,14 @@ export function trackIntents(memory: NodeMemory, status: NodeEniConfigStatus, no
     if (intents.has(id) || call.outcome === undefined) continue;
     // Another client removed it from the object: the next description shows what its call brought.
     memory.calls.delete(id);
+    if (isUnclear(call.outcome))
+      memory.lateUntilMs = Math.max(memory.lateUntilMs, call.startedMs + MAX_DESCRIPTION_AGE_MS);
     memory.describe = { why: 'a recorded intent was removed', notBeforeMs: nowMs };
   }
+}
+
+function isUnclear(outcome: IntentEvaluation): boolean {
+  return outcome !== 'repeat' && outcome.kind === 'unclear';
 }
 
 function syncSince(since: Map<string, number>, present: ReadonlySet<string>, nowMs: number): void {
@@ -121,9 +137,11 @@ export class NodeMemories {
       calls: new Map(),
       intentSinceMs: new Map(),
       unclear: new Map(),
+      eniSinceMs: new Map(),
       attachingSinceMs: new Map(),
       removedIpsMs: new Map(),
       describe: undefined,
+      lateUntilMs: Number.NEGATIVE_INFINITY,
       rebuiltMs: undefined,
       driftSinceMs: new Map(),
       baseline: undefined,

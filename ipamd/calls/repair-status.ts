@@ -1,4 +1,4 @@
-import type { Tags } from '../../cloud/cloud.ts';
+import type { Eni, Tags } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
@@ -6,6 +6,7 @@ import type { CloudSnapshot, ObservedEni } from '../decide/decision.ts';
 import { driftEniOf, driftKey, evaluateDrift } from '../decide/evaluate-drift.ts';
 import { findProvenEnis } from '../decide/find-proven-enis.ts';
 import { rebuildStatus } from '../decide/rebuild-status.ts';
+import { isStaticEniOf } from '../decide/static-eni.ts';
 import { withCounts } from '../decide/with-enis.ts';
 import type { ObserveRequest } from './cloud-observer.ts';
 import type { NodeDeps } from './node-deps.ts';
@@ -115,7 +116,8 @@ type Rebuilt =
 
 /**
  * Rebuilds the status from the cloud: an older state of the object was restored, or nothing can be read from it. Calls
- * that a former leader may still have in flight are waited for, as for any intent that it left. @throws CloudError
+ * that a former leader may still have in flight are waited for, as for any intent that it left, and so are own calls without an
+ * answer: one that comes late would take an address that is given by then. @throws CloudError
  */
 export async function rebuildRestored(
   deps: NodeDeps,
@@ -128,7 +130,7 @@ export async function rebuildRestored(
   const nowMs = clock.monotonicMs();
   const calmMs = leader.term.startedMs + leader.term.leaseMs + leader.requestTimeoutSeconds * 1000;
   const nextMs = memory.rebuiltMs === undefined ? nowMs : memory.rebuiltMs + MIN_REBUILD_INTERVAL_MS;
-  const waitMs = Math.max(calmMs, nextMs) - nowMs;
+  const waitMs = Math.max(calmMs, nextMs, memory.lateUntilMs) - nowMs;
   if (waitMs > 0) return { kind: 'wait', ms: waitMs };
   deps.log.warn('the status is rebuilt from the cloud', { node: input.name, why });
   const snapshot = await observeNode(deps, input, signal);
@@ -190,24 +192,21 @@ async function observeNode(deps: NodeDeps, input: ReconcileInput, signal: AbortS
     instanceId: status.instanceID,
     eniIds: (status.eniInfos ?? []).map((eni) => eni.eniID),
     scope: 'all',
-    isOthers: (tags, eniId) => isStaticElsewhere(deps, name, eniId) ?? isCreatedByOther(deps, uid, tags),
+    isOthers: (eni) => isStaticElsewhere(deps, input, eni) ?? isCreatedByOther(deps, uid, eni.tags),
   };
   return await trackDescribe(deps, name, () =>
     deps.cloudObserver.observe(request, { priority: 'warm', owner: name, signal }),
   );
 }
 
-/**
- * Reports whether a static ENI belongs to another node. Its VpcENI decides, not its tags; undefined for an ENI that is
- * not static.
- */
+/** Reports whether a static ENI belongs to another node, or to none; undefined for an ENI that is not static. */
 function isStaticElsewhere(
   { staticEnis }: Pick<NodeDeps, 'staticEnis'>,
-  name: string,
-  eniId: string,
+  { name, status }: Pick<ReconcileInput, 'name' | 'status'>,
+  eni: Eni,
 ): boolean | undefined {
-  const staticEni = staticEnis?.find(eniId);
-  return staticEni === undefined ? undefined : staticEni.nodeName !== name;
+  const staticEni = staticEnis?.find(eni.eniId);
+  return staticEni && !isStaticEniOf(staticEni, { name, instanceId: status.instanceID }, eni.attachment?.instanceId);
 }
 
 /**

@@ -13,6 +13,7 @@ import {
 import { isValidEni } from '../decide/observed-eni.ts';
 import { checkSourceReleased } from './check-source-released.ts';
 import type { NodeDeps } from './node-deps.ts';
+import { MAX_DESCRIPTION_AGE_MS } from './node-memory.ts';
 import {
   endProbes,
   failureOf,
@@ -90,9 +91,9 @@ export async function followIntent(deps: NodeDeps, one: IntentCase, signal: Abor
 
 /**
  * Resolves an intent without an answer by describing the cloud. `repeat`: it is not done and may be sent again. An ENI
- * that is missing counts as gone, whatever that means for the call, when the description `before` lacked it too, or when
- * the cloud refused the call for that: one description may be older than the ENI. @throws CloudError when the cloud
- * cannot be described
+ * that is missing counts as gone, whatever that means for the call, when the description `before` lacked it too and no
+ * description can be older than the ENI, or when the cloud refused the call for that.
+ * @throws CloudError when the cloud cannot be described
  */
 async function resolveIntent(
   deps: NodeDeps,
@@ -102,11 +103,14 @@ async function resolveIntent(
 ): Promise<IntentEvaluation> {
   const { intent, status } = one;
   const snapshot = await observeCloud(deps, one, signal);
-  const removedIps = new Set(deps.memory.of(one.node).removedIpsMs.keys());
+  const memory = deps.memory.of(one.node);
+  const removedIps = new Set(memory.removedIpsMs.keys());
   const evaluation = evaluateIntent(intent, snapshot, status, removedIps);
   const last = intent.lastError;
   const missing = findMissing(intent, snapshot);
-  const isSure = isMissingEni(before) || (last !== undefined && isRefusedAsGone(intent, last));
+  const sinceMs = memory.eniSinceMs.get(missing ?? '') ?? Number.NEGATIVE_INFINITY;
+  const isYoung = deps.clock.monotonicMs() - sinceMs <= MAX_DESCRIPTION_AGE_MS;
+  const isSure = (isMissingEni(before) && !isYoung) || (last !== undefined && isRefusedAsGone(intent, last));
   if (missing !== undefined && !isSure)
     return { kind: 'unclear', error: { code: ENI_GONE_CODE, message: `no description shows ${missing}` } };
   if (evaluation !== 'repeat' && evaluation.kind === 'refused' && evaluation.error.code === NOT_MOVED_CODE) {

@@ -20,3 +20,16 @@ export type StaticEni = {
   /** The node whose NodeENIConfig has it; absent while it is detached. */
   readonly nodeName?: string;
 };
+
+/**
+ * Reports whether a static ENI is a node's. Its VpcENI decides, not its tags. Where that names no node, as after a detachment, it
+ * is of the node on whose instance the cloud shows it.
+ */
+export function isStaticEniOf(
+  { nodeName }: Pick<StaticEni, 'nodeName'>,
+  node: { readonly name: string; readonly instanceId: string | undefined },
+  attachedTo: string | undefined,
+): boolean {
+  if (nodeName !== undefined) return nodeName === node.name;
+  return attachedTo !== undefined && attachedTo === node.instanceId;
+}

@@ -13,6 +13,7 @@ import { VPC_ENIS, VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
 import { refOfKey } from '../cache/pod-facts.ts';
 import { decodeVpcEni, VPC_ENIS_BY, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
+import { MAX_DESCRIPTION_AGE_MS } from '../calls/node-memory.ts';
 import type { Term } from '../calls/term.ts';
 import { isSameData } from '../decide/same-data.ts';
 import {
@@ -44,6 +45,8 @@ const MAX_ROUNDS = 8;
 export class VpcEniReconciler {
   readonly #term: VpcEniTerm;
   readonly #entriesOf: FindEntries;
+  /** Since when each description lacks an ENI, by its id; monotonic milliseconds. */
+  readonly #absentSinceMs = new Map<string, number>();
 
   constructor(term: VpcEniTerm, entriesOf: FindEntries) {
     this.#term = term;
@@ -65,6 +68,7 @@ export class VpcEniReconciler {
           return vpcEni?.phase === 'Available' ? requeueAfter(STATIC_RECHECK_MS) : { kind: 'done' };
         case 'look':
           facts = { ...facts, cloud: await this.#observe(eniId, signal) };
+          if (facts.cloud === 'absent' && !this.#isGone(eniId)) return requeueAfter(WAIT_MS);
           continue;
         case 'ask-claim':
           facts = { ...facts, claim: await this.#readClaim(vpcEni, signal) };
@@ -85,6 +89,7 @@ export class VpcEniReconciler {
           continue;
         case 'let-go':
           await this.#deleteObject(vpcEni, signal);
+          this.#absentSinceMs.delete(eniId);
           return { kind: 'done' };
       }
     }
@@ -94,9 +99,18 @@ export class VpcEniReconciler {
   async #observe(eniId: string, signal: AbortSignal): Promise<VpcEniFacts['cloud']> {
     const [eni] = await this.#term.cloud.enis.describe([eniId], this.#context(signal));
     if (eni === undefined) return 'absent';
+    this.#absentSinceMs.delete(eniId);
     if (!isOwnEni(eni.tags, this.#term.config.clusterId)) return 'foreign';
     if (eni.state !== 'AVAILABLE') return 'moving';
     return eni.attachment === undefined ? 'free' : 'bound';
+  }
+
+  /** Reports whether descriptions lack the ENI for so long that none of them can be older than it is. */
+  #isGone(eniId: string): boolean {
+    const nowMs = this.#term.clock.monotonicMs();
+    const sinceMs = this.#absentSinceMs.get(eniId) ?? nowMs;
+    this.#absentSinceMs.set(eniId, sinceMs);
+    return nowMs - sinceMs >= MAX_DESCRIPTION_AGE_MS;
   }
 
   /** Reads the claim from the API server: with a stale cache an ENI could be deleted that a Pod waits for. */

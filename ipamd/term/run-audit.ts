@@ -1,8 +1,9 @@
-import type { CallContext, Eni, Tags } from '../../cloud/cloud.ts';
+import type { CallContext, Eni } from '../../cloud/cloud.ts';
 import { countSweep } from '../audit/count-sweep.ts';
 import { runSweep } from '../audit/run-sweep.ts';
 import { sweptEnis } from '../audit/sweep-enis.ts';
 import type { ObservedEni } from '../decide/decision.ts';
+import { isStaticEniOf } from '../decide/static-eni.ts';
 import { hasEniSubnets } from '../subnets/has-eni-subnets.ts';
 import type { LeaderTerm } from './open-term.ts';
 
@@ -17,7 +18,7 @@ export async function runAudit(term: LeaderTerm, signal: AbortSignal): Promise<n
     others: () => [...informers.vpcEnis.values()].map(({ object }) => object),
     isSynced: () => Object.values(informers).every(({ isSynced }) => isSynced),
     loadSubnets: (enis: readonly Eni[], context: CallContext) => cloudObserver.loadSubnets(enis, context),
-    staticNodeOf: (eniId: string) => staticEnis.find(eniId)?.nodeName,
+    findStatic: (eniId: string) => staticEnis.find(eniId),
     convertEni: (eni: Eni, nodeName: string) => convertEni(term, eni, nodeName),
     requestRepair: (name: string) => {
       drifted += 1;
@@ -38,10 +39,10 @@ export async function runAudit(term: LeaderTerm, signal: AbortSignal): Promise<n
 /** Converts an ENI as the reconcile of its node does. */
 function convertEni({ necs, cloudObserver, staticEnis }: LeaderTerm, eni: Eni, nodeName: string): ObservedEni {
   const { object, decoded } = necs.get(nodeName) ?? {};
-  const isOthers = (_tags: Tags, eniId: string): boolean => {
-    const known = staticEnis.find(eniId);
-    return (known?.nodeName ?? nodeName) !== nodeName || known?.isAttachable === true;
-  };
   const instanceId = decoded?.status?.instanceID;
+  const isOthers = ({ eniId, attachment }: Eni): boolean => {
+    const known = staticEnis.find(eniId);
+    return known !== undefined && !isStaticEniOf(known, { name: nodeName, instanceId }, attachment?.instanceId);
+  };
   return cloudObserver.convertKnownEni(eni, { uid: object?.metadata.uid ?? '', instanceId, isOthers });
 }

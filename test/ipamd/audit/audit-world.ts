@@ -67,7 +67,7 @@ export class AuditWorld {
       isSynced: () => this.isSynced,
       definitions: { wereLostLately: false },
       loadSubnets: async () => {},
-      staticNodeOf: () => undefined,
+      findStatic: () => undefined,
       convertEni: see,
       requestRepair: (name) => this.suspected.push(name),
       clock: this.clock,

@@ -242,13 +242,16 @@ test('Audit: compares an ENI with the node of its VpcENI, else its creator, its 
   ]);
   world.addEni({ tags: tagsOf('gone', 'uid-gone') });
   const [moved] = expected.keys();
+  const detached = world.addEni({ tags: tagsOf('a', 'uid-a'), on });
+  expected.set(detached, 'b');
   const compared = new Map<string, string>();
   const convertEni: EniSweepDeps['convertEni'] = (eni, nodeName) => {
     compared.set(eni.eniId, nodeName);
     return see(eni);
   };
-  const staticNodeOf = (eniId: string): string | undefined => (eniId === moved ? 'a' : undefined);
-  await world.look(world.audit({}, { convertEni, staticNodeOf }));
+  const findStatic: EniSweepDeps['findStatic'] = (eniId) =>
+    eniId === moved ? { nodeName: 'a' } : eniId === detached ? {} : undefined;
+  await world.look(world.audit({}, { convertEni, findStatic }));
   t.deepEqual(new Map([...compared].toSorted()), expected);
 });
 

@@ -1,6 +1,8 @@
 import test from 'ava';
 import { CLOUD_FINALIZER, NODE_DIRECT_ENI_LABEL } from '../../../crd/names.ts';
 import { NODES, VPC_ENIS, VPC_IP_CLAIMS } from '../../../kube/resource-types.ts';
+import { recordOf } from '../../../runtime/json.ts';
+import type { ModelEni } from '../../../sim/vpc/api/model/types.ts';
 import { DirectCluster } from './exclusive-cluster.ts';
 
 const GROUPS = 'tke.cloud.tencent.com/pod-security-groups';
@@ -144,6 +146,53 @@ test('ipamd: keeps the ENI when its node leaves, and gives it to the next Pod of
   await cluster.until(() => !cluster.cloudEnis().includes(eniId) && cluster.kept(eniId) === undefined, 'it is deleted');
   await cluster.stopIpamd();
   t.pass();
+});
+
+/** A kept ENI whose Pod and node have gone, as the cloud has it. */
+async function createDetached(cluster: DirectCluster): Promise<ModelEni> {
+  await cluster.startIpamd('--sync-interval=1m');
+  const uid = await cluster.createKept('web-0', 'a');
+  await cluster.until(() => cluster.sandboxes.has(uid), 'the Pod has an ENI');
+  const { eniId = '' } = cluster.sandboxes.get(uid) ?? {};
+  await cluster.deletePod('web-0');
+  cluster.scene.host.model.state.instances.delete('ins-nodea');
+  await cluster.run(cluster.scene.kube.delete(NODES, { name: 'a' }));
+  await cluster.until(() => cluster.kept(eniId)?.[0] === 'Available', 'it is on no node');
+  const eni = cluster.scene.host.model.state.enis.get(eniId);
+  if (eni === undefined) throw new Error('the cloud has the ENI');
+  return eni;
+}
+
+test('ipamd: takes a kept ENI back from a node that it came to behind the back of all objects', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3, b: 3, c: 3 });
+  const eni = await createDetached(cluster);
+  eni.attachment = { instanceId: 'ins-nodeb', deviceIndex: 7, atMs: 0, isExtension: false };
+  await cluster.until(() => cluster.direct('b').some(({ eniID }) => eniID === eni.eniId), 'node b has it');
+  const uid = await cluster.createKept('web-0', 'c');
+  await cluster.until(() => cluster.sandboxes.get(uid)?.eniId === eni.eniId, 'it comes to node c');
+  t.is(eni.attachment?.instanceId, 'ins-nodec');
+  await cluster.stopIpamd();
+});
+
+test('ipamd: believes that a kept ENI is gone when no description shows it for a minute', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3, b: 3 });
+  const eni = await createDetached(cluster);
+  const { enis } = cluster.scene.host.model.state;
+  const name = cluster.objects('vpcenis').find(({ status }) => recordOf(status)['eniID'] === eni.eniId)?.metadata.name;
+  const lose = async (phase: string): Promise<void> => {
+    enis.delete(eni.eniId);
+    // As after a restore: no object of a node has it, and this one does not say that it is free.
+    const body = { status: { phase } };
+    await cluster.run(cluster.scene.kube.patch(VPC_ENIS, { name: name ?? '' }, { kind: 'merge', body }));
+  };
+  await lose('Attached');
+  await cluster.pass(45_000);
+  t.truthy(cluster.kept(eni.eniId), 'a description may be older than it is');
+  enis.set(eni.eniId, eni);
+  await cluster.until(() => cluster.kept(eni.eniId)?.[0] === 'Available', 'it is there again');
+  await lose('Attaching');
+  await cluster.until(() => cluster.kept(eni.eniId) === undefined, 'it is gone');
+  await cluster.stopIpamd();
 });
 
 test('ipamd: says that a kept ENI of another zone cannot come', async (t) => {

@@ -84,6 +84,7 @@ import {
   clearedGroups,
   drift,
   eniGrowth,
+  forgottenRequest,
   forgottenToken,
   fullSubnet,
   inheritedAnswer,
@@ -103,7 +104,18 @@ import { misspelledSubnet, secondNode } from './wrong-input.ts';
 
 /** Every story, by the name that `main.ts --story` takes. */
 export const STORIES: Readonly<Record<string, Story>> = {
-  ...{ warmAndBack, eniGrowth, fullSubnet, lateRequest, inheritedRequest, slowTask, drift, otherGroups, nodeLeaves },
+  ...{
+    warmAndBack,
+    eniGrowth,
+    fullSubnet,
+    lateRequest,
+    inheritedRequest,
+    forgottenRequest,
+    slowTask,
+    drift,
+    otherGroups,
+    nodeLeaves,
+  },
   ...{ forgottenToken, repeatedAnswer, inheritedAnswer, staleLook, survivingWatches, passedRevisions },
   ...{ lateWatch, emptyLists, restoredServer, restoredOffers, lostDefinitions, cutOffLeader, frozenLeader },
   ...{ formerWrites, vanishedNodes, misspelledSubnet, secondNode },

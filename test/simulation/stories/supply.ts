@@ -105,6 +105,31 @@ export const inheritedRequest: Story = {
   },
 };
 
+/** The same request is still under way when the API server is restored, and no object says so any more. */
+export const forgottenRequest: Story = {
+  ...lateRequest,
+  title: 'a request that a restored API server forgot takes no address from a Pod',
+  tell: async (stage) => {
+    const node = await stage.node();
+    const { pool } = stage.world.host.model.state.subnet('subnet-podsa000');
+    while (pool.free > 3) pool.take();
+    await stage.pods(node, 3);
+    stage.begin();
+    stage.stray('UnassignPrivateIpAddresses', 45);
+    await stage.end(node, 3);
+    const backup = stage.backup();
+    await stage.until('an address is on its way back', () => stage.sent('UnassignPrivateIpAddresses') > 0, 600_000);
+    // Its leader hears nothing of it until it has given the request up.
+    const deaf = stage.partition('ipamd-*');
+    stage.restore(backup);
+    await stage.seconds(12);
+    deaf();
+    const late = await stage.make(node, 8);
+    await stage.minutes(3);
+    await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined));
+  },
+};
+
 /** A task that takes longer than any leader waits for it at a time. */
 export const slowTask: Story = {
   title: 'a task of eight minutes is followed once, and has its result',
