@@ -41,6 +41,9 @@ const QUERY_INTERVAL_MS = 1_000;
  */
 const UNKNOWN_ANSWERS = 3;
 
+/** An address that moves back was there a moment ago: an old description shows what the task is about to bring. */
+const ASKED_ALWAYS = 'MigratePrivateIpAddress';
+
 /**
  * Creates the task part of the port. The description of the object decides. When it does not suffice, the task itself
  * is queried, by DescribeVpcTaskResult or, for an EIP, DescribeTaskResult.
@@ -57,12 +60,17 @@ export function createTaskPort(deps: TaskDeps): TaskPort {
       await clock.sleep(untilNextCheck(deps, followed, endMs), context.signal);
       const rest = { ...context, timeoutMs: Math.max(1, endMs - clock.monotonicMs()) };
       const state = await checkGoal(deps, task, rest);
-      if (state === 'reached') return { kind: 'done' };
-      if (!schedule.isDue(state, clock.monotonicMs())) continue;
-      const answer = await queryTask(deps, task, rest);
+      const isReached = state === 'reached';
+      if (isReached && task.action !== ASKED_ALWAYS) return { kind: 'done' };
+      if (!isReached && !schedule.isDue(state, clock.monotonicMs())) continue;
+      const asked = queryTask(deps, task, rest);
+      // Who may not ask believes the description.
+      const answer = await (isReached ? asked.catch(unknownIfRefused) : asked);
       if (answer === 'unknown') unknownAnswers += 1;
-      else if (answer.kind !== 'pending') return answer;
-      if (unknownAnswers >= UNKNOWN_ANSWERS && state === 'still') return { kind: 'lost' };
+      else if (answer.kind !== 'pending') return isReached && answer.kind === 'done' ? { kind: 'done' } : answer;
+      if (unknownAnswers < UNKNOWN_ANSWERS) continue;
+      if (isReached) return { kind: 'done' };
+      if (state === 'still') return { kind: 'lost' };
     }
     return { kind: 'pending' };
   };
@@ -135,4 +143,9 @@ async function queryTask(deps: TaskDeps, task: CloudTask, context: CallContext):
     if (isCloudError(error, 'backoff', 'throttled', 'resolve', 'busy')) return { kind: 'pending' };
     throw error;
   }
+}
+
+function unknownIfRefused(error: unknown): 'unknown' {
+  if (!isCloudError(error)) throw error;
+  return 'unknown';
 }

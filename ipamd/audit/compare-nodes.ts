@@ -5,6 +5,7 @@ import type { KubeObject } from '../../kube/kube-client.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { ObservedEni } from '../decide/decision.ts';
 import { evaluateDrift } from '../decide/evaluate-drift.ts';
+import { isWithCreator } from '../decide/observed-eni.ts';
 import type { StaticEni } from '../decide/static-eni.ts';
 
 /** A NodeENIConfig as the cache contains it. */
@@ -51,8 +52,8 @@ export function beginComparison(deps: ComparisonDeps): (enis: readonly Eni[]) =>
 }
 
 /**
- * Groups the ENIs of one sweep by node: those that its object created, those on its instance that no other object
- * created, and those with its name in their tags that are on no other node's instance. A static ENI, which moves,
+ * Groups the ENIs of one sweep by node: those that its object created and still has, others on its instance, and those with its name
+ * in their tags that are on no other node's instance. A static ENI, which moves,
  * belongs to the node that its VpcENI names, or on whose instance it is.
  * @param enis without primary ones
  */
@@ -61,13 +62,17 @@ function groupEnisByNode(
   necs: readonly AuditedNec[],
   findStatic: ComparisonDeps['findStatic'],
 ): ReadonlyMap<string, readonly Eni[]> {
-  const uids = new Map(necs.map(({ object: { metadata } }) => [metadata.name, metadata.uid]));
+  const byName = new Map(necs.map((nec) => [nec.object.metadata.name, nec]));
   const byInstance = new Map(necs.map(({ object, decoded }) => [decoded?.status?.instanceID, object.metadata.name]));
   const nodeOf = ({ eniId, tags, attachment }: Eni): string => {
     const tagged = tags[ENI_TAG.node] ?? '';
-    const uid = uids.get(tagged);
+    const { object, decoded } = byName.get(tagged) ?? {};
     const known = findStatic(eniId);
-    const isCreator = known === undefined && uid !== undefined && uid === tags[ENI_TAG.uid];
+    const isCreator =
+      known === undefined &&
+      object !== undefined &&
+      object.metadata.uid === tags[ENI_TAG.uid] &&
+      isWithCreator(decoded?.status?.instanceID, attachment?.instanceId);
     const attachedTo = isCreator ? undefined : attachment && byInstance.get(attachment.instanceId);
     return known?.nodeName ?? attachedTo ?? tagged;
   };

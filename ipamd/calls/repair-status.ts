@@ -1,10 +1,11 @@
-import type { Eni, Tags } from '../../cloud/cloud.ts';
+import type { Eni } from '../../cloud/cloud.ts';
 import { isCloudError } from '../../cloud/cloud-error.ts';
 import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { CloudSnapshot, ObservedEni } from '../decide/decision.ts';
 import { driftEniOf, driftKey, evaluateDrift } from '../decide/evaluate-drift.ts';
 import { findProvenEnis } from '../decide/find-proven-enis.ts';
+import { isWithCreator } from '../decide/observed-eni.ts';
 import { rebuildStatus } from '../decide/rebuild-status.ts';
 import { isStaticEniOf } from '../decide/static-eni.ts';
 import { withCounts } from '../decide/with-enis.ts';
@@ -192,7 +193,7 @@ async function observeNode(deps: NodeDeps, input: ReconcileInput, signal: AbortS
     instanceId: status.instanceID,
     eniIds: (status.eniInfos ?? []).map((eni) => eni.eniID),
     scope: 'all',
-    isOthers: (eni) => isStaticElsewhere(deps, input, eni) ?? isCreatedByOther(deps, uid, eni.tags),
+    isOthers: (eni) => isStaticElsewhere(deps, input, eni) ?? isOfOtherCreator(deps, uid, eni),
   };
   return await trackDescribe(deps, name, () =>
     deps.cloudObserver.observe(request, { priority: 'warm', owner: name, signal }),
@@ -210,13 +211,14 @@ function isStaticElsewhere(
 }
 
 /**
- * Reports whether another existing object created the ENI. An ENI of a deleted object belongs to the next object of the
- * same instance.
+ * Reports whether another existing object created the ENI and still has it. An ENI of a deleted object belongs to the next object of
+ * the same instance.
  */
-function isCreatedByOther({ necs }: Pick<NodeDeps, 'necs'>, uid: string, tags: Tags): boolean {
+function isOfOtherCreator({ necs }: Pick<NodeDeps, 'necs'>, uid: string, { tags, attachment }: Eni): boolean {
   const creator = tags[ENI_TAG.uid];
   if (creator === undefined || creator === uid) return false;
-  return necs.get(tags[ENI_TAG.node] ?? '')?.object.metadata.uid === creator;
+  const { object, decoded } = necs.get(tags[ENI_TAG.node] ?? '') ?? {};
+  return object?.metadata.uid === creator && isWithCreator(decoded?.status?.instanceID, attachment?.instanceId);
 }
 
 function isAtRest({ enis, isComplete }: CloudSnapshot): boolean {

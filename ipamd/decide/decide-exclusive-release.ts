@@ -42,8 +42,10 @@ function mayRelease(context: DecisionContext, supply: ExclusiveEniCounts, offers
   if (eni.claim !== undefined) return mayReleaseStatic(context, offers, eni);
   const isSurplus = supply.have + supply.coming > supply.want;
   if (eni.state === 'Attaching') {
-    const isNew = eni.assignmentID === undefined && eni.deviceIndex === undefined;
-    return view.stuck.has(eni.eniID) || (isNew && (isSurplus || eni.draining === true));
+    // One that served before is attached again for its Pod, as when a person detached it in the console.
+    const isUnused = eni.assignmentID === undefined || view.inUse?.has(eni.primaryIP ?? '') === false;
+    const isGoing = isUnused && eni.deviceIndex === undefined && (isSurplus || eni.draining === true);
+    return view.stuck.has(eni.eniID) || isGoing;
   }
   return offers.isEniOffered(eni) && (eni.draining === true || supply.have > supply.want);
 }

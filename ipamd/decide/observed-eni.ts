@@ -62,3 +62,11 @@ export function usedIps(status: NodeEniConfigStatus): Set<string> {
   ]);
   return new Set(ips.filter((ip) => ip !== undefined));
 }
+
+/**
+ * Reports whether an ENI is still of the object that created it: it is on no instance, or on that of the object. An exclusive ENI
+ * moves between nodes, and for a while the instance of a renamed node has two objects.
+ */
+export function isWithCreator(creatorInstanceId: string | undefined, attachedTo: string | undefined): boolean {
+  return attachedTo === undefined || creatorInstanceId === undefined || creatorInstanceId === attachedTo;
+}

@@ -231,6 +231,7 @@ test('Audit: compares an ENI with the node of its VpcENI, else its creator, its 
   for (const [name, status] of [
     ['a', {}],
     ['b', { instanceID: on }],
+    ['c', { instanceID: 'ins-of-c' }],
   ] as const)
     world.setNec(name, { metadata: { name, uid: `uid-${name}` }, status });
   const tagsOf = (node: string, uid: string) => ({ ...TKE_TAGS, 'tke-node': node, 'tke-nec-uid': uid });
@@ -239,6 +240,8 @@ test('Audit: compares an ENI with the node of its VpcENI, else its creator, its 
     [world.addEni({ tags: tagsOf('a', 'uid-a'), on }), 'a'],
     [world.addEni({ tags: tagsOf('a', 'uid-of-a-former-a'), on }), 'b'],
     [world.addEni({ tags: tagsOf('a', 'uid-of-a-former-a') }), 'a'],
+    [world.addEni({ tags: tagsOf('c', 'uid-c') }), 'c'],
+    [world.addEni({ tags: tagsOf('c', 'uid-c'), on }), 'b'],
   ]);
   world.addEni({ tags: tagsOf('gone', 'uid-gone') });
   const [moved] = expected.keys();

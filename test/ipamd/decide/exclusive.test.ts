@@ -30,6 +30,12 @@ function off(): NodeEniInfo {
   return rest;
 }
 
+/** Taken off its instance by somebody, after it served. */
+function unbound(): NodeEniInfo {
+  const { deviceIndex: _gone, ...rest } = eni({ state: 'Attaching' });
+  return rest;
+}
+
 const KEPT: StaticEni = {
   ...{ eniId: 'eni-1', name: '', mac: '20:90:6f:00:00:01', primaryIp: '10.0.1.9', subnetId: 'subnet-a' },
   ...{ gateway: '10.0.1.1', subnetCidr: '10.0.1.0/24', claim: KEY, zone: 'z', isDetached: true, isAttachable: true },
@@ -114,6 +120,22 @@ const TABLE: readonly (readonly [title: string, view: NodeView, decision: string
     view([eni()], { spec: offered(), inUse: new Set(['10.0.1.9']) }),
     'idle Attached',
   ],
+  [
+    'deletes what came off its instance and is not needed',
+    view([unbound()], { inUse: new Set() }),
+    'DeleteNetworkInterface Detaching',
+  ],
+  [
+    'attaches what came off its instance and is needed',
+    view([unbound()], { inUse: new Set(), spec: { desiredDirectENI: 1 } }),
+    'AttachNetworkInterface Attaching',
+  ],
+  [
+    'leaves what came off its instance and has a live Pod',
+    view([unbound()], { inUse: new Set(['10.0.1.9']) }),
+    'idle Attaching',
+  ],
+  ['leaves what came off its instance while Pods are unknown', view([unbound()]), 'idle Attaching'],
   [
     'leaves what a load balancer may have of a node that is dead',
     view([eni()], { leaving: 'force', registered: new Set(['10.0.1.9']) }),

@@ -63,7 +63,7 @@ import {
   survivingWatches,
 } from './leaders.ts';
 import { fullDisk, lostJournal, offerBeforeBoot, reboots } from './machines.ts';
-import { keptEni, keptOnNodes, wholeEnis } from './owned.ts';
+import { forgottenEni, keptEni, keptOnNodes, wholeEnis } from './owned.ts';
 import { keptAddress, podCidrs } from './pods.ts';
 import { failingCalls, occupiedInstance, refusedCreation, vpcQuota } from './refusals.ts';
 import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts';
@@ -141,7 +141,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   },
   ...{ lateListeners, staleTargets, lateRules, rollingTargets, distrustedLists },
   ...{ busyCollection, emptyRuntime, carelessRuntime, forcedDeletion },
-  ...{ keptOnNodes, keptEni, wholeEnis, fullDisk, offerBeforeBoot, reboots, lostJournal },
+  ...{ keptOnNodes, keptEni, forgottenEni, wholeEnis, fullDisk, offerBeforeBoot, reboots, lostJournal },
   ...{ stormOfRoutes: ROUTE_STORMS[0], stormOfTables: ROUTE_STORMS[1], stormOfClusterRoutes: ROUTE_STORMS[2] },
   ...{ leavesWhileAttaching, serviceStorm, cloudNodes, nodesAndInstances, globalRoutes, tableRoutes, clusterRoutes },
   ...{ offersTakenBack, fullNode, restoredNode, editedStatus, lostSupplies },

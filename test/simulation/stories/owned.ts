@@ -78,3 +78,23 @@ export const keptEni: Story = {
     await stage.until('each node has a spare one', () => stage.world.objects('vpcenis').length === 2, 1_200_000);
   },
 };
+
+/** An ENI that is kept has moved, and its Pod has ended, when the API server goes back to a time before it was made. */
+export const forgottenEni: Story = {
+  title: 'an ENI that moved is found where it is when a restored API server does not know it',
+  world: OF_ENIS,
+  tell: async (stage) => {
+    const nodes = [await stage.node({ cores: 8 }), await stage.node({ cores: 8 })] as const;
+    const kept = { annotations: { ...KEPT.annotations, ...EXCLUSIVE.annotations } };
+    const backup = stage.backup();
+    stage.begin();
+    for (const node of nodes) {
+      await stage.pod('web-0', node, kept);
+      await stage.endPods('web-0');
+    }
+    // Nor does any program.
+    stage.killAll();
+    stage.restore(backup);
+    await stage.minutes(10);
+  },
+};
