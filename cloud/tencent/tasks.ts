@@ -62,7 +62,7 @@ export function createTaskPort(deps: TaskDeps): TaskPort {
       const state = await checkGoal(deps, task, rest);
       const isReached = state === 'reached';
       if (isReached && task.action !== ASKED_ALWAYS) return { kind: 'done' };
-      if (!isReached && !schedule.isDue(state, clock.monotonicMs())) continue;
+      if (!schedule.isDue(state, clock.monotonicMs())) continue;
       const asked = queryTask(deps, task, rest);
       // Who may not ask believes the description.
       const answer = await (isReached ? asked.catch(unknownIfRefused) : asked);
@@ -103,7 +103,7 @@ class QuerySchedule {
     const isStill = this.#stillSinceMs !== undefined && nowMs - this.#stillSinceMs >= STILL_MS;
     const isLong = nowMs >= this.#movingAtMs;
     if (isLong) this.#movingAtMs = this.#startMs + 2 * (nowMs - this.#startMs);
-    if ((!isStill && !isLong) || nowMs - this.#queriedMs < QUERY_INTERVAL_MS) return false;
+    if ((state !== 'reached' && !isStill && !isLong) || nowMs - this.#queriedMs < QUERY_INTERVAL_MS) return false;
     this.#queriedMs = nowMs;
     return true;
   }
