@@ -43,7 +43,7 @@ function noteNec({ necs }: Pick<NodeDeps, 'necs'>, object: KubeObject): NecEntry
 }
 
 /** Result of a write. `conflict`: another client wrote first; read and decide again. */
-type WriteResult = 'written' | 'conflict' | 'gone';
+export type WriteResult = 'written' | 'conflict' | 'gone';
 
 /**
  * Replaces a node's object, guarded by the resourceVersion that it was read with.

@@ -7,9 +7,9 @@ import { isSameData } from '../decide/same-data.ts';
 import { type Baseline, baselineOf, withConfirmedOffers } from '../decide/with-confirmed-offers.ts';
 import { type AllocatableDecision, type AllocatableWrite, decideAllocatableWrite } from './decide-allocatable-write.ts';
 import { checkStatus, noteAttempt, noteContradictions, noteOwn } from './foreign-edits.ts';
-import { lacksCloudFinalizer, readNec, withStatus, writeNec } from './nec-access.ts';
+import { lacksCloudFinalizer, readNec, type WriteResult, withStatus, writeNec } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
-import { type NodeMemory, trackIntents } from './node-memory.ts';
+import { type NodeMemory, type RunningCall, trackIntents } from './node-memory.ts';
 import { abandonPlan, type Plan, planReconcile } from './plan-reconcile.ts';
 import { type ReconcileInput, readInput } from './read-input.ts';
 import { checkBeforeRelease, type RepairResult, rebuildRestored, repairDrift } from './repair-status.ts';
@@ -109,9 +109,8 @@ class NodeReconciler {
     reportDeletion(this.#deps, this.#memory, entry, status);
     if (plan.claimWaits !== undefined) this.#deps.claimsWait?.(this.#name, plan.claimWaits);
     reportProblems(this.#deps, this.#memory, entry, plan);
-    return plan.finished.length > 0
-      ? undefined
-      : await this.#waitOrEnd(entry, input, withEarlierWait(plan, allocatable.waitMs), drift);
+    const waits = [plan.waitMs, allocatable.waitMs, drift.afterMs];
+    return plan.finished.length > 0 ? undefined : await this.#waitOrEnd(entry, input, plan, waits);
   }
 
   #decideAllocatable(before: NodeEniConfigStatus, plan: Plan): AllocatableDecision {
@@ -127,17 +126,16 @@ class NodeReconciler {
     drift: RepairResult,
     allocatableWrite: AllocatableWrite | undefined,
   ): Promise<ReconcileResult | undefined> {
-    const result = await this.#writeStatus(entry, plan.status).catch((error: unknown) => {
-      abandonPlan(this.#deps, this.#name, plan);
-      if (drift.repaired !== undefined) this.#deps.memory.requestDescribe(this.#name, 'a repair was not written');
-      throw error;
-    });
-    if (result !== 'written') {
-      abandonPlan(this.#deps, this.#name, plan);
+    let result: WriteResult | undefined;
+    try {
+      result = await this.#writeStatus(entry, plan.status);
+    } finally {
+      if (result !== 'written') abandonPlan(this.#deps, this.#name, plan);
       // The repair is not in the object: without it, the next pass would decide on what was to be repaired.
-      if (drift.repaired !== undefined) this.#deps.memory.requestDescribe(this.#name, 'a repair was not written');
-      return result === 'gone' ? this.#handleDeleted() : this.#conflict();
+      if (result !== 'written' && drift.repaired !== undefined)
+        this.#deps.memory.requestDescribe(this.#name, 'a repair was not written');
     }
+    if (result !== 'written') return this.#unwritten(result);
     drift.onWritten?.();
     if (allocatableWrite !== undefined) this.#memory.allocatableWrite = allocatableWrite;
     this.#reportRepairs(entry, plan, drift);
@@ -172,25 +170,31 @@ class NodeReconciler {
     entry: NecEntry,
     input: ReconcileInput,
     plan: Plan,
-    drift: RepairResult,
+    waits: readonly (number | undefined)[],
   ): Promise<ReconcileResult | undefined> {
-    const { clock } = this.#deps;
-    const running = [...this.#memory.calls.values()].filter((call) => call.outcome === undefined);
+    const running = this.#runningCalls();
     if (running.length < this.#memory.calls.size) return undefined;
-    if (running.length > 0) {
-      const leftMs = this.#endMs - clock.monotonicMs();
-      if (leftMs <= 0) return retryAfter(CALL_CHECK_MS, plan.waitMs, drift.afterMs, blockedMs(plan));
-      const ms = Math.min(
-        leftMs,
-        ...[plan.waitMs, drift.afterMs].filter((wait) => wait !== undefined && wait > 0).map(Number),
-      );
-      const first = await waitForAny(this.#deps, this.#name, running, ms, this.#stop);
-      return first === 'changed' ? retryAfter(CALL_CHECK_MS) : undefined;
-    }
+    if (running.length > 0) return await this.#waitForCalls(running, waits, blockedMs(plan));
     if (plan.ending.kind === 'released') return await this.#release(entry, input);
     if (plan.ending.kind === 'renewed') return await this.#renew(entry, input);
-    const waits = [plan.waitMs, drift.afterMs, blockedMs(plan)].filter((ms) => ms !== undefined);
-    return waits.length === 0 ? DONE : retryAfter(...waits);
+    return retryAfter(...waits, blockedMs(plan));
+  }
+
+  #runningCalls(): readonly RunningCall[] {
+    return [...this.#memory.calls.values()].filter((call) => call.outcome === undefined);
+  }
+
+  /** Waits until a call ends or something is due; ends when the node is queued again, or the time of a reconcile is over. */
+  async #waitForCalls(
+    running: readonly RunningCall[],
+    waits: readonly (number | undefined)[] = [],
+    blocked?: number,
+  ): Promise<ReconcileResult | undefined> {
+    const leftMs = this.#endMs - this.#deps.clock.monotonicMs();
+    if (leftMs <= 0) return retryAfter(CALL_CHECK_MS, ...waits, blocked);
+    const due = waits.filter((ms) => ms !== undefined && ms > 0).map(Number);
+    const first = await waitForAny(this.#deps, this.#name, running, Math.min(leftMs, ...due), this.#stop);
+    return first === 'changed' ? retryAfter(CALL_CHECK_MS) : undefined;
   }
 
   /** Describes the cloud a last time before the finalizer is removed: what is found is removed first. */
@@ -201,11 +205,10 @@ class NodeReconciler {
     const object =
       check.kind === 'found' ? withStatus(entry.object, check.status) : withoutFinalizer(entry.object, CLOUD_FINALIZER);
     const result = await writeNec(this.#deps, this.#memory, object, this.#stop);
-    if (check.kind === 'found' && result === 'written')
-      noteOwn(this.#memory, entry.object.metadata.uid ?? '', check.status);
-    if (result === 'conflict') return this.#conflict();
-    if (check.kind === 'found' && result === 'written') return undefined;
-    return this.#handleDeleted();
+    if (result !== 'written') return this.#unwritten(result);
+    if (check.kind !== 'found') return this.#handleDeleted();
+    noteOwn(this.#memory, entry.object.metadata.uid ?? '', check.status);
+    return undefined;
   }
 
   /**
@@ -218,7 +221,7 @@ class NodeReconciler {
     if (!isStaying) return retryAfter(RENEWAL_RECHECK_MS);
     const object = withoutFinalizer(entry.object, CLOUD_FINALIZER);
     const result = await writeNec(this.#deps, this.#memory, object, this.#stop);
-    return result === 'conflict' ? this.#conflict() : this.#handleDeleted();
+    return result === 'written' ? this.#handleDeleted() : this.#unwritten(result);
   }
 
   /** Writes the status as ipamd had it, before anything is decided; the next pass describes the cloud. */
@@ -228,10 +231,9 @@ class NodeReconciler {
     status: NodeEniConfigStatus,
     fields: readonly string[],
   ): Promise<ReconcileResult | undefined> {
-    if (entry.decoded === undefined) this.#reportFaults(entry, input);
+    this.#reportFaults(entry, input);
     const result = await this.#writeStatus(entry, status);
-    if (result === 'gone') return this.#handleDeleted();
-    if (result === 'conflict') return this.#conflict();
+    if (result !== 'written') return this.#unwritten(result);
     const text = `another client changed ${fields.join(', ')} of the status, which ipamd alone writes: undone`;
     reportRepair(this.#deps, entry, 'edited', text);
     return undefined;
@@ -239,26 +241,20 @@ class NodeReconciler {
 
   /** Rebuilds the status from the cloud, once no own call is in flight that could change the cloud meanwhile. */
   async #rebuild(entry: NecEntry, input: ReconcileInput, why: string): Promise<ReconcileResult | undefined> {
-    const running = [...this.#memory.calls.values()].filter((call) => call.outcome === undefined);
-    const leftMs = this.#endMs - this.#deps.clock.monotonicMs();
-    if (running.length > 0 && leftMs <= 0) return retryAfter(CALL_CHECK_MS);
-    if (running.length > 0) {
-      const first = await waitForAny(this.#deps, this.#name, running, leftMs, this.#stop);
-      return first === 'changed' ? retryAfter(CALL_CHECK_MS) : undefined;
-    }
-    if (entry.decoded === undefined) this.#reportFaults(entry, input);
+    const running = this.#runningCalls();
+    if (running.length > 0) return await this.#waitForCalls(running);
+    this.#reportFaults(entry, input);
     const rebuilt = await rebuildRestored(this.#deps, this.#memory, input, why, this.#stop);
     if (rebuilt.kind === 'wait') return retryAfter(rebuilt.ms);
     const result = await this.#writeStatus(entry, rebuilt.status);
-    if (result === 'gone') return this.#handleDeleted();
-    if (result === 'conflict') return this.#conflict();
+    if (result !== 'written') return this.#unwritten(result);
     rebuilt.onWritten();
     this.#memory.calls.clear();
     reportRepair(this.#deps, entry, 'made-anew', `${why}: the status is rebuilt from the cloud`);
     return undefined;
   }
 
-  async #writeStatus(entry: NecEntry, status: NodeEniConfigStatus) {
+  async #writeStatus(entry: NecEntry, status: NodeEniConfigStatus): Promise<WriteResult> {
     const { uid = '' } = entry.object.metadata;
     noteAttempt(this.#memory, uid, status);
     const result = await writeNec(this.#deps, this.#memory, withStatus(entry.object, status), this.#stop);
@@ -266,7 +262,9 @@ class NodeReconciler {
     return result;
   }
 
-  #conflict(): ReconcileResult | undefined {
+  /** Ends the reconcile of an object that is gone, and runs another pass where another client wrote first. */
+  #unwritten(result: Exclude<WriteResult, 'written'>): ReconcileResult | undefined {
+    if (result === 'gone') return this.#handleDeleted();
     this.#conflicts += 1;
     return this.#conflicts > MAX_CONFLICTS ? retryAfter(1_000) : undefined;
   }
@@ -277,9 +275,10 @@ class NodeReconciler {
     return DONE;
   }
 
+  /** Reports why nothing can be read from an object. */
   #reportFaults(entry: NecEntry, { faults: problems }: ReconcileInput): void {
-    const plan = { problems, ending: { kind: 'idle' as const } };
-    reportProblems(this.#deps, this.#memory, entry, plan);
+    if (entry.decoded !== undefined) return;
+    reportProblems(this.#deps, this.#memory, entry, { problems, ending: { kind: 'idle' } });
   }
 
   #caseOf(entry: NecEntry, status: NodeEniConfigStatus, { intent, priority, sourceNode }: Plan['sends'][number]) {
@@ -296,17 +295,14 @@ function takeBaseline({ listings: count }: NodeDeps, memory: NodeMemory, { spec,
   return memory.baseline;
 }
 
-function withEarlierWait(plan: Plan, waitMs: number | undefined): Plan {
-  if (waitMs === undefined) return plan;
-  return { ...plan, waitMs: Math.min(plan.waitMs ?? waitMs, waitMs) };
-}
-
 function blockedMs({ ending }: Plan): number | undefined {
   if (ending.kind !== 'blocked') return undefined;
   return Math.min(ending.afterMs, MAX_BLOCKED_MS);
 }
 
+/** Returns the end of a reconcile that is repeated after the shortest of these times; done when there is none. */
 function retryAfter(...waits: readonly (number | undefined)[]): ReconcileResult {
   const known = waits.filter((ms) => ms !== undefined);
+  if (known.length === 0) return DONE;
   return { kind: 'again', afterMs: Math.max(1, Math.ceil(Math.min(...known))) };
 }

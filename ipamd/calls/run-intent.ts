@@ -1,6 +1,6 @@
 import { classifyError } from '../../cloud/classify-error.ts';
-import type { CallContext, CallPriority, CloudTask, TaskOutcome } from '../../cloud/cloud.ts';
-import { DEADLINE_CODE, isCloudError } from '../../cloud/cloud-error.ts';
+import type { CloudTask, Eni, TaskOutcome } from '../../cloud/cloud.ts';
+import { DEADLINE_CODE, isCloudError, type Retry } from '../../cloud/cloud-error.ts';
 import { MUTATIONS } from '../../crd/intent.ts';
 import type { CloudSnapshot, Intent, IntentFailure, IntentOutcome, ObservedEni } from '../decide/decision.ts';
 import {
@@ -44,58 +44,152 @@ const MAX_DESCRIBE_PAUSE_MS = 20_000;
  * does not show it as done.
  */
 const MAX_TRIES = 6;
+const UNCONFIRMED: IntentFailure = { code: UNCONFIRMED_CODE, message: 'not confirmed yet' };
+/** Errors that may mean that the ENI is in another state than the object contains. */
+const CONTRADICTIONS: readonly Retry[] = ['never', 'gone', 'busy'];
 
 /**
  * Sends the call of an intent and waits, bounded, for its task. The intent must be recorded before. Returns the outcome
  * as data; throws only the signal's reason. Trips and resets breakers.
  */
 export async function sendIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentOutcome> {
-  const { node, intent, status, priority } = one;
-  const context = contextOf(one, priority, signal, intent.requestTimeoutSeconds * 1000);
+  const { node: owner, intent, status, priority } = one;
   const notReleased = await checkSourceReleased(deps, one, signal);
   if (notReleased !== undefined) return refuse(deps, one, notReleased);
   let accepted: Accepted;
   try {
-    accepted = await sendCall(deps.cloud, intent, status, context);
+    const timeoutMs = intent.requestTimeoutSeconds * 1000;
+    accepted = await sendCall(deps.cloud, intent, status, { priority, owner, signal, timeoutMs });
   } catch (error) {
     return await handleCallError(deps, one, signal, error);
   }
   noteAccepted(deps, one);
+  const { eni, ips = intent.ips, task } = accepted;
+  const created = eni && (await observeCreated(deps, one, eni, signal));
   const known: Intent = {
     ...intent,
-    ...(accepted.eni === undefined ? {} : { eniID: accepted.eni.eniId }),
-    ...(accepted.ips === undefined ? {} : { ips: accepted.ips }),
+    ...(eni === undefined ? {} : { eniID: eni.eniId }),
+    ...(ips === undefined ? {} : { ips }),
+    ...(task === undefined ? {} : { taskID: task.taskId }),
   };
-  const eni = accepted.eni === undefined ? undefined : await observeCreated(deps, one, accepted, signal);
-  if (accepted.task === undefined) return await completeCall(deps, { ...one, intent: known }, signal, eni);
-  const settled = await settle(deps, node, accepted.task, SETTLE_MS, priority, signal);
-  if (settled.kind === 'pending') {
-    const { taskId } = accepted.task;
-    const expected = {
-      ...(eni === undefined ? {} : { eni: { ...eni, ips: [] } }),
-      ...(known.ips === undefined ? {} : { ips: known.ips }),
-    };
-    return { kind: 'accepted', taskId, ...expected };
-  }
-  return await evaluateTask(deps, { ...one, intent: { ...known, taskID: accepted.task.taskId } }, settled, signal, eni);
+  return await awaitTask(deps, { ...one, intent: known }, task, SETTLE_MS, signal, created);
 }
 
 /** Follows the task of an accepted intent; returns the same outcome again while it still runs. */
 export async function followIntent(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentOutcome> {
   const task = taskOf(one.intent);
-  if (task === undefined) return await resolveUnconfirmed(deps, one, signal);
-  const settled = await settle(deps, one.node, task, FOLLOW_MS, one.priority, signal);
-  if (settled.kind === 'pending') return { kind: 'accepted', taskId: task.taskId };
-  return await evaluateTask(deps, one, settled, signal, undefined);
+  if (task === undefined) return await resolveUntilKnown(deps, one, signal, UNCONFIRMED);
+  return await awaitTask(deps, one, task, FOLLOW_MS, signal);
+}
+
+/** Evaluates a call that failed while the signal is not aborted. */
+async function handleCallError(
+  deps: NodeDeps,
+  one: IntentCase,
+  signal: AbortSignal,
+  error: unknown,
+): Promise<IntentOutcome> {
+  signal.throwIfAborted();
+  if (!isCloudError(error)) throw error;
+  const failure = failureOf(error);
+  if (failure.code === DEADLINE_CODE) return keepUnsent(deps, one, failure);
+  if (error.retry === 'quota') return refuseExhausted(deps, one, error);
+  if (error.retry === 'resolve') {
+    endProbes(deps, one);
+    return { kind: 'unclear', error: failure };
+  }
+  if (CONTRADICTIONS.includes(error.retry) && one.intent.action !== 'CreateNetworkInterface')
+    return await resolveUntilKnown(deps, one, signal, failure);
+  return refuse(deps, one, failure, pauseOf(error));
 }
 
 /**
- * Resolves an intent without an answer by describing the cloud. `repeat`: it is not done and may be sent again. An ENI
- * that is missing counts as gone, whatever that means for the call, when the description `before` lacked it too and no
- * description can be older than the ENI, or when the cloud refused the call for that.
- * @throws CloudError when the cloud cannot be described
+ * Waits for the task of a call; a call without one is done. Returns its result from the record where that contains it, and
+ * from a description where it does not, or where the task did not reach its goal.
+ * @param created the ENI in the answer of a creation
  */
-async function resolveIntent(
+async function awaitTask(
+  deps: NodeDeps,
+  one: IntentCase,
+  task: CloudTask | undefined,
+  timeoutMs: number,
+  signal: AbortSignal,
+  created?: ObservedEni,
+): Promise<IntentOutcome> {
+  const { action, ips, taskID = '' } = one.intent;
+  const settled: TaskOutcome = task === undefined ? { kind: 'done' } : await settle(deps, one, task, timeoutMs, signal);
+  if (settled.kind === 'pending') {
+    const eni = created === undefined ? {} : { eni: { ...created, ips: [] } };
+    return { kind: 'accepted', taskId: taskID, ...eni, ...(ips === undefined ? {} : { ips }) };
+  }
+  if (settled.kind !== 'done') {
+    // A task of the VPC has the RequestId of its call.
+    const failed = { code: TASK_CODE.failed, requestId: taskID };
+    const lost = { code: TASK_CODE.lost, message: 'the cloud knows no such task' };
+    const failure = settled.kind === 'failed' ? { ...failed, message: settled.reason } : lost;
+    return await resolveUntilKnown(deps, one, signal, failure);
+  }
+  // The cloud may have answered a token that it knew, with the success of a call whose effect is undone since.
+  if (settled.isUnseen === true && MUTATIONS[action].takesClientToken)
+    return await resolveUntilKnown(deps, one, signal, UNCONFIRMED);
+  noteDone(deps, one);
+  const result = resultOf(one.intent, created);
+  return result === undefined ? await resolveUntilKnown(deps, one, signal, UNCONFIRMED) : { kind: 'done', result };
+}
+
+/**
+ * Describes until the ENI is at rest and the call is known to be done, refused, or to be sent again (`repeat`). Throws only
+ * the signal's reason.
+ * @param failure why a call is looked for that has an answer, which counts when it is not done: then it is never sent again.
+ * The search is bounded, and the call refused also when it is done by the cloud's own account while no description shows it:
+ * with its token it would be answered the same again
+ */
+export async function resolveUntilKnown(
+  deps: NodeDeps,
+  one: IntentCase,
+  signal: AbortSignal,
+): Promise<IntentEvaluation>;
+export async function resolveUntilKnown(
+  deps: NodeDeps,
+  one: IntentCase,
+  signal: AbortSignal,
+  failure: IntentFailure,
+): Promise<IntentOutcome>;
+export async function resolveUntilKnown(
+  deps: NodeDeps,
+  one: IntentCase,
+  signal: AbortSignal,
+  failure?: IntentFailure,
+): Promise<IntentEvaluation> {
+  const { clock, ids, memory } = deps;
+  const lastError = failure === undefined ? one.intent.lastError : { ...failure, at: ids.now() };
+  const sought = { ...one, intent: { ...one.intent, ...(lastError === undefined ? {} : { lastError }) } };
+  let seen: IntentEvaluation | undefined;
+  let undone = 0;
+  for (let looks = 1; failure === undefined || looks <= MAX_DESCRIBES; looks++) {
+    try {
+      seen = await lookOnce(deps, sought, seen, signal);
+      if (seen === 'repeat' ? failure === undefined : seen.kind !== 'unclear') return seen;
+      if (seen === 'repeat') undone += 1;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isCloudError(error)) throw error;
+    }
+    const pauses = failure === undefined ? looks : 1;
+    await clock.sleep(Math.min(DESCRIBE_RETRY_MS * pauses, MAX_DESCRIBE_PAUSE_MS), signal);
+  }
+  const isUndone = failure.code === UNCONFIRMED_CODE && undone === MAX_DESCRIBES && taskOf(one.intent) !== undefined;
+  if (!isUndone) return { kind: 'unclear', error: failure };
+  memory.requestDescribe(one.node, 'the cloud calls a call done that no description shows');
+  return refuse(deps, one, { ...failure, message: 'the cloud calls it done, and no description shows it' });
+}
+
+/**
+ * Evaluates a call by one description. `repeat`: it is not done and may be sent again. An ENI that is missing counts as
+ * gone, whatever that means for the call, when the description `before` lacked it too and no description can be older than
+ * the ENI, or when the cloud refused the call for that. @throws CloudError when the cloud cannot be described
+ */
+async function lookOnce(
   deps: NodeDeps,
   one: IntentCase,
   before: IntentEvaluation | undefined,
@@ -104,30 +198,46 @@ async function resolveIntent(
   const { intent, status } = one;
   const snapshot = await observeCloud(deps, one, signal);
   const memory = deps.memory.of(one.node);
-  const removedIps = new Set(memory.removedIpsMs.keys());
-  const evaluation = evaluateIntent(intent, snapshot, status, removedIps);
   const last = intent.lastError;
+  const refusal = last !== undefined && isRefusal(intent, last) ? last : undefined;
   const missing = findMissing(intent, snapshot);
   const sinceMs = memory.eniSinceMs.get(missing ?? '') ?? Number.NEGATIVE_INFINITY;
   const isYoung = deps.clock.monotonicMs() - sinceMs <= MAX_DESCRIPTION_AGE_MS;
   const isSure = (isMissingEni(before) && !isYoung) || (last !== undefined && isRefusedAsGone(intent, last));
-  if (missing !== undefined && !isSure)
-    return { kind: 'unclear', error: { code: ENI_GONE_CODE, message: `no description shows ${missing}` } };
-  if (evaluation !== 'repeat' && evaluation.kind === 'refused' && evaluation.error.code === NOT_MOVED_CODE) {
-    return refuse(deps, one, last !== undefined && isRefusal(intent, last) ? last : evaluation.error);
+  if (missing !== undefined && !isSure) return unclear(ENI_GONE_CODE, `no description shows ${missing}`);
+  const seen = evaluateIntent(intent, snapshot, status, new Set(memory.removedIpsMs.keys()));
+  if (seen === 'repeat') {
+    const failure = refusal ?? (isGivenUp(intent) ? last : undefined);
+    return failure === undefined ? seen : refuse(deps, one, failure);
   }
-  if (evaluation !== 'repeat' && evaluation.kind === 'refused') return refuseContradicted(deps, one, evaluation.error);
-  if (evaluation !== 'repeat') {
-    const sound = unclearIfUnsound(evaluation);
-    if (sound.kind === 'done') noteDone(deps, one);
-    return sound;
+  if (seen.kind === 'refused' && seen.error.code === NOT_MOVED_CODE) return refuse(deps, one, refusal ?? seen.error);
+  if (seen.kind === 'refused') {
+    deps.memory.requestDescribe(one.node, `a call contradicts the object: ${seen.error.message}`);
+    return refuse(deps, one, seen.error, CONTRADICTED_MS);
   }
-  if (last !== undefined && isRefusal(intent, last)) return refuse(deps, one, last);
-  // With a ClientToken repeating is always safe, and giving up may leave an unknown ENI. An attachment creates nothing. A deletion is
-  // given up, though repeating is safe: then the node says that the cloud refuses it, and it is decided again.
-  const mayGiveUp = intent.action === 'AttachNetworkInterface' || !MUTATIONS[intent.action].takesClientToken;
-  const isGivenUp = mayGiveUp && (intent.tries ?? 1) >= MAX_TRIES;
-  return isGivenUp && last !== undefined ? refuse(deps, one, last) : 'repeat';
+  if (seen.kind !== 'done') return seen;
+  // A description that contradicts itself; the next one may be better.
+  if ('eni' in seen.result && !isValidEni(seen.result.eni))
+    return unclear(MOVING_CODE, `the description of ${seen.result.eni.eniID} is incomplete`);
+  noteDone(deps, one);
+  return seen;
+}
+
+/** How long a call is blocked when object and cloud disagree about an ENI: asked again at once, it would fail again. */
+const CONTRADICTED_MS = 30_000;
+
+/**
+ * Reports whether a call without an answer was sent often enough. With a ClientToken repeating is always safe, and giving up
+ * may leave an unknown ENI. An attachment creates nothing. A deletion is given up, though repeating is safe: then the node
+ * says that the cloud refuses it, and it is decided again.
+ */
+function isGivenUp({ action, tries = 1 }: Intent): boolean {
+  const mayGiveUp = action === 'AttachNetworkInterface' || !MUTATIONS[action].takesClientToken;
+  return mayGiveUp && tries >= MAX_TRIES;
+}
+
+function unclear(code: string, message: string): IntentOutcome {
+  return { kind: 'unclear', error: { code, message } };
 }
 
 /** Returns the ENI of the call that a description lacks; undefined when it lacks none. */
@@ -144,155 +254,6 @@ function isMissingEni(before: IntentEvaluation | undefined): boolean {
 
 function isRefusedAsGone({ action }: Intent, { code }: IntentFailure): boolean {
   return classifyError({ code, action, text: '' }).retry === 'gone';
-}
-
-/** How long a call is blocked when object and cloud disagree about an ENI: asked again at once, it would fail again. */
-const CONTRADICTED_MS = 30_000;
-
-function refuseContradicted(deps: NodeDeps, one: IntentCase, failure: IntentFailure): IntentOutcome {
-  deps.memory.requestDescribe(one.node, `a call contradicts the object: ${failure.message}`);
-  return refuse(deps, one, failure, CONTRADICTED_MS);
-}
-
-/**
- * Resolves an intent again and again until the cloud can be described and the ENI is at rest. Throws only the signal's
- * reason.
- */
-export async function resolveUntilKnown(
-  deps: NodeDeps,
-  one: IntentCase,
-  signal: AbortSignal,
-): Promise<IntentEvaluation> {
-  let evaluation: IntentEvaluation | undefined;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      evaluation = await resolveIntent(deps, one, evaluation, signal);
-      if (evaluation === 'repeat' || evaluation.kind !== 'unclear') return evaluation;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isCloudError(error)) throw error;
-    }
-    await deps.clock.sleep(Math.min(DESCRIBE_RETRY_MS * (1 + attempt), MAX_DESCRIBE_PAUSE_MS), signal);
-  }
-}
-
-/** Evaluates a call that failed while the signal is not aborted. */
-async function handleCallError(
-  deps: NodeDeps,
-  one: IntentCase,
-  signal: AbortSignal,
-  error: unknown,
-): Promise<IntentOutcome> {
-  signal.throwIfAborted();
-  if (!isCloudError(error)) throw error;
-  const failure = failureOf(error);
-  if (failure.code === DEADLINE_CODE) return keepUnsent(deps, one, failure);
-  switch (error.retry) {
-    case 'resolve':
-      endProbes(deps, one);
-      return { kind: 'unclear', error: failure };
-    case 'quota':
-      return refuseExhausted(deps, one, error);
-    case 'never':
-    case 'gone':
-    case 'busy':
-      // The ENI is in another state than the object contains: resolve by its actual state.
-      if (one.intent.action !== 'CreateNetworkInterface') return await resolveAfterFailure(deps, one, failure, signal);
-      return refuse(deps, one, failure, pauseOf(error));
-    default:
-      return refuse(deps, one, failure, pauseOf(error));
-  }
-}
-
-/** Evaluates a settled task: its goal, or the description when the task did not reach it. */
-async function evaluateTask(
-  deps: NodeDeps,
-  one: IntentCase,
-  settled: TaskOutcome,
-  signal: AbortSignal,
-  eni: ObservedEni | undefined,
-): Promise<IntentOutcome> {
-  // A task of the VPC has the RequestId of its call.
-  const requestId = one.intent.taskID ?? '';
-  switch (settled.kind) {
-    case 'done':
-      // The cloud may have answered a token that it knew, with the success of a call whose effect is undone since.
-      if (settled.isUnseen === true && MUTATIONS[one.intent.action].takesClientToken)
-        return await resolveUnconfirmed(deps, one, signal);
-      return await completeCall(deps, one, signal, eni);
-    case 'failed':
-      return await resolveAfterFailure(
-        deps,
-        one,
-        { code: TASK_CODE.failed, message: settled.reason, requestId },
-        signal,
-      );
-    default:
-      return await resolveAfterFailure(
-        deps,
-        one,
-        { code: TASK_CODE.lost, message: 'the cloud knows no such task' },
-        signal,
-      );
-  }
-}
-
-/** Returns the result of a call that reached its goal, from the record or from a description. */
-async function completeCall(
-  deps: NodeDeps,
-  one: IntentCase,
-  signal: AbortSignal,
-  eni: ObservedEni | undefined,
-): Promise<IntentOutcome> {
-  const { intent } = one;
-  noteDone(deps, one);
-  const result = resultOf(intent);
-  if (result !== undefined) return { kind: 'done', result };
-  if (intent.action === 'CreateNetworkInterface' && eni !== undefined && isValidEni(eni)) {
-    return { kind: 'done', result: { action: intent.action, eni } };
-  }
-  return await resolveUnconfirmed(deps, one, signal);
-}
-
-async function resolveUnconfirmed(deps: NodeDeps, one: IntentCase, signal: AbortSignal): Promise<IntentOutcome> {
-  return await resolveAfterFailure(deps, one, { code: UNCONFIRMED_CODE, message: 'not confirmed yet' }, signal);
-}
-
-/**
- * Describes until the ENI is at rest, and evaluates; refused with `failure` when the call is not done. So is one that the
- * cloud has done by its own account, and that no description shows: with its token it would be answered the same again.
- */
-async function resolveAfterFailure(
-  deps: NodeDeps,
-  one: IntentCase,
-  failure: IntentFailure,
-  signal: AbortSignal,
-): Promise<IntentOutcome> {
-  const intent: Intent = { ...one.intent, lastError: { ...failure, at: deps.ids.now() } };
-  let evaluation: IntentEvaluation | undefined;
-  let undone = 0;
-  for (let attempt = 0; attempt < MAX_DESCRIBES; attempt++) {
-    try {
-      evaluation = await resolveIntent(deps, { ...one, intent }, evaluation, signal);
-      if (evaluation !== 'repeat' && evaluation.kind !== 'unclear') return evaluation;
-      if (evaluation === 'repeat') undone += 1;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isCloudError(error)) throw error;
-    }
-    await deps.clock.sleep(DESCRIBE_RETRY_MS, signal);
-  }
-  const isUndone = failure.code === UNCONFIRMED_CODE && undone === MAX_DESCRIBES && taskOf(one.intent) !== undefined;
-  if (!isUndone) return { kind: 'unclear', error: failure };
-  deps.memory.requestDescribe(one.node, 'the cloud calls a call done that no description shows');
-  return refuse(deps, one, { ...failure, message: 'the cloud calls it done, and no description shows it' });
-}
-
-/** Turns a description that contradicts itself into an unclear outcome; the next description may be better. */
-function unclearIfUnsound(outcome: IntentOutcome): IntentOutcome {
-  if (outcome.kind !== 'done' || !('eni' in outcome.result) || isValidEni(outcome.result.eni)) return outcome;
-  const { eniID } = outcome.result.eni;
-  return { kind: 'unclear', error: { code: MOVING_CODE, message: `the description of ${eniID} is incomplete` } };
 }
 
 async function observeCloud(
@@ -317,10 +278,9 @@ async function observeCloud(
 async function observeCreated(
   deps: NodeDeps,
   { node, uid, status }: IntentCase,
-  { eni }: Accepted,
+  eni: Eni,
   signal: AbortSignal,
 ): Promise<ObservedEni | undefined> {
-  if (eni === undefined) return undefined;
   try {
     // The first addresses of a new ENI are usable once its task is done.
     const created = { ...eni, ips: eni.ips.map((ip) => ({ ...ip, state: 'AVAILABLE' as const })) };
@@ -335,10 +295,9 @@ async function observeCreated(
 
 async function settle(
   deps: NodeDeps,
-  node: string,
+  { node, priority }: IntentCase,
   task: CloudTask,
   timeoutMs: number,
-  priority: CallPriority,
   signal: AbortSignal,
 ): Promise<TaskOutcome> {
   try {
@@ -351,8 +310,4 @@ async function settle(
     await deps.clock.sleep(DESCRIBE_RETRY_MS, signal);
     return { kind: 'pending' };
   }
-}
-
-function contextOf(one: IntentCase, priority: CallPriority, signal: AbortSignal, timeoutMs: number): CallContext {
-  return { priority, owner: one.node, signal, timeoutMs };
 }

@@ -1,6 +1,6 @@
 import type { CallContext, Cloud, CloudTask, Eni, EniGoal, EniSpec, IpChange } from '../../cloud/cloud.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import type { Intent, IntentResult } from '../decide/decision.ts';
+import type { Intent, IntentResult, ObservedEni } from '../decide/decision.ts';
 import { isForExtension } from '../decide/with-enis.ts';
 
 /** What an accepted call will bring, and its task; no task for a call that is done when it returns. */
@@ -72,11 +72,16 @@ export function taskOf(intent: Intent): CloudTask | undefined {
 }
 
 /**
- * Returns the result of a call that reached its goal, as far as the record contains it. Undefined where only a
- * description does: the ENI that was created or attached.
+ * Returns the result of a call that reached its goal, from its record and the ENI in the answer of a creation. Undefined
+ * where only a description has it, as for an ENI that was attached.
  */
-export function resultOf({ action, ips, securityGroups = [] }: Intent): IntentResult | undefined {
+export function resultOf(
+  { action, ips, securityGroups = [] }: Intent,
+  created?: ObservedEni,
+): IntentResult | undefined {
   switch (action) {
+    case 'CreateNetworkInterface':
+      return created && { action, eni: created };
     case 'DetachNetworkInterface':
     case 'DeleteNetworkInterface':
       return { action };

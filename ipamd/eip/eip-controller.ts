@@ -17,10 +17,10 @@ import { StampAges } from '../../runtime/stamp-ages.ts';
 import { refOfKey } from '../cache/pod-facts.ts';
 import { decideEip } from './decide-eip.ts';
 import { claimBreaker, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
-import type { EipNote, EipSnapshot, EipSpec, EipStatus, EipStep, EipView } from './eip-view.ts';
+import type { EipIntent, EipNote, EipSnapshot, EipSpec, EipStatus, EipStep, EipView } from './eip-view.ts';
 import { observeEips } from './observe-eips.ts';
 import { type OwnPart, OwnStatuses } from './own-statuses.ts';
-import { EipRunner, type RunOutcome } from './run-eip-intent.ts';
+import { EipRunner } from './run-eip-intent.ts';
 import { intentOf } from './send-eip-call.ts';
 
 /** More steps in one reconcile mean that two writers conflict, or that the decisions form a cycle. */
@@ -111,7 +111,8 @@ export class EipController {
       case 'write':
         if (step.isEnding === true && (await this.#isPodAlive(pass, view)))
           return { kind: 'again', afterMs: RECHECK_MS };
-        return await this.#write(pass, object, step.spec, step.status, step.note, view);
+        await this.#write(pass, object, step.spec, step.status, step.note, view);
+        return undefined;
       case 'begin':
         if (step.call.action === 'DisassociateAddress' && (await this.#isPodAlive(pass, view)))
           return { kind: 'again', afterMs: RECHECK_MS };
@@ -273,25 +274,21 @@ export class EipController {
     pass: Pass,
     object: KubeObject | undefined,
     view: EipView,
-    intent: Parameters<EipRunner['send']>[1],
+    intent: EipIntent,
     how: 'send' | 'resolve',
   ): Promise<ReconcileResult | undefined> {
     const { claim } = view;
     if (claim === undefined) return undefined;
     const one = { key: pass.key, claim };
-    const outcome = await this.#runner[how](one, intent, pass.signal);
-    if (outcome.kind === 'wait') return { kind: 'again', afterMs: outcome.ms };
+    const { status, note, afterMs } = await this.#runner[how](one, intent, pass.signal);
+    const again = afterMs === undefined ? undefined : ({ kind: 'again', afterMs } as const);
+    if (status === undefined) return again;
     // The call has changed what was described before it.
     pass.snapshot = undefined;
-    const isWritten = (await this.#put(pass, object, undefined, outcome.status)) !== undefined;
-    if (isWritten) this.#reportOutcome(pass, view, outcome);
-    return outcome.kind === 'open' && isWritten ? { kind: 'again', afterMs: outcome.afterMs } : undefined;
+    return (await this.#write(pass, object, undefined, status, note, view)) ? again : undefined;
   }
 
-  #reportOutcome(pass: Pass, view: EipView, outcome: Extract<RunOutcome, { readonly status: EipStatus }>): void {
-    if (outcome.kind === 'ended' && outcome.note !== undefined) this.#report(pass.key, view, outcome.note);
-  }
-
+  /** Makes one guarded write, and records its event. Returns false when another client wrote first, or deleted the claim. */
   async #write(
     pass: Pass,
     object: KubeObject | undefined,
@@ -299,11 +296,10 @@ export class EipController {
     status: EipStatus,
     note: EipNote | undefined,
     view: EipView,
-  ): Promise<undefined> {
-    if ((await this.#put(pass, object, spec, status)) !== undefined && note !== undefined) {
-      this.#report(pass.key, view, note);
-    }
-    return undefined;
+  ): Promise<boolean> {
+    const isWritten = (await this.#put(pass, object, spec, status)) !== undefined;
+    if (isWritten && note !== undefined) this.#report(pass.key, view, note);
+    return isWritten;
   }
 
   /** Makes one guarded write; undefined when another client wrote first, or deleted the claim. */

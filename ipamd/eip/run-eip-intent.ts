@@ -2,7 +2,9 @@ import type { CallContext, CloudTask } from '../../cloud/cloud.ts';
 import { type CloudError, isCloudError } from '../../cloud/cloud-error.ts';
 import type { EipClaim } from '../../crd/eip-claim.ts';
 import { MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
+import { failureOf, TASK_CODE } from '../calls/note-refusal.ts';
 import { decideIntentResolution } from '../decide/decide-intent-resolution.ts';
+import type { IntentFailure } from '../decide/decision.ts';
 import { claimBreaker, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
 import { inPhase } from './eip-status.ts';
 import type { EipIntent, EipNote, EipPhase, EipSnapshot, EipStatus } from './eip-view.ts';
@@ -13,14 +15,11 @@ import { eipTaskOf, sendEipCall } from './send-eip-call.ts';
 /** A claim with a recorded intent. */
 type EipCase = { readonly key: string; readonly claim: EipClaim };
 
-/** Result of a call; every kind but `wait` is written with the status. */
-export type RunOutcome =
-  /** The call is over, done or not: the status has no intent any more. */
-  | { readonly kind: 'ended'; readonly status: EipStatus; readonly note?: EipNote }
-  /** The cloud works on it, or the outcome is unknown: checked again. */
-  | { readonly kind: 'open'; readonly status: EipStatus; readonly afterMs: number }
-  /** It may not be resolved yet. */
-  | { readonly kind: 'wait'; readonly ms: number };
+/**
+ * Result of a call. `status`: to be written; undefined: nothing may be resolved yet. `afterMs`: the call is still in it, and is
+ * checked again then; undefined: it is over, done or not.
+ */
+type RunOutcome = { readonly status?: EipStatus; readonly note?: EipNote; readonly afterMs?: number };
 
 /** How long a call waits for its task before it is recorded as accepted. */
 const SETTLE_MS = 30_000;
@@ -76,13 +75,10 @@ export class EipRunner {
   async resolve(one: EipCase, intent: EipIntent, signal: AbortSignal): Promise<RunOutcome> {
     const { clock, leader } = this.#deps;
     const firstSeenMs = this.#note(intent);
-    const resolution = decideIntentResolution(intent, {
-      ownEpoch: leader.epoch,
-      firstSeenMs,
-      nowMs: clock.monotonicMs(),
-      leaseMs: leader.term.leaseMs,
-    });
-    if (resolution.kind === 'wait') return resolution;
+    const { epoch: ownEpoch, term } = leader;
+    const context = { ownEpoch, firstSeenMs, nowMs: clock.monotonicMs(), leaseMs: term.leaseMs };
+    const resolution = decideIntentResolution(intent, context);
+    if (resolution.kind === 'wait') return { afterMs: resolution.ms };
     const task = eipTaskOf(intent);
     if (task !== undefined) return await this.#follow(one, intent, task, signal);
     const evaluated = await this.#evaluate(one, intent, signal);
@@ -114,14 +110,14 @@ export class EipRunner {
       const evaluated = await this.#evaluate(one, intent, signal);
       if (evaluated === 'undone' && settled.kind !== 'done') {
         const message = settled.kind === 'failed' ? settled.reason : 'the cloud knows no such task';
-        return this.#refused(one, intent, 'TASK_FAILED', message, undefined, FIRST_REFUSAL_MS);
+        return this.#refused(one, intent, { code: TASK_CODE.failed, message });
       }
       if (typeof evaluated !== 'string') return evaluated;
       await this.#deps.clock.sleep(POLL_MS, signal);
     }
     // The task is done, and its effect was reverted, or the description lags: the next decision starts with a
     // description.
-    return { kind: 'ended', status: withoutIntent(one.claim.status ?? {}, intent) };
+    return { status: withoutIntent(one.claim.status ?? {}, intent) };
   }
 
   async #evaluate(
@@ -145,7 +141,7 @@ export class EipRunner {
     this.#deps.breakers.reset(claimBreaker(one.key));
     if (intent.action === 'ReleaseAddresses') this.#deps.breakers.allowProbe(EIP_QUOTA);
     const note = doneNote(intent, found.status);
-    return { kind: 'ended', status: found.status, ...(note === undefined ? {} : { note }) };
+    return { status: found.status, ...(note === undefined ? {} : { note }) };
   }
 
   async #failed(one: EipCase, intent: EipIntent, error: CloudError, signal: AbortSignal): Promise<RunOutcome> {
@@ -169,23 +165,21 @@ export class EipRunner {
       if (evaluated === 'moving') return this.#open(one, intent, OPEN_MS);
     }
     const firstMs = error.retry === 'never' ? FIRST_PERMANENT_MS : Math.max(error.afterMs, FIRST_REFUSAL_MS);
-    return this.#refused(one, intent, error.code, error.text, error.requestId, firstMs);
+    return this.#refused(one, intent, failureOf(error), firstMs);
   }
 
   /** Ends a call that is neither in flight nor done. */
   #undone(one: EipCase, intent: EipIntent): RunOutcome {
     const lastError = intent.lastError;
-    if (lastError === undefined) return { kind: 'ended', status: withoutIntent(one.claim.status ?? {}, intent) };
-    return this.#refused(one, intent, lastError.code, lastError.message, lastError.requestID, FIRST_REFUSAL_MS);
+    if (lastError === undefined) return { status: withoutIntent(one.claim.status ?? {}, intent) };
+    return this.#refused(one, intent, lastError);
   }
 
   #refused(
     { key, claim }: EipCase,
     intent: EipIntent,
-    code: string,
-    text: string,
-    requestId: string | undefined,
-    firstMs: number,
+    { code, message: text, requestId }: IntentFailure,
+    firstMs = FIRST_REFUSAL_MS,
   ): RunOutcome {
     const { breakers, clock } = this.#deps;
     const request = requestId === undefined ? '' : `, RequestId=${requestId}`;
@@ -200,12 +194,12 @@ export class EipRunner {
     const before = withoutIntent(claim.status ?? {}, intent);
     const phase = claim.status?.phase === 'Releasing' ? 'Releasing' : refusal.phase;
     const status = inPhase(before, phase, { reason: refusal.reason, message }, clock.nowMs());
-    return { kind: 'ended', status, note: { type: 'Warning', reason: refusal.reason, message } };
+    return { status, note: { type: 'Warning', reason: refusal.reason, message } };
   }
 
   #open({ claim }: EipCase, intent: EipIntent, afterMs: number): RunOutcome {
     const intents = (claim.status?.intents ?? []).map((one) => (one.id === intent.id ? intent : one));
-    return { kind: 'open', status: { ...claim.status, intents }, afterMs };
+    return { status: { ...claim.status, intents }, afterMs };
   }
 }
 
