@@ -10,10 +10,13 @@ export const openAgentDisk: OpenAuditor = (world) => ({
   name: 'A11',
   changes: (name, call, [spec]) => {
     if (call !== 'link.addPair' && call !== 'link.add') return;
-    const { ifname, kind } = recordOf(spec);
+    const { ifname, kind, address } = recordOf(spec);
     const whole = world.machines.find((one) => one.name === name)?.whole;
     if (whole === undefined || (kind !== undefined && kind !== 'veth')) return;
-    const isKnown = whole.leases.some(({ state, hostVeth }) => state !== 'active' && hostVeth?.name === ifname);
+    // Where another sandbox of the Pod has the name, the link has another one: its MAC says whose it is.
+    const isKnown = whole.leases.some(
+      ({ state, hostVeth }) => state !== 'active' && (hostVeth?.name === ifname || hostVeth?.mac === address),
+    );
     if (!isKnown) world.violate('A11', `${name} makes ${textOf(ifname)}, and its disk knows of no lease`);
   },
   change: (plural, { object }) => {

@@ -82,6 +82,12 @@ export const keptLists: Story = {
     const other = stage.ipOf('web-1');
     await stage.endPods('web-1');
     await untilPhase(stage, 'Retained', 'web-1');
+    // A Pod whose sandbox is not made yet: no agent has its address.
+    const awaited = await start(stage, 'web-2', second);
+    await stage.endPods('web-2');
+    await untilPhase(stage, 'Retained', 'web-2');
+    second.kubelet.deafen();
+    await stage.create('web-2', second, keep());
     stage.begin();
     for (const [resources, minutes] of [
       [['pods'], 20],
@@ -95,6 +101,8 @@ export const keptLists: Story = {
       stage.world.api.cutWatches('ipamd-*');
     }
     await untilPhase(stage, 'Bound');
+    second.kubelet.relist();
+    await stage.until('the Pod that waited has its own', () => stage.ipOf('web-2') === awaited);
     stage.expect('the other has its own', (await start(stage, 'web-1', second)) === other);
     for (const seconds of [0, 1, 3]) {
       await stage.people(stage.world.admin.delete(NODE_ENI_CONFIGS, { name: first.name }));
