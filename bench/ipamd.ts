@@ -2,10 +2,12 @@ import { measureChurn } from './ipamd/churn.ts';
 import { measureCiliumPools } from './ipamd/cilium.ts';
 import { type JoinReport, measureJoin, TWENTY_PERCENT } from './ipamd/join.ts';
 import { measureProcesses } from './ipamd/processes.ts';
+import { measureTrickle, type TrickleReport } from './ipamd/trickle.ts';
 import { type BenchRow, benchRow } from './row.ts';
 
 const NODES = 5_000;
 const CILIUM_NODES = 1_000;
+const TRICKLE = { nodes: 60, podsPerNode: 30, everyMs: 2_000 } as const;
 const BOUND = 'bound';
 
 /**
@@ -22,10 +24,20 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
   console.error(`   with faults: ${faulty.seconds} s, ${Math.round(faulty.wallSeconds)} s of this machine`);
   const churn = await measureChurn();
   console.error(`   churn: ${churn.calls} calls, ${Math.round(churn.wallSeconds)} s of this machine`);
+  const trickle = await measureTrickle(TRICKLE);
+  const oneByOne = await measureTrickle({ ...TRICKLE, gatherMs: 0 });
+  console.error(`   trickle: ${trickle.changesPerPod.toFixed(2)} calls a Pod of ${oneByOne.changesPerPod.toFixed(2)}`);
   const cilium = await measureCiliumPools(CILIUM_NODES);
   console.error(`   pools of Cilium: ${cilium.seconds} s, ${Math.round(cilium.wallSeconds)} s of this machine`);
   failOnLeaks({ join: clean.leaks, faults: faulty.leaks, churn: churn.leaks, cilium: cilium.leaks });
-  return [...joinRows(clean, faulty), ...churnRows(churn), ...ciliumRows(cilium), ...(await processRows())];
+  failOnLeaks({ trickle: trickle.leaks, oneByOne: oneByOne.leaks });
+  return [
+    ...joinRows(clean, faulty),
+    ...churnRows(churn),
+    ...trickleRows(trickle, oneByOne),
+    ...ciliumRows(cilium),
+    ...(await processRows()),
+  ];
 }
 
 function joinRows(clean: JoinReport, faulty: JoinReport): readonly BenchRow[] {
@@ -81,6 +93,30 @@ function churnRows(churn: Awaited<ReturnType<typeof measureChurn>>): readonly Be
       peerName: 'one per Pod',
       unit: 'calls',
       extra: `an hour of 1,000 Pods a minute on ${nodes} nodes: ${changes} calls change something, ${writesPerPod.toFixed(2)} writes a Pod, ${late} Pods waited over a minute, 0 leaks`,
+    }),
+  ];
+}
+
+function trickleRows(gathered: TrickleReport, oneByOne: TrickleReport): readonly BenchRow[] {
+  const own = { suite: 'ipamd', peerName: 'not gathered' } as const;
+  const { assignsPerPod, ipamdWritesPerPod, agentWritesPerPod, waited } = gathered;
+  const { nodes, podsPerNode, everyMs } = TRICKLE;
+  return [
+    benchRow({
+      ...own,
+      case: 'trickle-calls',
+      ours: gathered.changesPerPod,
+      peer: oneByOne.changesPerPod,
+      unit: 'calls',
+      extra: `that change something, a Pod; ${assignsPerPod.toFixed(2)} assign addresses; ${podsPerNode} Pods on each of ${nodes} nodes, one every ${everyMs / 1_000} s; ${waited} Pods waited (peer: ${oneByOne.waited})`,
+    }),
+    benchRow({
+      ...own,
+      case: 'trickle-writes',
+      ours: ipamdWritesPerPod + agentWritesPerPod,
+      peer: oneByOne.ipamdWritesPerPod + oneByOne.agentWritesPerPod,
+      unit: 'writes',
+      extra: `of NodeENIConfigs, a Pod: ${ipamdWritesPerPod.toFixed(2)} of ipamd, ${agentWritesPerPod.toFixed(2)} of the agent`,
     }),
   ];
 }

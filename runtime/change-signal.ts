@@ -3,14 +3,21 @@ import type { Clock } from './clock.ts';
 /** Notifies all waiters that something changed. The signal carries no value: each waiter reads the new state itself. */
 export class ChangeSignal {
   readonly #waiting = new Set<() => void>();
+  #count = 0;
   readonly #clock: Pick<Clock, 'sleep'>;
 
   constructor(clock: Pick<Clock, 'sleep'>) {
     this.#clock = clock;
   }
 
+  /** How often it has notified. */
+  get count(): number {
+    return this.#count;
+  }
+
   /** Resolves all pending waits. */
   notify(): void {
+    this.#count += 1;
     for (const resolve of this.#waiting) resolve();
   }
 

@@ -44,6 +44,8 @@ export function demandInUnits(
 ): Omit<PoolDemand, 'surplus'> & {
   readonly surplus: readonly (readonly PoolAddress[])[];
   readonly excess: number;
+  /** Addresses that Pods could have at once. */
+  readonly free: number;
 } {
   const all = [...state.addresses.values()];
   const family = countedFamily(state);
@@ -63,6 +65,7 @@ export function demandInUnits(
     desired: Math.min(needed + ready, limit),
     used,
     bound,
+    free: free.length,
     surplus: withPartners(state, emptiestFirst(state, free)).slice(0, Math.max(excess, beyondWarm)),
     excess,
   };

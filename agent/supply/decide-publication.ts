@@ -4,7 +4,8 @@ import type { WarmTargets } from '../journal/supply.ts';
 import { countedFamily, demandInUnits, isFree, type OutsideDemand } from '../pool/demand.ts';
 import { isIdle } from '../pool/pool.ts';
 import type { PoolAddress, PoolState } from '../pool/pool-state.ts';
-import type { AgentSpec, AssignedIp, ObservedNec, Publication, ReleasePacing } from './publication.ts';
+import { mayGather } from './may-gather.ts';
+import type { AgentSpec, AssignedIp, Gathering, ObservedNec, Publication, ReleasePacing } from './publication.ts';
 
 /** All inputs of the decision on a publication. */
 export type PublicationInput = {
@@ -16,6 +17,8 @@ export type PublicationInput = {
   readonly warm: WarmTargets;
   readonly outside: OutsideDemand;
   readonly pacing: ReleasePacing;
+  /** Default: nothing waits. */
+  readonly gathering?: Gathering;
   /** Extended resources that the node serves now. */
   readonly readyResources: readonly string[];
   /** Name of this agent's journal. */
@@ -36,6 +39,8 @@ const RELEASE_EVERY_MS = 120_000;
  *   mark names one.
  * - An address that load balancers may still have as a target is not offered. A static one is: ipamd takes it only for
  *   its own Pod.
+ * - A rise of the demand that is not urgent (`mayGather`) waits for more, and so does an epoch that answers nothing but
+ *   new addresses; whatever else is written has them too.
  * - An object that is not in force (`isInForce`) changes no offer. The first write on an object of another journal
  *   removes the offers in it, and makes any write of that journal's agent fail that is still on its way.
  */
@@ -43,7 +48,7 @@ export function decidePublication(input: PublicationInput): Publication {
   const { pool, nec, warm, outside, pacing } = input;
   const isCurrent = isInForce(pool, nec, input.life);
   const sorted = sortOffers(input, isCurrent);
-  const { desired, bound, surplus, excess } = demandInUnits(pool, warm, outside);
+  const { desired, bound, free, surplus, excess } = demandInUnits(pool, warm, outside);
   const [kept, open] = splitStatic(pool, sorted.open);
   const awaited = kept.filter(({ ip }) => pool.addresses.get(ip)?.claim?.uid !== undefined);
   const shortage = Math.max(0, desired - bound);
@@ -74,9 +79,13 @@ export function decidePublication(input: PublicationInput): Publication {
   const isFence = restored.size === 0 || !isSame(specWithoutRestored, nec);
   const spec = isFence ? specWithoutRestored : { ...ownFields, releasable: listOf([...stays, ...toOffer]) };
   const isLeft = paced.length > pacedNow.length;
+  const isDifferent = !isSame(spec, nec);
+  const sinceMs = isDifferent && isCurrent ? gatheringSinceMs(input, spec, { bound, free }) : undefined;
+  const isWaiting = sinceMs !== undefined && pacing.nowMs < sinceMs + (input.gathering?.forMs ?? 0);
   return {
     spec,
-    isDue: !isSame(spec, nec),
+    isDue: isDifferent && !isWaiting,
+    ...(sinceMs === undefined ? {} : { gatheringSinceMs: sinceMs }),
     toOffer,
     isPaced: pacedNow.length > 0,
     toErase: [...sorted.ended],
@@ -205,6 +214,30 @@ function isSame(spec: AgentSpec, { spec: seen, addresses }: ObservedNec): boolea
     relevant.length === desiredKeys.size &&
     relevant.every((entry) => desiredKeys.has(keyOf(entry)))
   );
+}
+
+/** Returns since when this write has waited, now for one that begins to; undefined when it does not wait. */
+function gatheringSinceMs(
+  { nec, outside, pacing, gathering }: PublicationInput,
+  spec: AgentSpec,
+  { bound, free }: { readonly bound: number; readonly free: number },
+): number | undefined {
+  const { desired: asked, observedEpoch } = nec.spec;
+  if (gathering === undefined || asked === undefined) return undefined;
+  // Offers count once their epoch is answered (ADR 0019).
+  if (spec.releasable.length > 0 || (nec.exclusive?.releasable.length ?? 0) > 0) return undefined;
+  if (observedEpoch === undefined || !isSame({ ...spec, desired: asked, observedEpoch }, nec)) return undefined;
+  const { sinceMs = pacing.nowMs, lastWriteMs } = gathering;
+  const { eniPlaces = Number.POSITIVE_INFINITY } = nec;
+  const mayWait = mayGather({
+    rise: spec.desired - asked,
+    free: free - outside.waiting,
+    coming: Math.max(0, asked - bound),
+    needsEni: asked - bound <= eniPlaces && spec.desired - bound > eniPlaces,
+    gatheredMs: pacing.nowMs - sinceMs,
+    sinceWriteMs: pacing.nowMs - lastWriteMs,
+  });
+  return mayWait ? sinceMs : undefined;
 }
 
 /** Returns the ENI on which the supply lists the address now; it may have moved since it was offered. */

@@ -1,5 +1,6 @@
 import { AGENT_LIFE_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
+import { familyOf } from '../../dataplane/ip-prefix.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
 import { type AgentSpec, type ObservedNec, type ReadinessSpec, UNREADABLE } from './publication.ts';
 
@@ -33,6 +34,7 @@ export function observedNecOf(
           ]),
       ),
     },
+    ...eniPlacesOf(spec, status),
     supplyEpoch: isSupplyDamaged(damaged) ? UNREADABLE : (status?.supplyEpoch ?? 0),
     addresses: new Map(
       (status?.eniInfos ?? [])
@@ -43,6 +45,20 @@ export function observedNecOf(
         ]),
     ),
   };
+}
+
+/** Counts the places for IPv4 addresses on the attached ENIs. One that is being released has its place still. */
+function eniPlacesOf(
+  { maxIPPerENI }: NonNullable<NodeEniConfig['spec']> = {},
+  { eniInfos = [] }: NonNullable<NodeEniConfig['status']> = {},
+): Pick<ObservedNec, 'eniPlaces'> {
+  if (maxIPPerENI === undefined) return {};
+  const serving = eniInfos.filter(
+    ({ mode, state, draining }) => mode !== 'direct-eni' && state === 'Attached' && draining !== true,
+  );
+  const placesOn = ({ addresses = [] }: (typeof eniInfos)[number]): number =>
+    Math.max(0, maxIPPerENI - addresses.filter(({ ip }) => familyOf(ip) === 4).length);
+  return { eniPlaces: serving.reduce((sum, eni) => sum + placesOn(eni), 0) };
 }
 
 /**

@@ -46,6 +46,8 @@ export type ObservedNec = {
   readonly exclusive?: ObservedExclusive;
   /** 0 before ipamd wrote one; `UNREADABLE` when the status is malformed. */
   readonly supplyEpoch: number;
+  /** Addresses that the attached ENIs could have besides theirs; absent: not known. */
+  readonly eniPlaces?: number;
   /** State of each address in the status, by IP. */
   readonly addresses: ReadonlyMap<string, { readonly assignmentId: string; readonly state: 'assigned' | 'releasing' }>;
 };
@@ -62,11 +64,23 @@ export type ReleasePacing = {
   readonly everyMs?: number;
 };
 
+/** How long demand that is not urgent may wait for more to be written with it. */
+export type Gathering = {
+  /** At most so long, milliseconds. */
+  readonly forMs: number;
+  /** Since when something has waited, milliseconds since boot; absent: nothing has. */
+  readonly sinceMs?: number | undefined;
+  /** When the demand was last written, milliseconds since boot. */
+  readonly lastWriteMs: number;
+};
+
 /** What to write, and the changes of journal and pool that go with it. */
 export type Publication = {
   readonly spec: AgentSpec;
-  /** True when the object holds something else: a write is due. */
+  /** True when the object holds something else that does not wait, or has waited long enough: a write is due. */
   readonly isDue: boolean;
+  /** Since when something that is not urgent has waited to be written, milliseconds since boot; absent: nothing has. */
+  readonly gatheringSinceMs?: number;
   /** To be journaled, then withdrawn from use, before the write. */
   readonly toOffer: readonly Offer[];
   /** Some of `toOffer` were paced: the interval starts again. */

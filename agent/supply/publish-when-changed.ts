@@ -27,8 +27,7 @@ export async function publishWhenChanged(deps: PublishLoopDeps, signal: AbortSig
   const { publisher } = deps;
   let failures = 0;
   while (!signal.aborted) {
-    // Begin to wait before publishing, so that a change during it leads to another pass.
-    const changed = deps.demandChanged.wait(publisher.nextPassMs(), signal);
+    const { count } = deps.demandChanged;
     try {
       await publisher.publish(signal);
       failures = 0;
@@ -40,7 +39,8 @@ export async function publishWhenChanged(deps: PublishLoopDeps, signal: AbortSig
       await pause(deps, backoffMs(BACKOFF, failures, deps.random()), signal);
       continue;
     }
-    await changed;
+    // A change during the publication leads to another pass.
+    if (deps.demandChanged.count === count) await deps.demandChanged.wait(publisher.nextPassMs(), signal);
     await pause(deps, GATHER_MS, signal);
   }
 }

@@ -8,6 +8,7 @@ import type { OutsideDemand } from '../pool/demand.ts';
 import type { IpPool } from '../pool/ip-pool.ts';
 import type { AgentParts } from '../state/ports.ts';
 import { decidePublication, isInForce } from './decide-publication.ts';
+import { GATHER_DEMAND_MS } from './may-gather.ts';
 import type { NecSource } from './nec-source.ts';
 import type { AgentSpec, ObservedNec, Publication } from './publication.ts';
 import { POLL_MS, publishWhenChanged } from './publish-when-changed.ts';
@@ -64,12 +65,16 @@ export async function publishDemand(deps: PublisherDeps, signal: AbortSignal): P
 class Publisher {
   readonly #deps: PublisherDeps;
   #lastReleaseMs: number;
-  #nextReleaseMs: number | undefined;
+  #gatheringSinceMs: number | undefined;
+  #lastWriteMs: number;
+  /** When something is due if nothing changes, milliseconds since boot; undefined: nothing is. */
+  #nextDueMs: number | undefined;
   #mayOfferFromMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: PublisherDeps) {
     this.#deps = deps;
     this.#lastReleaseMs = deps.clock.bootMs();
+    this.#lastWriteMs = this.#lastReleaseMs;
   }
 
   /** Counts a result, and reports it. */
@@ -80,8 +85,8 @@ class Publisher {
 
   /** Time until the next pass if nothing changes, milliseconds. */
   nextPassMs(): number {
-    if (this.#nextReleaseMs === undefined) return POLL_MS;
-    return Math.min(POLL_MS, Math.max(0, this.#nextReleaseMs - this.#deps.clock.bootMs()));
+    if (this.#nextDueMs === undefined) return POLL_MS;
+    return Math.min(POLL_MS, Math.max(0, this.#nextDueMs - this.#deps.clock.bootMs()));
   }
 
   /**
@@ -92,13 +97,17 @@ class Publisher {
   async publish(signal: AbortSignal): Promise<void> {
     const { nec, journal, pool, metrics } = this.#deps;
     let decision: Publication | undefined;
-    // Without an object nothing can be released; its creation is notified.
-    this.#nextReleaseMs = undefined;
+    // Without an object nothing can be written; its creation is notified.
+    this.#nextDueMs = undefined;
     const outcome = await nec.publish((observed) => {
       decision = this.#prepare(observed);
       return decision.isDue ? decision.spec : undefined;
     }, signal);
-    if (outcome !== 'nothing') this.count(outcome);
+    if (outcome !== 'nothing') {
+      this.count(outcome);
+      this.#gatheringSinceMs = undefined;
+      this.#lastWriteMs = this.#deps.clock.bootMs();
+    }
     metrics.offers.set(journal.load().offers?.length ?? 0);
     if (outcome !== 'changed' || decision === undefined || decision.toRestore.length === 0) return;
     this.#logWrite(decision.spec, decision.toRestore);
@@ -114,7 +123,7 @@ class Publisher {
     const { journal, pool, log, metrics, clock } = this.#deps;
     const nowMs = clock.bootMs();
     const decision = this.#decide(observed, nowMs >= this.#mayOfferFromMs);
-    this.#nextReleaseMs = decision.nextReleaseMs;
+    this.#noteWaits(decision);
     try {
       journal.eraseOffers(this.#outOfSupply(decision.toErase));
       journal.putOffers(decision.toOffer);
@@ -124,7 +133,7 @@ class Publisher {
       log.error('offers were not written to the journal, nothing is released', { error });
       this.#mayOfferFromMs = nowMs + JOURNAL_RETRY_MS;
       const without = this.#decide(observed, false);
-      this.#nextReleaseMs = without.nextReleaseMs;
+      this.#noteWaits(without);
       return without;
     }
     if (decision.toOffer.length > 0) {
@@ -136,6 +145,13 @@ class Publisher {
     }
     if (decision.isPaced) this.#lastReleaseMs = nowMs;
     return decision;
+  }
+
+  #noteWaits({ isDue, gatheringSinceMs, nextReleaseMs }: Publication): void {
+    this.#gatheringSinceMs = gatheringSinceMs;
+    const writeMs = isDue || gatheringSinceMs === undefined ? undefined : gatheringSinceMs + GATHER_DEMAND_MS;
+    const dueMs = [writeMs, nextReleaseMs].filter((ms) => ms !== undefined);
+    this.#nextDueMs = dueMs.length === 0 ? undefined : Math.min(...dueMs);
   }
 
   /**
@@ -170,6 +186,11 @@ class Publisher {
         lastReleaseMs: this.#lastReleaseMs,
         isQuick: isQuickRelease || targets.isQuickRelease === true,
         everyMs: releaseEveryMs,
+      },
+      gathering: {
+        forMs: GATHER_DEMAND_MS,
+        sinceMs: this.#gatheringSinceMs,
+        lastWriteMs: this.#lastWriteMs,
       },
       readyResources: readyResources(observed),
     });

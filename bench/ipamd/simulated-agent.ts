@@ -4,6 +4,7 @@ import { claimKey, type Supply } from '../../agent/journal/supply.ts';
 import { IpPool } from '../../agent/pool/ip-pool.ts';
 import type { PodIdentity } from '../../agent/pool/lease-static.ts';
 import { decidePublication } from '../../agent/supply/decide-publication.ts';
+import { GATHER_DEMAND_MS } from '../../agent/supply/may-gather.ts';
 import { withAgentFields } from '../../agent/supply/observed-nec.ts';
 import type { ObservedNec } from '../../agent/supply/publication.ts';
 import type { KubeClient, KubeObject } from '../../kube/kube-client.ts';
@@ -20,6 +21,8 @@ type SimulatedAgentOptions = {
   readonly cooldownMs: number;
   /** Give back all surplus at a time. */
   readonly isQuick: boolean;
+  /** How long demand is gathered, milliseconds; default the agent's. */
+  readonly gatherMs?: number;
   /** Called when a Pod gets its addresses. */
   readonly onAddress?: (podId: string, ips: readonly string[]) => void;
 };
@@ -49,6 +52,8 @@ export class SimulatedAgent {
   #seen: { readonly object: KubeObject; readonly nec: ObservedNec; readonly supply: Supply } | undefined;
   #lastReleaseMs: number;
   #nextReleaseMs: number | undefined;
+  #gatheringSinceMs: number | undefined;
+  #lastWriteMs: number;
   #isPublishing = false;
   #end: AbortSignal | undefined;
   #isStale = false;
@@ -58,6 +63,7 @@ export class SimulatedAgent {
   constructor(options: SimulatedAgentOptions) {
     this.#options = options;
     this.#lastReleaseMs = options.clock.bootMs();
+    this.#lastWriteMs = this.#lastReleaseMs;
   }
 
   /** Pods that have an address. */
@@ -138,7 +144,7 @@ export class SimulatedAgent {
       await clock.sleep(TICK_MS, signal).catch(() => undefined);
       const cooled = this.#pool.tick(clock.bootMs());
       const isPaceDue = this.#nextReleaseMs !== undefined && this.#nextReleaseMs <= clock.bootMs();
-      if (cooled.length === 0 && !isPaceDue) continue;
+      if (cooled.length === 0 && !isPaceDue && this.#gatheringSinceMs === undefined) continue;
       this.#serve();
       await this.#publish();
     }
@@ -178,7 +184,7 @@ export class SimulatedAgent {
   }
 
   async #write(): Promise<void> {
-    const { clock, kube, isQuick } = this.#options;
+    const { clock, kube, isQuick, gatherMs = GATHER_DEMAND_MS } = this.#options;
     const seen = this.#seen;
     if (seen === undefined) return;
     const nowMs = clock.bootMs();
@@ -191,9 +197,11 @@ export class SimulatedAgent {
       // What is kept for a Pod is asked for by its claim.
       outside: { waiting: [...this.#waiting.values()].filter(({ kept }) => kept === undefined).length, floor: 0 },
       pacing: { nowMs, lastReleaseMs: this.#lastReleaseMs, isQuick },
+      gathering: { forMs: gatherMs, sinceMs: this.#gatheringSinceMs, lastWriteMs: this.#lastWriteMs },
       readyResources: ['tke.cloud.tencent.com/eni-ip'],
     });
     this.#nextReleaseMs = publication.nextReleaseMs;
+    this.#gatheringSinceMs = publication.gatheringSinceMs;
     for (const { ip } of publication.toErase) this.#offers.delete(ip);
     if (!publication.isDue) return;
     for (const offer of publication.toOffer) this.#offers.set(offer.ip, offer);
@@ -203,6 +211,8 @@ export class SimulatedAgent {
       const changed = withAgentFields(seen.object, publication.spec);
       const written = await kube.update(NODE_ENI_CONFIGS, { ...seen.object, ...changed });
       this.writes += 1;
+      this.#gatheringSinceMs = undefined;
+      this.#lastWriteMs = nowMs;
       for (const { ip } of publication.toRestore) this.#offers.delete(ip);
       this.#pool.restore(publication.toRestore.map(({ ip }) => ip));
       this.observe(written);

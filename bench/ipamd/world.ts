@@ -24,6 +24,10 @@ type WorldSpec = {
   readonly isQuick: boolean;
   /** What goes wrong in the cloud, by chance. */
   readonly faults?: readonly FaultRule[];
+  /** How long agents gather demand, milliseconds; default the product's. */
+  readonly gatherMs?: number;
+  /** Called when a Pod gets its addresses. */
+  readonly onAddress?: (podId: string) => void;
   /** Nodes have the label of Cilium's, and no agents. Default: they have agents. */
   readonly isCilium?: true;
 };
@@ -141,6 +145,8 @@ function spawnAgents(spec: WorldSpec, api: InProcessApi, clock: VirtualClock, si
         clock,
         cooldownMs: spec.cooldownMs,
         isQuick: spec.isQuick,
+        ...(spec.gatherMs === undefined ? {} : { gatherMs: spec.gatherMs }),
+        ...(spec.onAddress === undefined ? {} : { onAddress: spec.onAddress }),
       }),
   );
   const byName = new Map(list.map((agent, index) => [nameOf(index), agent]));

@@ -1,4 +1,5 @@
 import anyTest, { type TestFn } from 'ava';
+import { GATHER_DEMAND_MS } from '../../agent/supply/may-gather.ts';
 import type { NecSource } from '../../agent/supply/nec-source.ts';
 import { NODE_ENI_CONFIGS, PODS } from '../../kube/resource-types.ts';
 import {
@@ -21,6 +22,8 @@ const offered = (scene: ClusterScene) => (scene.nec()?.spec?.releasableIPs ?? []
 const stateOf = ({ state }: AgentLife, ip: string) => state.pool.state.addresses.get(ip)?.state;
 const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i);
 const TWO_MINUTES_MS = 121_000;
+/** Until what is gathered is written. */
+const GATHERED_MS = GATHER_DEMAND_MS + 1_000;
 
 test('cluster: tells those who watch of supply and of what it published', async (t) => {
   const { scene } = t.context;
@@ -65,13 +68,43 @@ test('cluster: makes demand visible when an ADD waits and when Pods come', async
   await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 5))] }));
   agent.state.addsWaiting.set('c1/eth0', { podNamespace: 'default', podName: 'p1' });
   agent.state.demandChanged.notify();
-  await scene.pass();
+  await scene.pass(GATHERED_MS);
   t.is(scene.nec()?.spec?.desiredRouteENIIP, 6);
   for (const name of ['p1', 'p2']) await scene.kube.create(PODS, podOf(name, 'n1'));
   await scene.kube.create(PODS, podOf('elsewhere', 'n2'));
   await scene.kube.create(PODS, podOf('in-host', 'n1', { hostNetwork: true }));
-  await scene.pass();
+  await scene.pass(GATHERED_MS);
   t.is(scene.nec()?.spec?.desiredRouteENIIP, 7);
+});
+
+test('cluster: Pods that come one by one are one write, and no later than ten seconds after the first', async (t) => {
+  const { scene } = t.context;
+  const agent = scene.startAgent();
+  await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 5))] }));
+  await scene.pass(60_000);
+  leaseTo(agent, 'p1', scene.clock.bootMs());
+  await scene.pass(6_000);
+  leaseTo(agent, 'p2', scene.clock.bootMs());
+  await scene.pass(GATHER_DEMAND_MS - 6_000);
+  t.is(scene.nec()?.spec?.desiredRouteENIIP, 5);
+  await scene.pass(100);
+  t.is(scene.nec()?.spec?.desiredRouteENIIP, 7);
+});
+
+test('cluster: a gathered write that failed does not wait again', async (t) => {
+  const { scene } = t.context;
+  const agent = scene.startAgent();
+  await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 5))] }));
+  await scene.pass(60_000);
+  leaseTo(agent, 'p1', scene.clock.bootMs());
+  await scene.pass(GATHER_DEMAND_MS - 1_000);
+  const action = { kind: 'status', code: 500, reason: 'InternalError' } as const;
+  const heal = scene.api.api.faults.add({ verbs: ['update'], resources: ['nodeeniconfigs'], action });
+  await scene.pass(2_000);
+  t.is(scene.nec()?.spec?.desiredRouteENIIP, 5);
+  heal();
+  await scene.pass(5_000);
+  t.is(scene.nec()?.spec?.desiredRouteENIIP, 6);
 });
 
 function podOf(name: string, nodeName: string, spec: object = {}) {
@@ -161,7 +194,7 @@ test('cluster: a supply that could not be recorded is recorded when there is roo
   await scene.supply((status) => ({ ...status, eniInfos: [eniOf('a', range(10, 5))] }));
   agent.journal.putSupply = put;
   leaseTo(agent, 'p1', scene.clock.bootMs());
-  await scene.pass();
+  await scene.pass(GATHERED_MS);
   t.is(agent.journal.load().supply?.epoch, 1);
 });
 

@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { GATHER_DEMAND_MS } from '../../../agent/supply/may-gather.ts';
 import { NODES } from '../../../kube/resource-types.ts';
 import { type ClusterScene, endLease, eniOf, leaseTo, openClusterScene } from './cluster-scene.ts';
 
@@ -178,10 +179,10 @@ test('the condition says of calls that fail that they fail', async (t) => {
 test('a write that is not due any more keeps no agent from being ready', async (t) => {
   const scene = await openServing(t);
   const agent = scene.startAgent();
-  await scene.pass(5_000);
+  await scene.pass(GATHER_DEMAND_MS + 5_000);
   refuse(scene, 'update', 'nodeeniconfigs');
   leaseTo(agent, 'a', scene.clock.bootMs());
-  await scene.pass(5_000);
+  await scene.pass(GATHER_DEMAND_MS + 5_000);
   t.regex(agent.cluster.whyUnready() ?? 'ready', /update nodeeniconfigs \(403/);
   endLease(agent, 'a', scene.clock.bootMs());
   await scene.pass(30_000);

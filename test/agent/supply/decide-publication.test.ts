@@ -267,3 +267,65 @@ test('foreignOffers: a kept address that somebody else offered counts as offered
   const got = decide({ supply, spec: { releasable } });
   t.deepEqual(ipsOf(got.toOffer), ['10.0.1.1']);
 });
+
+/** A node with five warm addresses that was at rest, and one Pod that came. */
+const five = sampleSupply([sampleEni('eni-a', range(1, 1, 5))]);
+const AT_REST = { forMs: 10_000, lastWriteMs: 0 };
+const oneCame = (given: Partial<Given> = {}) =>
+  decide({
+    supply: five,
+    leased: { 'eni-a': ['10.0.1.1'] },
+    warm: { min: 5, max: 5 },
+    ...given,
+    spec: { desired: 5, ...given.spec },
+    change: { gathering: AT_REST, ...given.change },
+  });
+
+test('decidePublication: demand for a Pod that was served waits ten seconds for more, and no longer', (t) => {
+  const first = oneCame();
+  t.false(first.isDue);
+  t.is(first.gatheringSinceMs, LATE.nowMs);
+  t.is(first.spec.desired, 6);
+  const after = (ms: number) => oneCame({ change: { gathering: { ...AT_REST, sinceMs: LATE.nowMs - ms } } });
+  t.false(after(9_999).isDue);
+  t.true(after(10_000).isDue);
+  t.is(after(10_000).gatheringSinceMs, LATE.nowMs - 10_000, 'a write that fails does not begin to wait again');
+});
+
+test('decidePublication: an epoch waits like demand, with no offers and on an object that was written before', (t) => {
+  const supply = sampleSupply([sampleEni('eni-a', range(1, 1, 5))], 3);
+  const behind = (spec: Partial<ObservedNec['spec']>, more: Partial<Given> = {}) =>
+    oneCame({ supply, leased: {}, spec: { observedEpoch: 2, ...spec }, ...more });
+  t.false(behind({}).isDue);
+  t.true(behind({ observedEpoch: undefined }).isDue);
+  t.true(behind({ desired: undefined }).isDue);
+  const offers = [offerOf('10.0.1.5', 'eni-a')];
+  const releasable = offers.map(({ ip, assignmentId }) => ({ ip, assignmentId }));
+  t.true(behind({ releasable, desired: 4 }, { offers, warm: { min: 4, max: 4 } }).isDue);
+});
+
+for (const [what, given] of [
+  ['more Pods wait than addresses are free', { change: { outside: { waiting: 5, floor: 0 } } }],
+  ['another field is to be written', { change: { readyResources: ['r'] } }],
+  ['the object is of another journal', { spec: { life: 'life-0' } }],
+  ['the object is an older state', { seenEpoch: 0 }],
+] as const) {
+  test(`decidePublication: demand does not wait when ${what}`, (t) => {
+    const { change } = given as Partial<Given>;
+    const got = oneCame({ ...given, change: { gathering: AT_REST, ...change } });
+    t.true(got.isDue);
+    t.is(got.gatheringSinceMs, undefined);
+  });
+}
+
+test('decidePublication: demand for the first address on a further ENI does not wait, for the next it does', (t) => {
+  const addresses = new Map(range(1, 1, 5).map((ip) => [ip, { assignmentId: `as-${ip}`, state: 'assigned' as const }]));
+  const seen = (desired: number, eniPlaces: number): ObservedNec => ({
+    ...{ supplyEpoch: 1, addresses, eniPlaces },
+    spec: { desired, releasable: [], observedEpoch: 1, readyResources: [], life: LIFE },
+  });
+  t.false(oneCame({ change: { gathering: AT_REST, nec: seen(5, 1) } }).isDue);
+  t.true(oneCame({ change: { gathering: AT_REST, nec: seen(5, 0) } }).isDue);
+  const leased = { 'eni-a': range(1, 1, 2) };
+  t.false(oneCame({ leased, change: { gathering: AT_REST, nec: seen(6, 0) } }).isDue);
+});
