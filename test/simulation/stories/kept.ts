@@ -108,7 +108,7 @@ export const keptLists: Story = {
       await stage.people(stage.world.admin.delete(NODE_ENI_CONFIGS, { name: first.name }));
       await stage.seconds(seconds);
       if (seconds > 0) stage.killLeader();
-      await stage.minutes(2);
+      await stage.minutes(4);
       stage.expect('it stays Bound', phaseOf(stage) === 'Bound');
     }
     await move(stage, 'web-0', second);
