@@ -67,6 +67,8 @@ class Publisher {
   #lastReleaseMs: number;
   #gatheringSinceMs: number | undefined;
   #lastWriteMs: number;
+  /** Whether the last write that was due has failed: what is tried again does not wait. */
+  #hasFailed = false;
   /** When something is due if nothing changes, milliseconds since boot; undefined: nothing is. */
   #nextDueMs: number | undefined;
   #mayOfferFromMs = Number.NEGATIVE_INFINITY;
@@ -99,10 +101,15 @@ class Publisher {
     let decision: Publication | undefined;
     // Without an object nothing can be written; its creation is notified.
     this.#nextDueMs = undefined;
-    const outcome = await nec.publish((observed) => {
+    const write = nec.publish((observed) => {
       decision = this.#prepare(observed);
       return decision.isDue ? decision.spec : undefined;
     }, signal);
+    const outcome = await write.catch((error: unknown) => {
+      this.#hasFailed ||= decision?.isDue === true;
+      throw error;
+    });
+    this.#hasFailed = false;
     if (outcome !== 'nothing') {
       this.count(outcome);
       this.#gatheringSinceMs = undefined;
@@ -187,11 +194,13 @@ class Publisher {
         isQuick: isQuickRelease || targets.isQuickRelease === true,
         everyMs: releaseEveryMs,
       },
-      gathering: {
-        forMs: GATHER_DEMAND_MS,
-        sinceMs: this.#gatheringSinceMs,
-        lastWriteMs: this.#lastWriteMs,
-      },
+      ...(!this.#hasFailed && {
+        gathering: {
+          forMs: GATHER_DEMAND_MS,
+          sinceMs: this.#gatheringSinceMs,
+          lastWriteMs: this.#lastWriteMs,
+        },
+      }),
       readyResources: readyResources(observed),
     });
     return this.#withExclusive(published, observed, { offers: whole, mayOffer });

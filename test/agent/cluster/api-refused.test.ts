@@ -59,6 +59,27 @@ for (const [code, reason] of [
     t.is(agent.cluster.whyUnready(), undefined);
   });
 
+test('an agent goes on to say that its demand is refused when it is not urgent any more', async (t) => {
+  const scene = await openClusterScene();
+  t.teardown(() => scene.close());
+  await scene.supply(() => ({ eniInfos: [eniOf('a', [11, 12, 13, 14, 15, 16])] }));
+  const agent = scene.startAgent();
+  await scene.pass(30_000);
+  const permit = refuse(scene, 'update', 'nodeeniconfigs');
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+  for (const name of names) leaseTo(agent, name, scene.clock.bootMs());
+  await scene.pass(5_000);
+  t.regex(agent.state.supplyWaitsFor() ?? 'nothing', /update nodeeniconfigs/, 'no address is left');
+  for (const name of names.slice(1)) endLease(agent, name, scene.clock.bootMs());
+  for (let seconds = 0; seconds < 40; seconds += 1) {
+    await scene.pass(1_000);
+    t.regex(agent.state.supplyWaitsFor() ?? 'nothing', /update nodeeniconfigs/, `after ${seconds} s`);
+  }
+  permit();
+  await scene.pass(30_000);
+  t.is(agent.state.supplyWaitsFor(), undefined);
+});
+
 test('an agent that may not read Pods says so, and goes on with its supply', async (t) => {
   const scene = await openServing(t);
   const permit = refuse(scene, 'list', 'pods');
