@@ -33,7 +33,15 @@ async function openInstalled(t: ExecutionContext): Promise<{ trial: Trial; files
     if (stat.isDirectory()) return readdirSync(path).flatMap((name) => describe(join(path, name)));
     return [`${path} ${stat.mode.toString(8)} ${stat.isSocket() ? '' : `${stat.nlink} ${stat.size}`}`];
   };
-  return { trial, files: () => [cniBinDir, cniConfDir, socketPath].flatMap(describe).toSorted() };
+  const files = (): readonly string[] => [cniBinDir, cniConfDir, socketPath].flatMap(describe).toSorted();
+  let last = '';
+  const isAtRest = (): boolean => {
+    const before = last;
+    last = files().join('\n');
+    return last === before;
+  };
+  await waitUntil(isAtRest, { what: 'files that stay as they are', everyMs: 500 });
+  return { trial, files };
 }
 
 test('agent: puts back executables, record, conflist and socket that others remove, replace, cut off or close, while it runs', async (t) => {
