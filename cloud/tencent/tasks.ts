@@ -41,9 +41,6 @@ const QUERY_INTERVAL_MS = 1_000;
  */
 const UNKNOWN_ANSWERS = 3;
 
-/** An address that moves back was there a moment ago: an old description shows what the task is about to bring. */
-const ASKED_ALWAYS = 'MigratePrivateIpAddress';
-
 /**
  * Creates the task part of the port. The description of the object decides. When it does not suffice, the task itself
  * is queried, by DescribeVpcTaskResult or, for an EIP, DescribeTaskResult.
@@ -56,12 +53,16 @@ export function createTaskPort(deps: TaskDeps): TaskPort {
     const endMs = startMs + (context.timeoutMs ?? DEFAULT_TIMEOUT_MS);
     const schedule = new QuerySchedule(startMs);
     let unknownAnswers = 0;
+    let hasBeenMissing = false;
     while (clock.monotonicMs() < endMs) {
       await clock.sleep(untilNextCheck(deps, followed, endMs), context.signal);
       const rest = { ...context, timeoutMs: Math.max(1, endMs - clock.monotonicMs()) };
       const state = await checkGoal(deps, task, rest);
       const isReached = state === 'reached';
-      if (isReached && task.action !== ASKED_ALWAYS) return { kind: 'done' };
+      // An address that moves back, or is assigned again, was there a moment ago: an old description shows that.
+      const mayBeOld = task.goal.kind === 'ips-assigned' && !hasBeenMissing;
+      if (isReached && !mayBeOld) return { kind: 'done' };
+      hasBeenMissing ||= !isReached;
       if (!schedule.isDue(state, clock.monotonicMs())) continue;
       const asked = queryTask(deps, task, rest);
       // Who may not ask believes the description.

@@ -53,8 +53,8 @@ export function beginComparison(deps: ComparisonDeps): (enis: readonly Eni[]) =>
 
 /**
  * Groups the ENIs of one sweep by node: those that its object created and still has, others on its instance, and those with its name
- * in their tags that are on no other node's instance. A static ENI, which moves,
- * belongs to the node that its VpcENI names, or on whose instance it is.
+ * in their tags that are on no other node's instance. A static ENI, which moves, belongs to the node on whose instance it is, and
+ * where it is on none, or on one with two objects, to the one that its VpcENI names.
  * @param enis without primary ones
  */
 function groupEnisByNode(
@@ -64,17 +64,20 @@ function groupEnisByNode(
 ): ReadonlyMap<string, readonly Eni[]> {
   const byName = new Map(necs.map((nec) => [nec.object.metadata.name, nec]));
   const byInstance = new Map(necs.map(({ object, decoded }) => [decoded?.status?.instanceID, object.metadata.name]));
+  const instanceOf = (name: string): string | undefined => byName.get(name)?.decoded?.status?.instanceID;
   const nodeOf = ({ eniId, tags, attachment }: Eni): string => {
     const tagged = tags[ENI_TAG.node] ?? '';
-    const { object, decoded } = byName.get(tagged) ?? {};
+    const { object } = byName.get(tagged) ?? {};
     const known = findStatic(eniId);
     const isCreator =
       known === undefined &&
       object !== undefined &&
       object.metadata.uid === tags[ENI_TAG.uid] &&
-      isWithCreator(decoded?.status?.instanceID, attachment?.instanceId);
+      isWithCreator(instanceOf(tagged), attachment?.instanceId);
     const attachedTo = isCreator ? undefined : attachment && byInstance.get(attachment.instanceId);
-    return known?.nodeName ?? attachedTo ?? tagged;
+    const named = known?.nodeName;
+    const isNamedThere = named !== undefined && instanceOf(named) === attachment?.instanceId;
+    return (isNamedThere ? undefined : attachedTo) ?? named ?? tagged;
   };
   return Map.groupBy(enis, nodeOf);
 }

@@ -99,14 +99,22 @@ export function trackIntents(memory: NodeMemory, status: NodeEniConfigStatus, no
     if (intents.has(id) || call.outcome === undefined) continue;
     // Another client removed it from the object: the next description shows what its call brought.
     memory.calls.delete(id);
-    if (isUnclear(call.outcome))
+    if (mayBeLate(call.outcome))
       memory.lateUntilMs = Math.max(memory.lateUntilMs, call.startedMs + MAX_DESCRIPTION_AGE_MS);
     memory.describe = { why: 'a recorded intent was removed', notBeforeMs: nowMs };
   }
 }
 
-function isUnclear(outcome: IntentEvaluation): boolean {
-  return outcome !== 'repeat' && outcome.kind === 'unclear';
+/** Reports whether a call that ended may have its effect still. */
+function mayBeLate(outcome: IntentEvaluation | undefined): boolean {
+  return outcome === undefined || outcome === 'repeat' || outcome.kind === 'unclear' || outcome.kind === 'accepted';
+}
+
+/** Returns until when calls of a node that its object does not contain may have their effect; monotonic milliseconds. */
+function lateUntilMs({ calls, unclear, lateUntilMs: untilMs }: NodeMemory): number {
+  const late = [...calls.values()].filter(({ outcome }) => mayBeLate(outcome));
+  const sentMs = [...late.map(({ startedMs }) => startedMs), ...[...unclear.values()].map(({ lastMs }) => lastMs)];
+  return Math.max(untilMs, ...sentMs.map((ms) => ms + MAX_DESCRIPTION_AGE_MS));
 }
 
 function syncSince(since: Map<string, number>, present: ReadonlySet<string>, nowMs: number): void {
@@ -117,6 +125,8 @@ function syncSince(since: Map<string, number>, present: ReadonlySet<string>, now
 /** The memory of all nodes; made again with each term of leadership. */
 export class NodeMemories {
   #nodes = new Map<string, NodeMemory>();
+  /** Of nodes whose object is gone: until when their calls may have their effect; monotonic milliseconds. */
+  readonly #lateUntilMs = new Map<string, number>();
   /** Calls for static addresses, of all nodes. */
   readonly claimCalls = new ClaimCalls();
   /** Whether all that the former leader wrote has been read: what differs from then on was written by another client. */
@@ -141,7 +151,7 @@ export class NodeMemories {
       attachingSinceMs: new Map(),
       removedIpsMs: new Map(),
       describe: undefined,
-      lateUntilMs: Number.NEGATIVE_INFINITY,
+      lateUntilMs: this.#lateUntilMs.get(name) ?? Number.NEGATIVE_INFINITY,
       rebuiltMs: undefined,
       driftSinceMs: new Map(),
       baseline: undefined,
@@ -162,8 +172,12 @@ export class NodeMemories {
     this.of(name).describe = { why, notBeforeMs: 0 };
   }
 
-  /** Removes a node whose object is deleted. */
-  remove(name: string): void {
+  /** Removes a node whose object is deleted. What its calls may still do counts for the next object of the name. */
+  remove(name: string, nowMs: number): void {
+    const memory = this.#nodes.get(name);
+    for (const [other, untilMs] of this.#lateUntilMs) if (untilMs <= nowMs) this.#lateUntilMs.delete(other);
+    const untilMs = memory === undefined ? nowMs : lateUntilMs(memory);
+    if (untilMs > nowMs) this.#lateUntilMs.set(name, untilMs);
     this.#nodes.delete(name);
     this.claimCalls.remove(name);
   }

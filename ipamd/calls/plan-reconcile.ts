@@ -7,7 +7,7 @@ import { claimWaitsOf } from '../decide/decide-claims.ts';
 import { exclusiveWaitsOf } from '../decide/decide-exclusive-growth.ts';
 import { decideIntentResolution } from '../decide/decide-intent-resolution.ts';
 import { decideNode } from '../decide/decide-node.ts';
-import type { Blocked, ClaimWait, Decision, Intent, IntentOutcome } from '../decide/decision.ts';
+import type { Blocked, ClaimWait, Decision, Intent } from '../decide/decision.ts';
 import { CALL_IN_FLIGHT } from '../decide/decision-context.ts';
 import { finishIntent, resendIntent } from '../decide/finish-intent.ts';
 import { withCondition } from '../decide/node-conditions.ts';
@@ -163,7 +163,6 @@ function applyOutcomes(
       countSubnet(deps, intent, status, 1);
       continue;
     }
-    for (const ip of removedIpsOf(outcome)) memory.removedIpsMs.set(ip, deps.clock.monotonicMs());
     if (outcome.kind === 'unclear') {
       const times = (memory.unclear.get(intent.id)?.times ?? 0) + 1;
       memory.unclear.set(intent.id, { times, lastMs: deps.clock.monotonicMs() });
@@ -172,15 +171,6 @@ function applyOutcomes(
     status = finishIntent(status, intent, outcome, deps.ids, reserved);
   }
   return { status, finished, sends, refused };
-}
-
-/** Lists the addresses that a call took off an ENI. */
-function removedIpsOf(outcome: IntentOutcome): readonly string[] {
-  if (outcome.kind !== 'done') return [];
-  const { result } = outcome;
-  return result.action === 'UnassignPrivateIpAddresses' || result.action === 'MigratePrivateIpAddress'
-    ? result.ips
-    : [];
 }
 
 /** Own calls of unknown outcome are resolved again with growing pauses. */

@@ -270,7 +270,7 @@ class NodeReconciler {
   }
 
   #handleDeleted(): ReconcileResult {
-    this.#deps.memory.remove(this.#name);
+    this.#deps.memory.remove(this.#name, this.#deps.clock.monotonicMs());
     this.#deps.metrics.problems.reportOfTerm(`supply/${this.#name}`, []);
     return DONE;
   }

@@ -118,7 +118,8 @@ type Rebuilt =
 /**
  * Rebuilds the status from the cloud: an older state of the object was restored, or nothing can be read from it. Calls
  * that a former leader may still have in flight are waited for, as for any intent that it left, and so are own calls without an
- * answer: one that comes late would take an address that is given by then. @throws CloudError
+ * answer: one that comes late would take an address that is given by then. An address that an own call took a moment ago is left
+ * out: the description may be older. @throws CloudError
  */
 export async function rebuildRestored(
   deps: NodeDeps,
@@ -142,8 +143,14 @@ export async function rebuildRestored(
     memory.describe = { why: 'an old state was restored', notBeforeMs: nowMs + CONFIRM_MS };
   }
   const { status, spec, reservedIps } = input;
-  const rebuilt = rebuildStatus(status, spec, snapshot, deps.ids, undefined, reservedIps());
+  const seen = withoutIps(snapshot, memory.removedIpsMs);
+  const rebuilt = rebuildStatus(status, spec, seen, deps.ids, undefined, reservedIps());
   return { kind: 'rebuilt', status: rebuilt, onWritten };
+}
+
+function withoutIps({ enis, isComplete }: CloudSnapshot, removed: { has(ip: string): boolean }): CloudSnapshot {
+  const left = [...enis].map(([id, eni]) => [id, { ...eni, ips: eni.ips.filter((ip) => !removed.has(ip)) }] as const);
+  return { enis: new Map(left), isComplete };
 }
 
 /** Result of the last description before the object is released. */
@@ -202,12 +209,14 @@ async function observeNode(deps: NodeDeps, input: ReconcileInput, signal: AbortS
 
 /** Reports whether a static ENI belongs to another node, or to none; undefined for an ENI that is not static. */
 function isStaticElsewhere(
-  { staticEnis }: Pick<NodeDeps, 'staticEnis'>,
+  { staticEnis, necs }: Pick<NodeDeps, 'staticEnis' | 'necs'>,
   { name, status }: Pick<ReconcileInput, 'name' | 'status'>,
   eni: Eni,
 ): boolean | undefined {
   const staticEni = staticEnis?.find(eni.eniId);
-  return staticEni && !isStaticEniOf(staticEni, { name, instanceId: status.instanceID }, eni.attachment?.instanceId);
+  const instanceOf = (nodeName: string) => necs.get(nodeName)?.decoded?.status?.instanceID;
+  const node = { name, instanceId: status.instanceID };
+  return staticEni && !isStaticEniOf(staticEni, node, eni.attachment?.instanceId, instanceOf);
 }
 
 /**

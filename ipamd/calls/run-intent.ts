@@ -127,6 +127,10 @@ async function awaitTask(
     const failed = { code: TASK_CODE.failed, requestId: taskID };
     const lost = { code: TASK_CODE.lost, message: 'the cloud knows no such task' };
     const failure = settled.kind === 'failed' ? { ...failed, message: settled.reason } : lost;
+    if (settled.kind === 'failed' && mayHaveBeenDone(one.intent)) {
+      deps.memory.requestDescribe(one.node, `a task failed: ${settled.reason}`);
+      return refuse(deps, one, failure);
+    }
     return await resolveUntilKnown(deps, one, signal, failure);
   }
   // The cloud may have answered a token that it knew, with the success of a call whose effect is undone since.
@@ -221,6 +225,14 @@ async function lookOnce(
     return unclear(MOVING_CODE, `the description of ${seen.result.eni.eniID} is incomplete`);
   noteDone(deps, one);
   return seen;
+}
+
+/** Reports whether a description of before the call may show its effect: it names addresses, which were there before perhaps. */
+function mayHaveBeenDone({ action, ips, ipCount }: Intent): boolean {
+  return (
+    action === 'MigratePrivateIpAddress' ||
+    (action === 'AssignPrivateIpAddresses' && ips !== undefined && ipCount === undefined)
+  );
 }
 
 /** How long a call is blocked when object and cloud disagree about an ENI: asked again at once, it would fail again. */

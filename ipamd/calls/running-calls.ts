@@ -1,5 +1,5 @@
 import { openChildSignal } from '../../runtime/child-signal.ts';
-import type { IntentOutcome } from '../decide/decision.ts';
+import type { IntentOutcome, IntentResult } from '../decide/decision.ts';
 import type { IntentEvaluation } from '../decide/evaluate-intent.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { NodeMemory, RunningCall } from './node-memory.ts';
@@ -26,10 +26,22 @@ export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, on
     // After the end of the term nothing more is written: the call stays without an outcome.
     if (outcome === undefined) return;
     call.outcome = outcome;
+    if (outcome !== 'repeat' && outcome.kind === 'done') noteAddresses(deps, one, outcome.result);
     if (!memory.isReconciling) deps.enqueueNode(one.node);
   }
   memory.calls.set(id, call);
   if (kind === 'send') memory.intentSinceMs.set(id, startedMs);
+}
+
+/** Notes which addresses a call took from a node, and which it brought there: for a while a description may be older. */
+function noteAddresses({ clock, memory }: NodeDeps, { node, sourceNode = '' }: IntentCase, result: IntentResult): void {
+  const ips = 'eni' in result ? result.eni.ips : 'ips' in result ? result.ips : [];
+  const isTaken = result.action === 'UnassignPrivateIpAddresses';
+  const from = memory.find(isTaken ? node : sourceNode);
+  for (const ip of ips) {
+    from?.removedIpsMs.set(ip, clock.monotonicMs());
+    if (!isTaken) memory.find(node)?.removedIpsMs.delete(ip);
+  }
 }
 
 /** Waits until one of the calls ends, the node is queued again because something has changed, or `ms` have passed. */

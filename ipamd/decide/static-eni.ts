@@ -22,14 +22,18 @@ export type StaticEni = {
 };
 
 /**
- * Reports whether a static ENI is a node's. Its VpcENI decides, not its tags. Where that names no node, as after a detachment, it
- * is of the node on whose instance the cloud shows it.
+ * Reports whether a static ENI is a node's: the one on whose instance the cloud shows it, whatever its tags. Where it is on none,
+ * its VpcENI decides, and where the instance has two objects, as while a node is renamed.
+ * @param instanceOf returns the instance of a node by its object
  */
 export function isStaticEniOf(
   { nodeName }: Pick<StaticEni, 'nodeName'>,
   node: { readonly name: string; readonly instanceId: string | undefined },
   attachedTo: string | undefined,
+  instanceOf: (nodeName: string) => string | undefined,
 ): boolean {
-  if (nodeName !== undefined) return nodeName === node.name;
-  return attachedTo !== undefined && attachedTo === node.instanceId;
+  const isNamed = nodeName === node.name;
+  if (attachedTo === undefined || node.instanceId === undefined) return isNamed;
+  if (nodeName !== undefined && instanceOf(nodeName) === attachedTo) return isNamed;
+  return attachedTo === node.instanceId;
 }

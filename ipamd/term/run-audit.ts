@@ -42,7 +42,10 @@ function convertEni({ necs, cloudObserver, staticEnis }: LeaderTerm, eni: Eni, n
   const instanceId = decoded?.status?.instanceID;
   const isOthers = ({ eniId, attachment }: Eni): boolean => {
     const known = staticEnis.find(eniId);
-    return known !== undefined && !isStaticEniOf(known, { name: nodeName, instanceId }, attachment?.instanceId);
+    const instanceOf = (name: string) => necs.get(name)?.decoded?.status?.instanceID;
+    return (
+      known !== undefined && !isStaticEniOf(known, { name: nodeName, instanceId }, attachment?.instanceId, instanceOf)
+    );
   };
   return cloudObserver.convertKnownEni(eni, { uid: object?.metadata.uid ?? '', instanceId, isOthers });
 }

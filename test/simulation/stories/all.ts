@@ -63,7 +63,7 @@ import {
   survivingWatches,
 } from './leaders.ts';
 import { fullDisk, lostJournal, offerBeforeBoot, reboots } from './machines.ts';
-import { forgottenEni, keptEni, keptOnNodes, wholeEnis } from './owned.ts';
+import { failedReturn, forgottenEni, keptEni, keptOnNodes, returnedEni, wholeEnis } from './owned.ts';
 import { keptAddress, podCidrs } from './pods.ts';
 import { failingCalls, occupiedInstance, refusedCreation, vpcQuota } from './refusals.ts';
 import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts';
@@ -84,6 +84,7 @@ import {
   clearedGroups,
   drift,
   eniGrowth,
+  forgottenAnswer,
   forgottenRequest,
   forgottenToken,
   fullSubnet,
@@ -94,6 +95,7 @@ import {
   nodeLeaves,
   otherGroups,
   repeatedAnswer,
+  requestOfLost,
   slowTask,
   staleLook,
   warmAndBack,
@@ -111,6 +113,8 @@ export const STORIES: Readonly<Record<string, Story>> = {
     lateRequest,
     inheritedRequest,
     forgottenRequest,
+    forgottenAnswer,
+    requestOfLost,
     slowTask,
     drift,
     otherGroups,
@@ -141,7 +145,18 @@ export const STORIES: Readonly<Record<string, Story>> = {
   },
   ...{ lateListeners, staleTargets, lateRules, rollingTargets, distrustedLists },
   ...{ busyCollection, emptyRuntime, carelessRuntime, forcedDeletion },
-  ...{ keptOnNodes, keptEni, forgottenEni, wholeEnis, fullDisk, offerBeforeBoot, reboots, lostJournal },
+  ...{
+    keptOnNodes,
+    keptEni,
+    forgottenEni,
+    returnedEni,
+    failedReturn,
+    wholeEnis,
+    fullDisk,
+    offerBeforeBoot,
+    reboots,
+    lostJournal,
+  },
   ...{ stormOfRoutes: ROUTE_STORMS[0], stormOfTables: ROUTE_STORMS[1], stormOfClusterRoutes: ROUTE_STORMS[2] },
   ...{ leavesWhileAttaching, serviceStorm, cloudNodes, nodesAndInstances, globalRoutes, tableRoutes, clusterRoutes },
   ...{ offersTakenBack, fullNode, restoredNode, editedStatus, lostSupplies },

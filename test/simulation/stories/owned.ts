@@ -98,3 +98,50 @@ export const forgottenEni: Story = {
     await stage.minutes(10);
   },
 };
+
+/** The same, to a time in which another node had it: its VpcENI names that node. */
+export const returnedEni: Story = {
+  ...forgottenEni,
+  title: 'an ENI that moved is found where it is when a restored API server has it where it was',
+  tell: async (stage) => {
+    const nodes = [await stage.node({ cores: 8 }), await stage.node({ cores: 8 })] as const;
+    const kept = { annotations: { ...KEPT.annotations, ...EXCLUSIVE.annotations } };
+    stage.begin();
+    await stage.pod('web-0', nodes[0], kept);
+    const ip = stage.ipOf('web-0');
+    const backup = stage.backup();
+    await stage.endPods('web-0');
+    await stage.pod('web-0', nodes[1], kept);
+    await stage.endPods('web-0');
+    stage.killAll();
+    stage.restore(backup);
+    await stage.minutes(10);
+    await stage.endPods('web-0');
+    await stage.pod('web-0', nodes[1], kept);
+    stage.expect('it has its address', stage.ipOf('web-0') === ip);
+  },
+};
+
+/** An address moves back within seconds; the task fails, and descriptions are of before. */
+export const failedReturn: Story = {
+  title: 'an address is not there again because an old description has it',
+  world: { ...keptAddress.world, ...WHOLE, cooldownMs: 10_000 },
+  tell: async (stage) => {
+    const nodes = [await stage.node(), await stage.node()] as const;
+    await stage.pod('web-0', nodes[0], KEPT);
+    const ip = stage.ipOf('web-0');
+    // Longer than a description is old.
+    await stage.minutes(1);
+    stage.begin();
+    await stage.endPods('web-0');
+    await stage.pod('web-0', nodes[1], KEPT);
+    await stage.endPods('web-0');
+    const heal = stage.cloudFault({ fault: { kind: 'stale', ms: 20_000 }, actions: ['DescribeNetworkInterfaces'] });
+    const fault = { kind: 'task', fate: 'fail' } as const;
+    stage.cloudFault({ fault, actions: ['MigratePrivateIpAddress'], times: 1 });
+    await stage.create('web-0', nodes[0], KEPT);
+    await stage.seconds(24);
+    heal();
+    await stage.until('it has its address', () => stage.ipOf('web-0') === ip, 600_000);
+  },
+};

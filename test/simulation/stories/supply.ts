@@ -1,4 +1,5 @@
 import { NODE_ANNOTATION } from '../../../crd/names.ts';
+import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import type { Stage } from '../stage.ts';
 import type { Story } from '../story.ts';
 
@@ -124,6 +125,54 @@ export const forgottenRequest: Story = {
     stage.restore(backup);
     await stage.seconds(12);
     deaf();
+    const late = await stage.make(node, 8);
+    await stage.minutes(3);
+    await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined));
+  },
+};
+
+/** The same request is answered, and no object says so; descriptions are of before. */
+export const forgottenAnswer: Story = {
+  ...lateRequest,
+  title: 'an address that was given back is not found again by an old description',
+  tell: async (stage) => {
+    const node = await stage.node();
+    const { pool } = stage.world.host.model.state.subnet('subnet-podsa000');
+    while (pool.free > 3) pool.take();
+    await stage.pods(node, 3);
+    stage.begin();
+    await stage.end(node, 3);
+    const backup = stage.backup();
+    await stage.until('an address is on its way back', () => stage.sent('UnassignPrivateIpAddresses') > 0, 600_000);
+    const deaf = stage.partition('ipamd-*');
+    stage.restore(backup);
+    await stage.seconds(8);
+    const heal = stage.cloudFault({ fault: { kind: 'stale', ms: 12_000 }, actions: ['DescribeNetworkInterfaces'] });
+    deaf();
+    const late = await stage.make(node, 8);
+    await stage.seconds(20);
+    heal();
+    await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined));
+  },
+};
+
+/** The same request is under way when the object of its node is deleted by force, and made again. */
+export const requestOfLost: Story = {
+  ...lateRequest,
+  title: 'a request for an object that is gone takes no address from a Pod',
+  tell: async (stage) => {
+    const node = await stage.node();
+    const { pool } = stage.world.host.model.state.subnet('subnet-podsa000');
+    while (pool.free > 3) pool.take();
+    await stage.pods(node, 3);
+    stage.begin();
+    stage.stray('UnassignPrivateIpAddresses', 45);
+    await stage.end(node, 3);
+    await stage.until('an address is on its way back', () => stage.sent('UnassignPrivateIpAddresses') > 0, 600_000);
+    await stage.seconds(12);
+    await stage.patchNec(node, { metadata: { finalizers: null } });
+    await stage.people(stage.world.admin.delete(NODE_ENI_CONFIGS, { name: node.name }));
+    await stage.patchNec(node, { metadata: { finalizers: null } }).catch(() => undefined);
     const late = await stage.make(node, 8);
     await stage.minutes(3);
     await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined));
