@@ -110,9 +110,10 @@ const CHANGE_MS = 120_000;
 /** rtm_protocol of the agent's routes and rules. */
 const OUR_PROTOCOL = 84;
 
-/** Q7: at rest, a new leader and new agents change nothing. */
+/** Q7: at rest, a new leader and new agents change nothing. Not judged while something wrong is in force. */
 async function changeLeaders(world: World): Promise<void> {
   if (world.violations.length > 0) return;
+  if (isWrong(world)) return;
   const before = describeState(world);
   const called = world.host.seen.length;
   const kernels = world.machines.map(kernelOf);
@@ -126,6 +127,18 @@ async function changeLeaders(world: World): Promise<void> {
   const changes = world.host.seen.slice(called).filter(({ action }) => !action.startsWith('Describe'));
   for (const { action } of changes) world.violate('Q7', `a new leader at rest calls ${action}`);
   if (describeState(world) !== before) world.violate('Q7', 'a new leader at rest changes the supply');
+}
+
+/**
+ * Reports whether a Pod of a wrong writer waits, or a setting is wrong: a new leader tries again what was refused, a sandbox is made again and again,
+ * and nodes wait until the wrong setting was looked at.
+ */
+function isWrong(world: World): boolean {
+  const waits = world
+    .objects('pods')
+    .some(({ metadata, status }) => metadata.name.startsWith('wrong-') && recordOf(status)['podIP'] === undefined);
+  const conditions = world.objects('nodeeniconfigs').flatMap(({ status }) => recordsOf(recordOf(status)['conditions']));
+  return waits || conditions.some(({ type, status }) => type === 'ConfigValid' && status === 'False');
 }
 
 function kernelOf({ whole }: Machine): string | undefined {
