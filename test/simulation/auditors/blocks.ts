@@ -83,12 +83,14 @@ function nodeOf({ metadata, spec, status }: KubeObject) {
 }
 
 /** The Node whose a block is by the record. */
+/** The node to which the record gives a block, or for which it holds one: a node that comes back gets that without another write. */
 function recordedOwner(world: AuditedWorld, cidr: string): unknown {
   const map = world.objects('configmaps').find(({ metadata }) => metadata.name === 'tke-eni-pod-cidrs');
-  const { owners, settings } = recordOf(map?.['data']);
+  const { owners, held, settings } = recordOf(map?.['data']);
   const block = numberOf(recordOf(parsed(settings)), cidr);
   const all = parsed(owners);
-  return (Array.isArray(all) ? all : []).find((one) => Array.isArray(one) && one[0] === block)?.[1];
+  const owner = (Array.isArray(all) ? all : []).find((one) => Array.isArray(one) && one[0] === block)?.[1];
+  return owner ?? recordsOf(parsed(held)).find((one) => one['block'] === block)?.['node'];
 }
 
 /** The number of a block: the ranges of the cluster count on, one after the other. */
