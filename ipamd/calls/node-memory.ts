@@ -90,7 +90,7 @@ export function trackIntents(memory: NodeMemory, status: NodeEniConfigStatus, no
   for (const [id, { lastMs }] of memory.unclear) {
     if (intents.has(id)) continue;
     memory.unclear.delete(id);
-    memory.lateUntilMs = Math.max(memory.lateUntilMs, lastMs + MAX_DESCRIPTION_AGE_MS);
+    noteLate(memory, lastMs);
   }
   for (const [ip, atMs] of memory.removedIpsMs)
     if (nowMs - atMs > MAX_DESCRIPTION_AGE_MS) memory.removedIpsMs.delete(ip);
@@ -99,22 +99,19 @@ export function trackIntents(memory: NodeMemory, status: NodeEniConfigStatus, no
     if (intents.has(id) || call.outcome === undefined) continue;
     // Another client removed it from the object: the next description shows what its call brought.
     memory.calls.delete(id);
-    if (mayBeLate(call.outcome))
-      memory.lateUntilMs = Math.max(memory.lateUntilMs, call.startedMs + MAX_DESCRIPTION_AGE_MS);
+    if (mayBeLate(call)) noteLate(memory, call.startedMs);
     memory.describe = { why: 'a recorded intent was removed', notBeforeMs: nowMs };
   }
 }
 
-/** Reports whether a call that ended may have its effect still. */
-function mayBeLate(outcome: IntentEvaluation | undefined): boolean {
+/** Reports whether a call may have its effect still. */
+function mayBeLate({ outcome }: RunningCall): boolean {
   return outcome === undefined || outcome === 'repeat' || outcome.kind === 'unclear' || outcome.kind === 'accepted';
 }
 
-/** Returns until when calls of a node that its object does not contain may have their effect; monotonic milliseconds. */
-function lateUntilMs({ calls, unclear, lateUntilMs: untilMs }: NodeMemory): number {
-  const late = [...calls.values()].filter(({ outcome }) => mayBeLate(outcome));
-  const sentMs = [...late.map(({ startedMs }) => startedMs), ...[...unclear.values()].map(({ lastMs }) => lastMs)];
-  return Math.max(untilMs, ...sentMs.map((ms) => ms + MAX_DESCRIPTION_AGE_MS));
+/** Notes a call that the object does not contain any more, and that may have its effect still. */
+function noteLate(memory: NodeMemory, sentMs: number): void {
+  memory.lateUntilMs = Math.max(memory.lateUntilMs, sentMs + MAX_DESCRIPTION_AGE_MS);
 }
 
 function syncSince(since: Map<string, number>, present: ReadonlySet<string>, nowMs: number): void {
@@ -174,10 +171,11 @@ export class NodeMemories {
 
   /** Removes a node whose object is deleted. What its calls may still do counts for the next object of the name. */
   remove(name: string, nowMs: number): void {
-    const memory = this.#nodes.get(name);
+    const memory = this.of(name);
+    for (const call of memory.calls.values()) if (mayBeLate(call)) noteLate(memory, call.startedMs);
+    for (const { lastMs } of memory.unclear.values()) noteLate(memory, lastMs);
+    this.#lateUntilMs.set(name, memory.lateUntilMs);
     for (const [other, untilMs] of this.#lateUntilMs) if (untilMs <= nowMs) this.#lateUntilMs.delete(other);
-    const untilMs = memory === undefined ? nowMs : lateUntilMs(memory);
-    if (untilMs > nowMs) this.#lateUntilMs.set(name, untilMs);
     this.#nodes.delete(name);
     this.claimCalls.remove(name);
   }

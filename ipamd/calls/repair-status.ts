@@ -208,8 +208,8 @@ async function observeNode(deps: NodeDeps, input: ReconcileInput, signal: AbortS
 }
 
 /** Reports whether a static ENI belongs to another node, or to none; undefined for an ENI that is not static. */
-function isStaticElsewhere(
-  { staticEnis, necs }: Pick<NodeDeps, 'staticEnis' | 'necs'>,
+export function isStaticElsewhere(
+  { staticEnis, necs }: Pick<NodeDeps, 'staticEnis'> & { readonly necs: Pick<NodeDeps['necs'], 'get'> },
   { name, status }: Pick<ReconcileInput, 'name' | 'status'>,
   eni: Eni,
 ): boolean | undefined {

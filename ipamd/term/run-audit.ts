@@ -2,8 +2,8 @@ import type { CallContext, Eni } from '../../cloud/cloud.ts';
 import { countSweep } from '../audit/count-sweep.ts';
 import { runSweep } from '../audit/run-sweep.ts';
 import { sweptEnis } from '../audit/sweep-enis.ts';
+import { isStaticElsewhere } from '../calls/repair-status.ts';
 import type { ObservedEni } from '../decide/decision.ts';
-import { isStaticEniOf } from '../decide/static-eni.ts';
 import { hasEniSubnets } from '../subnets/has-eni-subnets.ts';
 import type { LeaderTerm } from './open-term.ts';
 
@@ -37,15 +37,12 @@ export async function runAudit(term: LeaderTerm, signal: AbortSignal): Promise<n
 }
 
 /** Converts an ENI as the reconcile of its node does. */
-function convertEni({ necs, cloudObserver, staticEnis }: LeaderTerm, eni: Eni, nodeName: string): ObservedEni {
-  const { object, decoded } = necs.get(nodeName) ?? {};
-  const instanceId = decoded?.status?.instanceID;
-  const isOthers = ({ eniId, attachment }: Eni): boolean => {
-    const known = staticEnis.find(eniId);
-    const instanceOf = (name: string) => necs.get(name)?.decoded?.status?.instanceID;
-    return (
-      known !== undefined && !isStaticEniOf(known, { name: nodeName, instanceId }, attachment?.instanceId, instanceOf)
-    );
-  };
-  return cloudObserver.convertKnownEni(eni, { uid: object?.metadata.uid ?? '', instanceId, isOthers });
+function convertEni(term: LeaderTerm, eni: Eni, nodeName: string): ObservedEni {
+  const { object, decoded } = term.necs.get(nodeName) ?? {};
+  const node = { name: nodeName, status: decoded?.status ?? {} };
+  return term.cloudObserver.convertKnownEni(eni, {
+    uid: object?.metadata.uid ?? '',
+    instanceId: node.status.instanceID,
+    isOthers: (one) => isStaticElsewhere(term, node, one) === true,
+  });
 }

@@ -127,16 +127,24 @@ test('ipamd: leaves exclusive ENIs of before where they are, and puts new ones o
   await cluster.stopIpamd();
 });
 
-test('ipamd: keeps the ENI when its node leaves, and gives it to the next Pod of the name', async (t) => {
-  const cluster = await DirectCluster.make({ a: 3, b: 3 });
-  await cluster.startIpamd();
-  const first = await cluster.createKept('web-0', 'a');
-  await cluster.until(() => cluster.sandboxes.has(first), 'the first Pod has an ENI');
-  const { eniId = '' } = cluster.sandboxes.get(first) ?? {};
+/** A kept ENI whose Pod and node have gone, as the cloud has it. */
+async function createDetached(cluster: DirectCluster): Promise<ModelEni> {
+  await cluster.startIpamd('--sync-interval=1m');
+  const uid = await cluster.createKept('web-0', 'a');
+  await cluster.until(() => cluster.sandboxes.has(uid), 'the Pod has an ENI');
+  const { eniId = '' } = cluster.sandboxes.get(uid) ?? {};
   await cluster.deletePod('web-0');
   cluster.scene.host.model.state.instances.delete('ins-nodea');
   await cluster.run(cluster.scene.kube.delete(NODES, { name: 'a' }));
   await cluster.until(() => cluster.scene.nec('a') === undefined, 'the node has given all back');
+  const eni = cluster.scene.host.model.state.enis.get(eniId);
+  if (eni === undefined) throw new Error('the cloud has the ENI');
+  return eni;
+}
+
+test('ipamd: keeps the ENI when its node leaves, and gives it to the next Pod of the name', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3, b: 3 });
+  const { eniId } = await createDetached(cluster);
   t.deepEqual(cluster.kept(eniId), ['Available', undefined, 'web-0']);
   const second = await cluster.createKept('web-0', 'b');
   await cluster.until(() => cluster.sandboxes.has(second), 'it comes to node b');
@@ -147,21 +155,6 @@ test('ipamd: keeps the ENI when its node leaves, and gives it to the next Pod of
   await cluster.stopIpamd();
   t.pass();
 });
-
-/** A kept ENI whose Pod and node have gone, as the cloud has it. */
-async function createDetached(cluster: DirectCluster): Promise<ModelEni> {
-  await cluster.startIpamd('--sync-interval=1m');
-  const uid = await cluster.createKept('web-0', 'a');
-  await cluster.until(() => cluster.sandboxes.has(uid), 'the Pod has an ENI');
-  const { eniId = '' } = cluster.sandboxes.get(uid) ?? {};
-  await cluster.deletePod('web-0');
-  cluster.scene.host.model.state.instances.delete('ins-nodea');
-  await cluster.run(cluster.scene.kube.delete(NODES, { name: 'a' }));
-  await cluster.until(() => cluster.kept(eniId)?.[0] === 'Available', 'it is on no node');
-  const eni = cluster.scene.host.model.state.enis.get(eniId);
-  if (eni === undefined) throw new Error('the cloud has the ENI');
-  return eni;
-}
 
 test('ipamd: takes a kept ENI back from a node that it came to behind the back of all objects', async (t) => {
   const cluster = await DirectCluster.make({ a: 3, b: 3, c: 3 });

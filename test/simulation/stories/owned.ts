@@ -32,6 +32,7 @@ export const keptOnNodes: Story = {
 };
 
 const EXCLUSIVE = { annotations: { [POD_ANNOTATION.networks]: 'tke-direct-eni' } } as const;
+const KEPT_ENI = { annotations: { ...KEPT.annotations, ...EXCLUSIVE.annotations } } as const;
 
 const OF_ENIS = {
   ...{ ...WHOLE, cooldownMs: 10_000 },
@@ -61,16 +62,15 @@ export const keptEni: Story = {
   world: OF_ENIS,
   tell: async (stage) => {
     const nodes = [await stage.node({ cores: 8 }), await stage.node({ cores: 8 })] as const;
-    const kept = { annotations: { ...KEPT.annotations, ...EXCLUSIVE.annotations } };
     const eniOf = () =>
       [...stage.enis(nodes[0]), ...stage.enis(nodes[1])].find(({ ips }) => ips.has(stage.ipOf('web-0') ?? ''));
     stage.begin();
-    await stage.pod('web-0', nodes[0], kept);
+    await stage.pod('web-0', nodes[0], KEPT_ENI);
     const { eniId } = eniOf() ?? {};
     const others = await stage.pods(nodes[0], 2, EXCLUSIVE);
     for (const at of [1, 0, 1] as const) {
       await stage.endPods('web-0');
-      await stage.pod('web-0', nodes[at], kept);
+      await stage.pod('web-0', nodes[at], KEPT_ENI);
       stage.expect(`it has ${eniId}`, eniOf()?.eniId === eniId);
     }
     await stage.endPods('web-0', ...others);
@@ -85,14 +85,13 @@ export const forgottenEni: Story = {
   world: OF_ENIS,
   tell: async (stage) => {
     const nodes = [await stage.node({ cores: 8 }), await stage.node({ cores: 8 })] as const;
-    const kept = { annotations: { ...KEPT.annotations, ...EXCLUSIVE.annotations } };
     const backup = stage.backup();
     stage.begin();
     for (const node of nodes) {
-      await stage.pod('web-0', node, kept);
+      await stage.pod('web-0', node, KEPT_ENI);
       await stage.endPods('web-0');
     }
-    // Nor does any program.
+    // The next processes know nothing of it either.
     stage.killAll();
     stage.restore(backup);
     await stage.minutes(10);
@@ -105,19 +104,18 @@ export const returnedEni: Story = {
   title: 'an ENI that moved is found where it is when a restored API server has it where it was',
   tell: async (stage) => {
     const nodes = [await stage.node({ cores: 8 }), await stage.node({ cores: 8 })] as const;
-    const kept = { annotations: { ...KEPT.annotations, ...EXCLUSIVE.annotations } };
     stage.begin();
-    await stage.pod('web-0', nodes[0], kept);
+    await stage.pod('web-0', nodes[0], KEPT_ENI);
     const ip = stage.ipOf('web-0');
     const backup = stage.backup();
     await stage.endPods('web-0');
-    await stage.pod('web-0', nodes[1], kept);
+    await stage.pod('web-0', nodes[1], KEPT_ENI);
     await stage.endPods('web-0');
     stage.killAll();
     stage.restore(backup);
     await stage.minutes(10);
     await stage.endPods('web-0');
-    await stage.pod('web-0', nodes[1], kept);
+    await stage.pod('web-0', nodes[1], KEPT_ENI);
     stage.expect('it has its address', stage.ipOf('web-0') === ip);
   },
 };

@@ -1,5 +1,6 @@
 import { NODE_ANNOTATION } from '../../../crd/names.ts';
 import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
+import type { Machine } from '../machine.ts';
 import type { Stage } from '../stage.ts';
 import type { Story } from '../story.ts';
 
@@ -59,6 +60,28 @@ export const fullSubnet: Story = {
   },
 };
 
+/** Begins with three Pods on a node, and three free addresses in the subnet. */
+async function beginScarce(stage: Stage): Promise<Machine> {
+  const node = await stage.node();
+  const { pool } = stage.world.host.model.state.subnet('subnet-podsa000');
+  while (pool.free > 3) pool.take();
+  await stage.pods(node, 3);
+  stage.begin();
+  return node;
+}
+
+/** Waits until ipamd has asked the cloud to take an address back. */
+async function untilReturning(stage: Stage): Promise<void> {
+  await stage.until('an address is on its way back', () => stage.sent('UnassignPrivateIpAddresses') > 0, 600_000);
+}
+
+/** Makes as many Pods as there are addresses, and waits until all have one. */
+async function demandAll(stage: Stage, node: Machine, minutes: number): Promise<void> {
+  const late = await stage.make(node, 8);
+  await stage.minutes(minutes);
+  await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined));
+}
+
 /** A request to take an address back is still under way when its connection breaks; every free address is in demand. */
 export const lateRequest: Story = {
   title: 'a request that arrives late takes no address from a Pod',
@@ -72,17 +95,11 @@ export const lateRequest: Story = {
     },
   },
   tell: async (stage) => {
-    const node = await stage.node();
-    const { pool } = stage.world.host.model.state.subnet('subnet-podsa000');
-    while (pool.free > 3) pool.take();
-    await stage.pods(node, 3);
-    stage.begin();
+    const node = await beginScarce(stage);
     stage.stray('UnassignPrivateIpAddresses', 55);
     await stage.end(node, 3);
-    await stage.until('an address is on its way back', () => stage.sent('UnassignPrivateIpAddresses') > 0, 600_000);
-    const late = await stage.make(node, 8);
-    await stage.minutes(3);
-    await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined));
+    await untilReturning(stage);
+    await demandAll(stage, node, 3);
   },
 };
 
@@ -91,18 +108,12 @@ export const inheritedRequest: Story = {
   ...lateRequest,
   title: 'a request of a leader that is dead takes no address from a Pod',
   tell: async (stage) => {
-    const node = await stage.node();
-    const { pool } = stage.world.host.model.state.subnet('subnet-podsa000');
-    while (pool.free > 3) pool.take();
-    await stage.pods(node, 3);
-    stage.begin();
+    const node = await beginScarce(stage);
     stage.stray('UnassignPrivateIpAddresses', 80);
     await stage.end(node, 3);
-    await stage.until('an address is on its way back', () => stage.sent('UnassignPrivateIpAddresses') > 0, 600_000);
+    await untilReturning(stage);
     stage.killLeader();
-    const late = await stage.make(node, 8);
-    await stage.minutes(2);
-    await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined));
+    await demandAll(stage, node, 2);
   },
 };
 
@@ -111,23 +122,17 @@ export const forgottenRequest: Story = {
   ...lateRequest,
   title: 'a request that a restored API server forgot takes no address from a Pod',
   tell: async (stage) => {
-    const node = await stage.node();
-    const { pool } = stage.world.host.model.state.subnet('subnet-podsa000');
-    while (pool.free > 3) pool.take();
-    await stage.pods(node, 3);
-    stage.begin();
+    const node = await beginScarce(stage);
     stage.stray('UnassignPrivateIpAddresses', 45);
     await stage.end(node, 3);
     const backup = stage.backup();
-    await stage.until('an address is on its way back', () => stage.sent('UnassignPrivateIpAddresses') > 0, 600_000);
+    await untilReturning(stage);
     // Its leader hears nothing of it until it has given the request up.
     const deaf = stage.partition('ipamd-*');
     stage.restore(backup);
     await stage.seconds(12);
     deaf();
-    const late = await stage.make(node, 8);
-    await stage.minutes(3);
-    await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined));
+    await demandAll(stage, node, 3);
   },
 };
 
@@ -136,14 +141,10 @@ export const forgottenAnswer: Story = {
   ...lateRequest,
   title: 'an address that was given back is not found again by an old description',
   tell: async (stage) => {
-    const node = await stage.node();
-    const { pool } = stage.world.host.model.state.subnet('subnet-podsa000');
-    while (pool.free > 3) pool.take();
-    await stage.pods(node, 3);
-    stage.begin();
+    const node = await beginScarce(stage);
     await stage.end(node, 3);
     const backup = stage.backup();
-    await stage.until('an address is on its way back', () => stage.sent('UnassignPrivateIpAddresses') > 0, 600_000);
+    await untilReturning(stage);
     const deaf = stage.partition('ipamd-*');
     stage.restore(backup);
     await stage.seconds(8);
@@ -161,21 +162,15 @@ export const requestOfLost: Story = {
   ...lateRequest,
   title: 'a request for an object that is gone takes no address from a Pod',
   tell: async (stage) => {
-    const node = await stage.node();
-    const { pool } = stage.world.host.model.state.subnet('subnet-podsa000');
-    while (pool.free > 3) pool.take();
-    await stage.pods(node, 3);
-    stage.begin();
+    const node = await beginScarce(stage);
     stage.stray('UnassignPrivateIpAddresses', 45);
     await stage.end(node, 3);
-    await stage.until('an address is on its way back', () => stage.sent('UnassignPrivateIpAddresses') > 0, 600_000);
+    await untilReturning(stage);
     await stage.seconds(12);
     await stage.patchNec(node, { metadata: { finalizers: null } });
     await stage.people(stage.world.admin.delete(NODE_ENI_CONFIGS, { name: node.name }));
     await stage.patchNec(node, { metadata: { finalizers: null } }).catch(() => undefined);
-    const late = await stage.make(node, 8);
-    await stage.minutes(3);
-    await stage.until('all have addresses', () => late.every((name) => stage.ipOf(name) !== undefined));
+    await demandAll(stage, node, 3);
   },
 };
 
