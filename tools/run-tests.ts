@@ -47,7 +47,7 @@ const REAL_API_TESTS = [
   'test/kube-api/real-contract.test.ts',
   'test/kube/real-client-cases.test.ts',
   'test/ipamd/shell/real-api.test.ts',
-  'test/ipamd/cilium/real-api.test.ts',
+  'test/ipamd/guests/cilium/real-api.test.ts',
   'test/cloud-controller-manager/ingresses/real-api.test.ts',
   'test/conf/real-api.test.ts',
   'test/scheduler/real-api.test.ts',

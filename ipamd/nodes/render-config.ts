@@ -7,8 +7,8 @@ import { MAX_GROWTH } from '../../crd/value.ts';
 import type { KubeObject } from '../../kube/kube-client.ts';
 import { recordOf } from '../../runtime/json.ts';
 import type { INSTANCE_FIELDS } from '../decide/undo-edit.ts';
-import { findMaxEips } from '../eip/find-max-eips.ts';
 import { type Policy, renderApplied } from './decide-policy.ts';
+import { findMaxEips } from './find-max-eips.ts';
 
 /** Warm targets of a new node. */
 type NewNodeTargets = {

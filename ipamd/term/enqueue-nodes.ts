@@ -1,8 +1,7 @@
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { isSameNode } from '../cache/node-entry.ts';
 import type { PodFacts } from '../cache/pod-facts.ts';
-import { NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
-import { readMarkedIps } from '../static/read-claim-locations.ts';
+import { NECS_BY_MARKED_IP, readMarkedIps } from '../decide/mark-indexes.ts';
 import { BY_INSTANCE, type Informers } from './open-informers.ts';
 import type { LeaderTerm } from './open-term.ts';
 

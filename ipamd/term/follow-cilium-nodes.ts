@@ -1,7 +1,7 @@
 import type { Informer } from '../../kube/informer.ts';
 import type { ObjectChange } from '../../kube/object-cache.ts';
 import type { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { CiliumNodeEntry } from '../cilium/cilium-node-entry.ts';
+import type { CiliumNodeEntry } from '../guests/cilium/cilium-node-entry.ts';
 import { haveCiliumNodes, type InformerDeps, type Informers, openCiliumNodes } from './open-informers.ts';
 
 /** Cilium may be installed at any time; a node that gets the label is a reason to look at once. */

@@ -22,6 +22,7 @@ import { Faults } from '../../runtime/decode.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type ConfigMapEntry, decodeConfigMap } from '../cache/config-map-entry.ts';
 import { decodeNec, type NecEntry } from '../cache/decode-nec.ts';
+import { DEPLOYMENT_BOUNDS, type DeploymentFacts, decodeDeployment } from '../cache/find-workload.ts';
 import { decodeMachine, MACHINE_INDEXES, type MachineEntry } from '../cache/machine-entry.ts';
 import { decodeNode, type NodeEntry } from '../cache/node-entry.ts';
 import { createPodDecoder, POD_BOUNDS, POD_INDEXES, type PodFacts } from '../cache/pod-facts.ts';
@@ -38,14 +39,13 @@ import {
 import { NECS_BY_REGISTERED_IP, readRegisteredIps } from '../cache/registered-ips.ts';
 import { decodeVpcEni, VPC_ENI_INDEXES, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
 import type { Term } from '../calls/term.ts';
-import { CILIUM_NODE_INDEXES, type CiliumNodeEntry, decodeCiliumNode } from '../cilium/cilium-node-entry.ts';
 import type { IpamdConfig } from '../config/options.ts';
-import { decodeEipClaim, EIP_CLAIM_BOUNDS, type EipClaimEntry } from '../eip/eip-claim-cache.ts';
-import { MASQ_CONFIG_MAP } from '../eip/sync-masq-config.ts';
+import { NECS_BY_CLAIM, NECS_BY_MARKED_IP, readClaimKeys, readMarkedIps } from '../decide/mark-indexes.ts';
 import { BY_EXCLUSIVE_ENI, exclusiveEniIdsOf } from '../exclusive/run-vpc-enis.ts';
-import { CONFIGS_BY_NAMESPACE, NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../static/build-claim-view.ts';
-import { DEPLOYMENT_BOUNDS, type DeploymentFacts, decodeDeployment } from '../static/find-workload.ts';
-import { readClaimKeys, readMarkedIps } from '../static/read-claim-locations.ts';
+import { CILIUM_NODE_INDEXES, type CiliumNodeEntry, decodeCiliumNode } from '../guests/cilium/cilium-node-entry.ts';
+import { decodeEipClaim, EIP_CLAIM_BOUNDS, type EipClaimEntry } from '../guests/eip/eip-claim-cache.ts';
+import { MASQ_CONFIG_MAP } from '../guests/eip/sync-masq-config.ts';
+import { CONFIGS_BY_NAMESPACE } from '../guests/static/build-claim-view.ts';
 
 /** Dependencies of informers. */
 export type InformerDeps = {

@@ -2,8 +2,8 @@ import { runController } from '../../kube/controller.ts';
 import type { ObjectChange } from '../../kube/object-cache.ts';
 import { ChangeSignal } from '../../runtime/change-signal.ts';
 import { runTogether } from '../../runtime/run-together.ts';
-import type { CiliumNodeEntry } from '../cilium/cilium-node-entry.ts';
-import { CiliumReconciler } from '../cilium/cilium-reconciler.ts';
+import type { CiliumNodeEntry } from '../guests/cilium/cilium-node-entry.ts';
+import { CiliumReconciler } from '../guests/cilium/cilium-reconciler.ts';
 import type { LeaderTerm } from './open-term.ts';
 
 /** Each worker mostly waits for the API server. */

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { createRotatingSource } from '../../cloud/tencent/credentials/rotating.ts';
 import { CircuitBreakers } from '../../ipamd/calls/circuit-breakers.ts';
-import { AddressConflicts } from '../../ipamd/static/address-conflicts.ts';
+import { AddressConflicts } from '../../ipamd/guests/static/address-conflicts.ts';
 import { runAsLeader } from '../../kube/leader-election.ts';
 import { VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { TokenBucket } from '../../kube/token-bucket.ts';

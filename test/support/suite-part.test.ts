@@ -5,7 +5,7 @@ import { longTest, partOf } from './suite-part.ts';
 test('findPartedFiles: finds files that leave cases to the suite long, and no others', (t) => {
   const parted = findPartedFiles();
   t.true(parted.length > 30, `${parted.length} files`);
-  t.true(parted.includes('test/ipamd/static/claim-laws.test.ts'));
+  t.true(parted.includes('test/ipamd/guests/static/claim-laws.test.ts'));
   t.false(parted.some((path) => path.includes('suite-part') || path.endsWith('.long.test.ts')));
 });
 

@@ -42,7 +42,7 @@ test('importsLaws: knows laws and lists of seeds by their imports', (t) => {
 test('findLawFiles: finds what uses a law, and nothing that needs a VPC or is of the simulation', (t) => {
   const files = findLawFiles();
   t.true(files.includes('test/scheduler/laws.test.ts'));
-  t.true(files.includes('test/ipamd/static/claim-laws.test.ts'));
+  t.true(files.includes('test/ipamd/guests/static/claim-laws.test.ts'));
   t.false(files.includes('test/kube/objects.test.ts'));
   t.deepEqual(
     files.filter((path) => /^test\/(e2e|cluster|simulation)\//.test(path)),

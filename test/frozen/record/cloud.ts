@@ -1,14 +1,15 @@
 import type { CallContext } from '../../../cloud/cloud.ts';
 import type { TencentApi } from '../../../cloud/tencent/requests.ts';
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
+import { claimTag } from '../../../crd/claim-tag.ts';
 import { type EipClaim, eipClaim } from '../../../crd/eip-claim.ts';
 import { nodeEniConfig } from '../../../crd/node-eni-config.ts';
 import type { NodeEniConfigSpec } from '../../../crd/node-eni-config-fields.ts';
 import { sendCall } from '../../../ipamd/calls/send-call.ts';
 import { decideNode } from '../../../ipamd/decide/decide-node.ts';
 import type { NodeView } from '../../../ipamd/decide/node-view.ts';
-import { claimTag, eipName, eipTags } from '../../../ipamd/eip/eip-identity.ts';
-import { sendEipCall } from '../../../ipamd/eip/send-eip-call.ts';
+import { eipName, eipTags } from '../../../ipamd/guests/eip/eip-identity.ts';
+import { sendEipCall } from '../../../ipamd/guests/eip/send-eip-call.ts';
 import { decodeOrThrow } from '../../../runtime/decode.ts';
 import { play, type Story } from '../../simulation/story.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

@@ -2,6 +2,7 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import test from 'ava';
 import { POD_ANNOTATION } from '../../../crd/names.ts';
+import { decodeDeployment, findWorkload } from '../../../ipamd/cache/find-workload.ts';
 import {
   createPodDecoder,
   networkRequestOf,
@@ -10,8 +11,7 @@ import {
   PODS_BY_NODE,
   podKeyOf,
 } from '../../../ipamd/cache/pod-facts.ts';
-import { decodeDeployment, findWorkload } from '../../../ipamd/static/find-workload.ts';
-import { readClaimPod } from '../../../ipamd/static/read-claim-pod.ts';
+import { readClaimPod } from '../../../ipamd/guests/static/read-claim-pod.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 
 /** A Pod as an API server sends it, with what fills most of it: managed fields, volumes, conditions. */

@@ -1,11 +1,15 @@
 import { type CiliumAllocation, RELEASE_STATE, type ReleaseState } from '../../../crd/cilium-node.ts';
-import { type CiliumPoolView, ciliumPoolOf, decideCiliumPool } from '../../../ipamd/cilium/decide-cilium-pool.ts';
+import {
+  type CiliumPoolView,
+  ciliumPoolOf,
+  decideCiliumPool,
+} from '../../../ipamd/guests/cilium/decide-cilium-pool.ts';
 import {
   type CiliumReleaseDecision,
   type CiliumReleaseFacts,
   decideCiliumRelease,
-} from '../../../ipamd/cilium/decide-cilium-release.ts';
-import { NOTHING_SEEN, rememberReleases } from '../../../ipamd/cilium/release-memory.ts';
+} from '../../../ipamd/guests/cilium/decide-cilium-release.ts';
+import { NOTHING_SEEN, rememberReleases } from '../../../ipamd/guests/cilium/release-memory.ts';
 import type { Move } from '../explore.ts';
 import {
   type CiliumObject,

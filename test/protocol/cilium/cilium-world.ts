@@ -1,5 +1,5 @@
 import type { ReleaseState } from '../../../crd/cilium-node.ts';
-import { NOTHING_SEEN, type ReleaseMemory } from '../../../ipamd/cilium/release-memory.ts';
+import { NOTHING_SEEN, type ReleaseMemory } from '../../../ipamd/guests/cilium/release-memory.ts';
 
 /** Has its address forever, outside of all that is decided here. */
 export const ROUTER = '10.0.0.10';

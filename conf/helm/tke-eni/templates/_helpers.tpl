@@ -423,7 +423,7 @@ variables, and what its manifest says by flags, which have precedence.
 {{- end -}}
 
 {{/*
-What ipamd would refuse of its networks, a line each, as findBlockFaults of ipamd/pod-cidrs does: blocks that do not fit, networks that
+What ipamd would refuse of its networks, a line each, as findBlockFaults of ipamd/guests/pod-cidrs does: blocks that do not fit, networks that
 overlap, and Services that leave no block. Takes the settings as variables.
 */}}
 {{- define "tke-eni.broken-blocks" -}}
