@@ -107,7 +107,8 @@ function elementOf(value: unknown): Element | undefined {
 
 function decideNetworks(elements: readonly Element[], first: Element, text: string): PodNetworks {
   for (const element of elements.slice(0, MAX_CHECKED)) {
-    const meant = NETWORK_NAMES.find((ours) => isSlipOf(element.name, ours));
+    const isOurs = NETWORK_NAMES.some((ours) => ours === element.name);
+    const meant = isOurs ? undefined : NETWORK_NAMES.find((ours) => isSlipOf(element.name, ours));
     if (meant !== undefined) return refused(meant, element.name);
     const parts = [element.name, element.namespace, element.ifName].filter((part) => part !== undefined);
     if (element.fault === true || !parts.every(isName)) {
@@ -133,7 +134,7 @@ const MAX_SLIPS = 2;
 
 /** Reports whether a name is one of our networks but for a slip of the hand. */
 function isSlipOf(name: string, ours: string): boolean {
-  if (name === ours || name.length > MAX_SLIP_NAME) return false;
+  if (name.length > MAX_SLIP_NAME) return false;
   // `tke-route-eni-2` is the name of another network.
   if (name.startsWith(ours) && /^[-.\d]/.test(name.slice(ours.length))) return false;
   return editDistance(name.toLowerCase(), ours) <= MAX_SLIPS;

@@ -2,6 +2,7 @@ import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { ByteCollector, collectStream, SpareBuffers } from '../runtime/byte-collector.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { onAbort } from '../runtime/on-abort.ts';
 import type { Access } from './access.ts';
 import { ANSWER_TOO_LARGE, isKubeError, KubeError } from './kube-error.ts';
 import type { ServerTime } from './server-time.ts';
@@ -64,9 +65,10 @@ export async function openStream(deps: HttpDeps, call: HttpCall, signal: AbortSi
   return await withDeadline(deps, call, signal, async (inner) => {
     const response = await openResponse(deps, call, inner);
     // `inner` covered only the wait for the answer. From here on the caller's signal ends the stream.
-    const end = () => response.destroy();
-    signal.addEventListener('abort', end, { once: true });
-    response.once('close', () => signal.removeEventListener('abort', end));
+    response.once(
+      'close',
+      onAbort(signal, () => response.destroy()),
+    );
     return response;
   });
 }
@@ -92,8 +94,7 @@ async function withDeadline<T>(
   const inner = new AbortController();
   const timer = new AbortController();
   let isTimedOut = false;
-  const onAbort = () => inner.abort('the caller gave up');
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const leave = signal && onAbort(signal, () => inner.abort('the caller gave up'));
   const onDeadline = () => {
     isTimedOut = true;
     inner.abort('no answer in time');
@@ -109,7 +110,7 @@ async function withDeadline<T>(
     const text = isTimedOut ? `no answer within ${timeoutMs} ms` : messageOf(error);
     throw new KubeError({ code: isTimedOut ? 'TIMEOUT' : 'UNAVAILABLE', request: call.label, text }, { cause: error });
   } finally {
-    signal?.removeEventListener('abort', onAbort);
+    leave?.();
     // With a reason: without one Node makes an error with a stack trace, for each request.
     timer.abort('over');
   }
@@ -132,15 +133,14 @@ async function openResponse({ access }: HttpDeps, call: HttpCall, signal: AbortS
         ...(body === undefined ? {} : { 'content-type': call.contentType, 'content-length': body.length }),
       },
     });
-    const onAbort = () => request.destroy(new Error('aborted'));
-    signal.addEventListener('abort', onAbort, { once: true });
+    const leave = onAbort(signal, () => request.destroy(new Error('aborted')));
     request.once('response', (response) => {
       resolve(response);
       // While the body is read, an abort must still break the connection.
-      response.once('close', () => signal.removeEventListener('abort', onAbort));
+      response.once('close', leave);
     });
     request.on('error', (error) => {
-      signal.removeEventListener('abort', onAbort);
+      leave();
       reject(request.reusedSocket ? new PooledReset(error.message, { cause: error }) : error);
     });
     request.end(body);

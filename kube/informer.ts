@@ -3,6 +3,7 @@ import { backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { limitText } from '../runtime/limit-text.ts';
 import type { Logger } from '../runtime/log.ts';
+import { onAbort } from '../runtime/on-abort.ts';
 import { compareRevisions } from './compare-versions.ts';
 import type { KubeClient, KubeObject, ObjectQuery, ResourceType } from './kube-client.ts';
 import { isKubeError, KubeError } from './kube-error.ts';
@@ -267,10 +268,9 @@ function cacheReports<T>({ type, log, observer }: InformerOptions<T>) {
 function orAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.reject(signal.reason);
   return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
+    const leave = onAbort(signal, () => reject(signal.reason));
     promise.then(() => {
-      signal.removeEventListener('abort', onAbort);
+      leave();
       resolve();
     }, reject);
   });

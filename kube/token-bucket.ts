@@ -1,5 +1,6 @@
 import { runInBackground } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { onAbort } from '../runtime/on-abort.ts';
 import { TurnQueue } from '../runtime/turn-queue.ts';
 
 type Waiter = { readonly enter: () => void };
@@ -36,17 +37,18 @@ export class TokenBucket {
     }
     const granted = Promise.withResolvers<void>();
     const waiter = { enter: granted.resolve };
-    const leave = () => {
-      this.#waiters.delete(waiter);
-      granted.reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', leave, { once: true });
+    const leave =
+      signal &&
+      onAbort(signal, () => {
+        this.#waiters.delete(waiter);
+        granted.reject(signal.reason);
+      });
     this.#waiters.add(waiter, lane);
     if (!this.#isPumping) runInBackground('handing out calls', this.#pump());
     try {
       await granted.promise;
     } finally {
-      signal?.removeEventListener('abort', leave);
+      leave?.();
     }
   }
 

@@ -1,5 +1,6 @@
 import { type BackoffSettings, backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { onAbort } from '../runtime/on-abort.ts';
 import { TurnQueue } from '../runtime/turn-queue.ts';
 
 /** Dependencies and settings of a work queue. */
@@ -120,17 +121,16 @@ export class WorkQueue {
     if (this.#closed !== undefined) throw this.#closed;
     const taken = Promise.withResolvers<string>();
     const waiter: Waiter = { hand: taken.resolve, refuse: taken.reject };
-    const onAbort = (): void => {
+    const leave = onAbort(signal, () => {
       this.#waiters.delete(waiter);
       waiter.refuse(signal.reason);
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
+    });
     this.#waiters.add(waiter);
     this.#handOut();
     try {
       return await taken.promise;
     } finally {
-      signal.removeEventListener('abort', onAbort);
+      leave();
     }
   }
 
@@ -143,11 +143,11 @@ export class WorkQueue {
     const over = Promise.withResolvers<void>();
     const watchers = this.#watchers.get(key) ?? new Set();
     this.#watchers.set(key, watchers.add(over.resolve));
-    signal.addEventListener('abort', over.resolve as () => void, { once: true });
+    const leave = onAbort(signal, over.resolve);
     try {
       await over.promise;
     } finally {
-      signal.removeEventListener('abort', over.resolve as () => void);
+      leave();
       watchers.delete(over.resolve);
       if (watchers.size === 0 && this.#watchers.get(key) === watchers) this.#watchers.delete(key);
     }

@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts';
+import { onAbort } from './on-abort.ts';
 
 /** Notifies all waiters that something changed. The signal carries no value: each waiter reads the new state itself. */
 export class ChangeSignal {
@@ -27,14 +28,13 @@ export class ChangeSignal {
     const over = new AbortController();
     const resolve = (): void => over.abort('changed');
     this.#waiting.add(resolve);
-    signal.addEventListener('abort', resolve, { once: true });
+    const leave = onAbort(signal, resolve);
     try {
       await this.#clock.sleep(ms, over.signal);
     } catch (error) {
       if (!over.signal.aborted) throw error;
     } finally {
-      // A signal may live as long as the process. A listener that is not removed would stay in memory until then.
-      signal.removeEventListener('abort', resolve);
+      leave();
       this.#waiting.delete(resolve);
     }
   }

@@ -1,3 +1,4 @@
+import { openChildSignal } from './child-signal.ts';
 import type { Clock, Timer } from './clock.ts';
 
 type Sleeper = Pick<Clock, 'sleep'>;
@@ -51,11 +52,12 @@ export async function inTime<T>(
   work: (signal: AbortSignal) => Promise<T>,
   outer?: AbortSignal,
 ): Promise<T> {
-  const late = new AbortController();
-  const timer = timerOn(clock, () => late.abort(new DOMException('the time is over', 'TimeoutError')), ms);
+  const { signal, abort, close } = outer === undefined ? openChildSignal() : openChildSignal(outer);
+  const timer = timerOn(clock, () => abort(new DOMException('the time is over', 'TimeoutError')), ms);
   try {
-    return await work(outer === undefined ? late.signal : AbortSignal.any([outer, late.signal]));
+    return await work(signal);
   } finally {
     timer.cancel();
+    close();
   }
 }

@@ -1,3 +1,5 @@
+import { onAbort } from './on-abort.ts';
+
 /** A clock and a timer. This port keeps `Date.now()` and `setTimeout` out of decisions, so that tests control time. */
 export type Clock = {
   /** Wall clock, milliseconds since the epoch: for people, and for times that other programs wrote. May jump. */
@@ -22,15 +24,16 @@ export const systemClock: Clock = {
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
-      const abort = (): void => {
-        timer.cancel();
-        reject(signal?.reason);
-      };
       const timer = startTimer(() => {
-        signal?.removeEventListener('abort', abort);
+        leave?.();
         resolve();
       }, ms);
-      signal?.addEventListener('abort', abort, { once: true });
+      const leave =
+        signal &&
+        onAbort(signal, () => {
+          timer.cancel();
+          reject(signal.reason);
+        });
     }),
 };
 

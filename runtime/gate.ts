@@ -1,3 +1,5 @@
+import { onAbort } from './on-abort.ts';
+
 /** A condition of work: while it does not hold, work that needs it has ended and waits. */
 export class Gate {
   #opened = Promise.withResolvers<void>();
@@ -21,12 +23,11 @@ export class Gate {
   async untilOpen(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const aborted = Promise.withResolvers<never>();
-    const onAbort = () => aborted.reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
+    const leave = onAbort(signal, () => aborted.reject(signal.reason));
     try {
       await Promise.race([this.#opened.promise, aborted.promise]);
     } finally {
-      signal.removeEventListener('abort', onAbort);
+      leave();
     }
   }
 

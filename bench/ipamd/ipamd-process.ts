@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Kubeconfig, renderKubeconfig } from '../../sim/kube-api/kubeconfig.ts';
 import { Child } from '../../sim/support/child.ts';
 import { childEnv } from '../../sim/support/child-env.ts';
+import { executablePath } from '../../test/support/executables.ts';
 import type { CloudProcess } from './cloud-process.ts';
 
 /** What an ipamd of a benchmark runs against. */
@@ -13,10 +14,12 @@ type IpamdSpec = {
   readonly kube: Kubeconfig;
   /** Where it serves its metrics; default: it does not. */
   readonly metricsAddress?: string;
+  /** Further flags. */
+  readonly flags?: readonly string[];
 };
 
 /** Starts the packaged ipamd with the settings of a default installation. The caller stops it. */
-export function startIpamdProcess({ dir, cloud, kube, metricsAddress = '' }: IpamdSpec): Child {
+export function startIpamdProcess({ dir, cloud, kube, metricsAddress = '', flags: more = [] }: IpamdSpec): Child {
   const kubeconfig = join(dir, 'kubeconfig');
   writeFileSync(kubeconfig, renderKubeconfig(kube));
   const flags = {
@@ -30,5 +33,5 @@ export function startIpamdProcess({ dir, cloud, kube, metricsAddress = '' }: Ipa
     'metrics-address': metricsAddress,
   };
   const argv = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  return new Child(['dist/bin/tke-eni-ipamd', ...argv], { env: childEnv() });
+  return new Child([executablePath('tke-eni-ipamd'), ...argv, ...more], { env: childEnv() });
 }

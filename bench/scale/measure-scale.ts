@@ -7,7 +7,7 @@ import { Child } from '../../sim/support/child.ts';
 import { childEnv } from '../../sim/support/child-env.ts';
 import { openTestClient } from '../../test/kube/kube-scene.ts';
 import { contractClient } from '../../test/kube-api/contract/client.ts';
-import { freePort, type RealApi, startRealApi } from '../../test/kube-api/real-api.ts';
+import { freePort, startRealApi } from '../../test/kube-api/real-api.ts';
 import { createTempDir } from '../../test/support/temp-dir.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { type CloudProcess, startCloud } from '../ipamd/cloud-process.ts';
@@ -15,9 +15,27 @@ import { startIpamdProcess } from '../ipamd/ipamd-process.ts';
 import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
 import { HollowCluster } from './hollow-cluster.ts';
 import { callsOf, describeTraffic, Readings, type Usage } from './readings.ts';
+import { startSimulatedApi } from './simulated-api.ts';
 
-/** How large. */
-type ScaleSpec = { readonly assets: string; readonly nodes: number; readonly podsPerNode: number };
+/** How large, and on what: the executables of Kubernetes in a folder, or the simulated API server. */
+type ScaleSpec = {
+  readonly assets: string | undefined;
+  readonly nodes: number;
+  readonly podsPerNode: number;
+  /** Further flags of ipamd. */
+  readonly flags?: readonly string[];
+};
+
+/** An API server that is measured beside ipamd. */
+export type ScaleApi = {
+  readonly url: string;
+  readonly token: string;
+  readonly ca: string;
+  readonly pids: () => { readonly server: number; readonly etcd: number | undefined };
+  /** Absent: it keeps nothing. */
+  readonly restart?: () => Promise<void>;
+  readonly close: () => Promise<void>;
+};
 
 /** A part of the run. Memory is ipamd's RssAnon: at its end, and the most in it. */
 export type Phase = { readonly usage: Usage; readonly memoryMib: number; readonly peakMib: number };
@@ -34,10 +52,11 @@ export type ScaleReport = {
   readonly churned: number;
   readonly restart: Phase;
   readonly restartWarmS: number;
-  readonly apiRestart: Phase;
-  readonly apiRestartWarmS: number;
+  /** Undefined where the API server keeps nothing. */
+  readonly apiRestart: { readonly phase: Phase; readonly warmS: number } | undefined;
 };
 
+const RECORDS_NOTHING = /--(?:pod-records=none|record-pods=false)\b/;
 const REST_MS = 60_000;
 const CHURN_MS = 60_000;
 /** Pods that come each second, for a node. */
@@ -49,12 +68,14 @@ const QUIET_MS = 15_000;
 const FOLLOWED = ['nodes', 'pods', 'nodeeniconfigs', 'vpcips', 'vpcipclaims', 'vpcenis', 'configmaps'];
 
 /** Fills a real API server with hollow nodes and measures ipamd through its life. Owns all that it starts. */
-export async function measureScale({ assets, nodes, podsPerNode }: ScaleSpec): Promise<ScaleReport> {
+export async function measureScale({ assets, nodes, podsPerNode, flags = [] }: ScaleSpec): Promise<ScaleReport> {
   await using undo = new AsyncDisposableStack();
   const dir = undo.adopt(createTempDir('bench-scale'), (one) => one.close()).path;
   const cloud = undo.adopt(await startCloud(dir, nodes), async ({ child }) => void (await child.stop()));
-  const api = undo.adopt(await startRealApi(assets), (one) => one.close());
-  undo.adopt(startGarbageCollector(assets, dir, api), async (child) => void (await child.stop()));
+  const startApi = (): Promise<ScaleApi> => (assets === undefined ? startSimulatedApi(dir) : startRealApi(assets));
+  const api = undo.adopt(await startApi(), (one) => one.close());
+  if (assets !== undefined)
+    undo.adopt(startGarbageCollector(assets, dir, api), async (child) => void (await child.stop()));
   const proxy = undo.adopt(await startCountingProxy(dir, api), (one) => one.close());
   const { client, close } = openTestClient({ url: api.url, token: api.token, ca: api.ca });
   undo.defer(close);
@@ -66,7 +87,8 @@ export async function measureScale({ assets, nodes, podsPerNode }: ScaleSpec): P
   });
   const hollow = new HollowCluster({ nodes, kube: client, raw: contractClient(api.url, api.token, api.ca) });
   undo.defer(() => hollow.close());
-  let ipamd = await openIpamd(dir, cloud, api, proxy);
+  const open = () => openIpamd({ dir, cloud, api, proxy, flags });
+  let ipamd = await open();
   undo.defer(async () => void (await ipamd.child.stop('SIGTERM', 30_000)));
   const readings = undo.adopt(new Readings({ ipamd: () => ipamd.child.pid, servers: api.pids, proxy }), (one) =>
     one.close(),
@@ -89,7 +111,7 @@ export async function measureScale({ assets, nodes, podsPerNode }: ScaleSpec): P
     explain,
   });
   console.error(`   ${pods} Pods run after ${joined().seconds.toFixed(0)} s`);
-  await untilRecorded(joined, pods, explain);
+  if (!RECORDS_NOTHING.test(flags.join(' '))) await untilRecorded(joined, pods, explain);
   const join = phase(joined());
   tell('join', join);
 
@@ -109,7 +131,7 @@ export async function measureScale({ assets, nodes, podsPerNode }: ScaleSpec): P
   await ipamd.child.stop('SIGTERM', 30_000);
   readings.takePeakMib();
   const startedMs = performance.now();
-  ipamd = await openIpamd(dir, cloud, api, proxy);
+  ipamd = await open();
   const restarted = readings.begin();
   await ipamd.untilLeading();
   await untilFollowed(proxy, explain);
@@ -118,23 +140,33 @@ export async function measureScale({ assets, nodes, podsPerNode }: ScaleSpec): P
   const restart = phase(restarted());
   tell(`restart of ipamd, warm after ${restartWarmS.toFixed(1)} s`, restart);
 
+  if (api.restart === undefined)
+    return { nodes, pods, join, rest, churn, churned, restart, restartWarmS, apiRestart: undefined };
   await api.restart();
   const readyMs = performance.now();
   const apiRestarted = readings.begin();
   await untilFollowed(proxy, explain);
-  const apiRestartWarmS = (performance.now() - readyMs) / 1000;
+  const warmS = (performance.now() - readyMs) / 1000;
   await untilQuiet(readings);
-  const apiRestart = phase(apiRestarted());
-  tell(`restart of the API server, warm after ${apiRestartWarmS.toFixed(1)} s`, apiRestart);
-  return { nodes, pods, join, rest, churn, churned, restart, restartWarmS, apiRestart, apiRestartWarmS };
+  const apiRestart = { phase: phase(apiRestarted()), warmS };
+  tell(`restart of the API server, warm after ${warmS.toFixed(1)} s`, apiRestart.phase);
+  return { nodes, pods, join, rest, churn, churned, restart, restartWarmS, apiRestart };
 }
 
 type OpenIpamd = { readonly child: Child; untilLeading(): Promise<void> };
 
-async function openIpamd(dir: string, cloud: CloudProcess, api: RealApi, proxy: CountingProxy): Promise<OpenIpamd> {
+type IpamdPlace = {
+  readonly dir: string;
+  readonly cloud: CloudProcess;
+  readonly api: ScaleApi;
+  readonly proxy: CountingProxy;
+  readonly flags: readonly string[];
+};
+
+async function openIpamd({ dir, cloud, api, proxy, flags }: IpamdPlace): Promise<OpenIpamd> {
   const metricsAddress = `127.0.0.1:${await freePort()}`;
   const kube = { url: proxy.url, token: api.token, ca: proxy.ca };
-  const child = startIpamdProcess({ dir, cloud, kube, metricsAddress });
+  const child = startIpamdProcess({ dir, cloud, kube, metricsAddress, flags });
   const isLeading = async () => {
     const text = await fetch(`http://${metricsAddress}/metrics`).then(
       (answer) => answer.text(),
@@ -152,7 +184,7 @@ async function openIpamd(dir: string, cloud: CloudProcess, api: RealApi, proxy: 
 }
 
 /** The part of the controller manager that deletes claims with their Pods. */
-function startGarbageCollector(assets: string, dir: string, api: RealApi): Child {
+function startGarbageCollector(assets: string, dir: string, api: ScaleApi): Child {
   const kubeconfig = join(dir, 'garbage-collector.conf');
   writeFileSync(kubeconfig, renderKubeconfig(api));
   const flags = ['--controllers=garbage-collector-controller', '--leader-elect=false', '--secure-port=0'];

@@ -5,7 +5,7 @@ import type { CountingProxy, Traffic } from './counting-proxy.ts';
 /** What was used between two moments. */
 export type Usage = {
   readonly seconds: number;
-  /** CPU of ipamd, of the API server, and of etcd; seconds. */
+  /** CPU of ipamd, of the API server, and of etcd, where there is one; seconds. */
   readonly cpuS: number;
   readonly serverCpuS: number;
   readonly etcdCpuS: number;
@@ -16,7 +16,7 @@ export type Usage = {
 /** Whose use is read. The ids are asked for at each reading. */
 type Read = {
   readonly ipamd: () => number;
-  readonly servers: () => { readonly server: number; readonly etcd: number };
+  readonly servers: () => { readonly server: number; readonly etcd: number | undefined };
   readonly proxy: CountingProxy;
 };
 
@@ -70,7 +70,7 @@ export class Readings {
     return {
       ipamd: readProcessCpu(this.#read.ipamd()).ownS,
       server: readProcessCpu(server).ownS,
-      etcd: readProcessCpu(etcd).ownS,
+      etcd: etcd === undefined ? 0 : readProcessCpu(etcd).ownS,
     };
   }
 

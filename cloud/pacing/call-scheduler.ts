@@ -1,5 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { type ClockTimer, timerOn } from '../../runtime/clock-timers.ts';
+import { onAbort } from '../../runtime/on-abort.ts';
 import { CallLimiter, type PacedRate, type PacingSettings, type Ticket } from './call-limiter.ts';
 
 /** How a call counts for its rate: a refusal slows its API down. */
@@ -75,16 +76,15 @@ export class CallScheduler {
     signal.throwIfAborted();
     const granted = Promise.withResolvers<void>();
     const queued = this.#limiter.enter(ticket, { resolve: granted.resolve }, this.#clock.monotonicMs());
-    const onAbort = (): void => {
+    const leave = onAbort(signal, () => {
       // A call that was granted meanwhile starts, and its own signal ends it: the limiter counts it as running.
       if (this.#limiter.leave(queued)) granted.reject(signal.reason);
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
+    });
     this.#pump();
     try {
       await granted.promise;
     } finally {
-      signal.removeEventListener('abort', onAbort);
+      leave();
     }
   }
 

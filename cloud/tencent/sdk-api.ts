@@ -3,6 +3,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import type { Readable } from 'node:stream';
 import { AbstractClient } from 'tencentcloud-sdk-nodejs/tencentcloud/common/abstract_client.js';
 import { ByteCollector, collectStream } from '../../runtime/byte-collector.ts';
+import { openChildSignal } from '../../runtime/child-signal.ts';
 import { timeoutSignal } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/error-text.ts';
 import { classifyError } from '../classify-error.ts';
@@ -67,17 +68,19 @@ export function openSdkApi(endpoint: TencentEndpoint, credentials: CredentialSou
       // Get the credentials before the SDK does: the SDK converts any error of a credential source to a text.
       if (!isUnsigned) await credentials.get(signal);
       // Of its own: what is not read of an answer keeps its connection until the request is aborted.
-      const unread = new AbortController();
       const late = timeoutSignal(endpoint.answerTimeoutMs ?? DEFAULT_ANSWER_TIMEOUT_MS);
-      const options = { signal: AbortSignal.any([signal, late, unread.signal]), skipSign: isUnsigned };
+      const unread = openChildSignal(signal, late);
+      const options = { signal: unread.signal, skipSign: isUnsigned };
       try {
         return await clientOf(productOf(action), isUnsigned).request(action, request, options);
       } catch (error) {
-        unread.abort();
+        unread.abort(undefined);
         if (signal.aborted) throw signal.reason;
         throw late.aborted
           ? classifyError({ code: 'TIMEOUT', action, text: LATE }, error)
           : classifySdkError(error, action);
+      } finally {
+        unread.close();
       }
     },
     renewCredentials: () => credentials.invalidate(),

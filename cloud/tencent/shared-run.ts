@@ -1,3 +1,5 @@
+import { onAbort } from '../../runtime/on-abort.ts';
+
 /**
  * One piece of work with several waiters. Each waiter leaves by its own signal; when none is left, the work is aborted.
  */
@@ -29,12 +31,11 @@ export class SharedRun<T> {
     this.#waiters += 1;
     const left = Promise.withResolvers<never>();
     left.promise.catch(() => undefined);
-    const onAbort = (): void => left.reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
+    const leave = onAbort(signal, () => left.reject(signal.reason));
     try {
       return await Promise.race([this.#result, left.promise]);
     } finally {
-      signal.removeEventListener('abort', onAbort);
+      leave();
       this.#waiters -= 1;
       if (this.#waiters === 0) this.#controller.abort(new Error('no caller waits for this any more'));
     }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { onAbort } from '../../runtime/on-abort.ts';
 
 /** Nobody reads it. An abort without a reason makes a DOMException with a stack, which costs more than most calls here. */
 const DONE = 'the work is done';
@@ -24,8 +25,7 @@ export async function withTimeout<T>(
     inner.abort(why);
     aborted.reject(why);
   };
-  const onAbort = (): void => abort(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
+  const leave = onAbort(signal, () => abort(signal.reason));
   clock.sleep(ms, timer.signal).then(
     () => abort(reason()),
     () => undefined,
@@ -34,6 +34,6 @@ export async function withTimeout<T>(
     return await Promise.race([work(inner.signal), aborted.promise]);
   } finally {
     timer.abort(DONE);
-    signal.removeEventListener('abort', onAbort);
+    leave();
   }
 }

@@ -2,6 +2,7 @@ import { CLOUD_FINALIZER } from '../../crd/names.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { withoutFinalizer } from '../../kube/finalizers.ts';
+import { openChildSignal } from '../../runtime/child-signal.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { isSameData } from '../decide/same-data.ts';
 import { type Baseline, baselineOf, withConfirmedOffers } from '../decide/with-confirmed-offers.ts';
@@ -36,13 +37,15 @@ const DONE: ReconcileResult = { kind: 'done' };
  * at once and writes nothing more. @throws KubeError when the API server does not accept a write
  */
 export async function reconcileNode(deps: NodeDeps, name: string, signal: AbortSignal): Promise<ReconcileResult> {
-  const stop = AbortSignal.any([signal, deps.leader.term.signal]);
+  const { signal: stop, close } = openChildSignal(signal, deps.leader.term.signal);
   try {
     stop.throwIfAborted();
     return await new NodeReconciler(deps, name, stop).run();
   } catch (error) {
     if (stop.aborted) return DONE;
     throw error;
+  } finally {
+    close();
   }
 }
 

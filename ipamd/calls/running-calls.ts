@@ -52,17 +52,17 @@ export async function waitForAny(
   ms: number,
   signal: AbortSignal,
 ): Promise<'changed' | 'ended'> {
-  const over = new AbortController();
-  const either = AbortSignal.any([signal, over.signal]);
-  const timeout = clock.sleep(ms, either).catch(() => undefined);
-  const changed = queuedAgain === undefined ? [] : [queuedAgain(name, either).then(() => 'changed' as const)];
+  const either = openChildSignal(signal);
+  const timeout = clock.sleep(ms, either.signal).catch(() => undefined);
+  const changed = queuedAgain === undefined ? [] : [queuedAgain(name, either.signal).then(() => 'changed' as const)];
   try {
     const first = await Promise.race([...calls.map((call) => call.ended), timeout, ...changed]);
     signal.throwIfAborted();
     return first === 'changed' ? 'changed' : 'ended';
   } finally {
     // Without a reason it would make an error with a stack each time.
-    over.abort('the wait is over');
+    either.abort('the wait is over');
+    either.close();
   }
 }
 

@@ -21,3 +21,15 @@ test('openChildSignal: the child of a parent that is over is over, and other chi
   first.close();
   t.false(openChildSignal(parent.signal).signal.aborted);
 });
+
+test('openChildSignal: a child of two aborts with the first, and alone; then its parents are untouched', (t) => {
+  const [one, other] = [new AbortController(), new AbortController()];
+  const child = openChildSignal(one.signal, other.signal);
+  other.abort('second');
+  t.is(child.signal.reason, 'second');
+  t.false(one.signal.aborted);
+  const alone = openChildSignal(one.signal);
+  alone.abort('alone');
+  t.is(alone.signal.reason, 'alone');
+  t.false(one.signal.aborted);
+});
