@@ -15,7 +15,7 @@ import { startIpamdProcess } from '../ipamd/ipamd-process.ts';
 import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
 import { HollowCluster } from './hollow-cluster.ts';
 import { callsOf, describeTraffic, Readings, type Usage } from './readings.ts';
-import { startSimulatedApi } from './simulated-api.ts';
+import { type ScaleApi, startSimulatedApi } from './simulated-api.ts';
 
 /** How large, and on what: the executables of Kubernetes in a folder, or the simulated API server. */
 type ScaleSpec = {
@@ -24,17 +24,6 @@ type ScaleSpec = {
   readonly podsPerNode: number;
   /** Further flags of ipamd. */
   readonly flags?: readonly string[];
-};
-
-/** An API server that is measured beside ipamd. */
-export type ScaleApi = {
-  readonly url: string;
-  readonly token: string;
-  readonly ca: string;
-  readonly pids: () => { readonly server: number; readonly etcd: number | undefined };
-  /** Absent: it keeps nothing. */
-  readonly restart?: () => Promise<void>;
-  readonly close: () => Promise<void>;
 };
 
 /** A part of the run. Memory is ipamd's RssAnon: at its end, and the most in it. */

@@ -2,7 +2,17 @@ import { makeKeyPair } from '../../sim/kube-api/pki.ts';
 import { Child } from '../../sim/support/child.ts';
 import { childEnv } from '../../sim/support/child-env.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import type { ScaleApi } from './measure-scale.ts';
+
+/** An API server that is measured beside ipamd. */
+export type ScaleApi = {
+  readonly url: string;
+  readonly token: string;
+  readonly ca: string;
+  readonly pids: () => { readonly server: number; readonly etcd: number | undefined };
+  /** Absent: it keeps nothing. */
+  readonly restart?: () => Promise<void>;
+  readonly close: () => Promise<void>;
+};
 
 /** Starts the simulated API server as a process of its own, over HTTPS; it collects garbage itself. `dir` gets its certificate. */
 export async function startSimulatedApi(dir: string): Promise<ScaleApi> {

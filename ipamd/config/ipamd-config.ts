@@ -19,6 +19,13 @@ export function blockSettingsOf(config: IpamdConfig): BlockSettings | undefined 
   return { clusterCidrs, serviceCidr, maskSize: nodeCidrMaskSize === 0 ? ofPods : nodeCidrMaskSize };
 }
 
+/** Returns what is kept of Pods, by the two flags that say it. */
+export function podRecordsOf({ recordPods, podRecords }: Pick<IpamdConfig, 'recordPods' | 'podRecords'>): PodRecords {
+  return recordPods ? podRecords : 'none';
+}
+
+type PodRecords = IpamdConfig['podRecords'];
+
 /** As the product has it. */
 const DEFAULT_MAX_PODS = 256;
 

@@ -323,12 +323,19 @@ const EIP_OPTIONS = {
 
 /** Settings of records, orphans and ipamd's own work. */
 const WORK_OPTIONS = {
+  podRecords: option(
+    'Records and orphans',
+    'pod-records',
+    choiceValue('all', 'addresses', 'none'),
+    'addresses',
+    'What is kept of Pods with an address of the VPC, for people; nothing of ours reads it. addresses: a VpcIP for each of their addresses, which names the Pod, for two writes a Pod; all: a VpcIPClaim for each of them besides, for three; none: nothing, and records that are there already stay.',
+  ),
   recordPods: option(
     'Records and orphans',
     'record-pods',
     switchValue,
     'true',
-    'Keep a VpcIPClaim and a VpcIP for each Pod with an address of the VPC, for people; nothing of ours reads them.',
+    'The former name: false is --pod-records=none. With true, the default, --pod-records counts.',
   ),
   recordDelayMs: option(
     'Records and orphans',

@@ -5,7 +5,7 @@ import type { PodFacts } from '../cache/pod-facts.ts';
 import { readFormerWrites } from '../calls/read-former-writes.ts';
 import { numberBlocks } from '../config/cidr-blocks.ts';
 import { involvedConfigMap } from '../config/involved-config-map.ts';
-import { blockSettingsOf } from '../config/ipamd-config.ts';
+import { blockSettingsOf, podRecordsOf } from '../config/ipamd-config.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import { runVpcEnis } from '../exclusive/run-vpc-enis.ts';
 import { runEips } from '../guests/eip/run-eips.ts';
@@ -49,7 +49,7 @@ export const CONTROLLERS: readonly Controller[] = [
   { run: runClaimAudit },
   { run: runReservationSweep },
   { run: (term, signal) => readFormerWrites({ ...term, necs: term.freshNecs }, signal) },
-  { isWanted: ({ recordPods }) => recordPods, run: runRecords },
+  { isWanted: (config) => podRecordsOf(config) !== 'none', run: runPodRecords },
 ];
 
 async function runPodCidrs(term: LeaderTerm, signal: AbortSignal): Promise<void> {
@@ -71,6 +71,10 @@ async function runPodEips(term: LeaderTerm, signal: AbortSignal): Promise<void> 
 async function runMasqConfig(term: LeaderTerm, signal: AbortSignal): Promise<void> {
   const { masqConfigs } = term;
   if (masqConfigs !== undefined) await syncMasqConfig({ ...term, masqConfigs }, signal);
+}
+
+async function runPodRecords(term: LeaderTerm, signal: AbortSignal): Promise<void> {
+  await runRecords({ ...term, hasClaims: podRecordsOf(term.config) === 'all' }, signal);
 }
 
 async function runPodClaims(term: LeaderTerm, signal: AbortSignal): Promise<void> {

@@ -57,6 +57,7 @@ const IPAMD_SETTINGS = {
   clusterid: CLUSTER_ID,
   // Tests look at records at once.
   'record-delay': '500ms',
+  'pod-records': 'all',
 } as const;
 
 /**

@@ -55,7 +55,10 @@ export class IpamdProcess {
     if (this.#child !== undefined) this.#earlier += this.#child.stdout + this.#child.stderr;
     const command =
       program === 'packaged' ? [executablePath('tke-eni-ipamd')] : [process.execPath, join(ROOT, 'ipamd', 'main.ts')];
-    this.#child = room.start([...command, ...this.#flags()], { env: { ...childEnv(), POD_NAME: this.name } });
+    this.#child = room.start([...command, ...this.#flags()], {
+      // Audits expect a claim of each Pod. By the variable: an ipamd of 0.1.0 refuses the flag.
+      env: { ...childEnv(), POD_NAME: this.name, TKE_ENI_POD_RECORDS: 'all' },
+    });
   }
 
   /** Replaces the key that it signs with. */

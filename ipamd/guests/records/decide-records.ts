@@ -8,6 +8,8 @@ import type { ClaimFacts, VipFacts } from '../../cache/record-facts.ts';
 export type RecordsView = {
   /** Live Pods of the node. */
   readonly pods: readonly PodFacts[];
+  /** Whether a Pod has a claim besides the records of its addresses. */
+  readonly hasClaims: boolean;
   /** Of its NodeENIConfig; undefined when there is none or it is unreadable. */
   readonly status: NodeEniConfigStatus | undefined;
   /** VpcIPs and VpcIPClaims that name the node. */
@@ -53,9 +55,9 @@ export type RecordWrite =
 type RecordsDecision = { readonly writes: readonly RecordWrite[]; readonly waiting: readonly string[] };
 
 /**
- * Compares the records of a node's Pods with the Pods: a claim and its addresses for each Pod that has an address of
- * the node's ENIs, none for others. A Pod costs three writes: claim, address, and the deletion of the address; the
- * claim is deleted with its owner. Objects without the label of a record are ignored.
+ * Compares the records of a node's Pods with the Pods: its addresses, and where `hasClaims` a claim, for each Pod that has an
+ * address of the node's ENIs, none for others. A Pod costs two writes: its address, and the deletion of that; a claim is a third,
+ * and is deleted with its owner. Objects without the label of a record are ignored.
  */
 export function decideRecords(view: RecordsView): RecordsDecision {
   const locations = locationsOf(view.status);
@@ -138,11 +140,15 @@ function writesOf(record: PodRecord, view: RecordsView): readonly RecordWrite[] 
   const claim = view.claimOf(podKeyOf(record.pod));
   // The claim is of a person or a static Pod: then the addresses are not recorded either.
   if (claim !== undefined && !claim.isRecord) return [];
-  return [...claimWrites(record, claim), ...record.ips.flatMap((ip) => vipWrites(record, ip, view))];
+  return [...claimWrites(record, claim, view), ...record.ips.flatMap((ip) => vipWrites(record, ip, view))];
 }
 
-function claimWrites(record: PodRecord, claim: ClaimFacts | undefined): readonly RecordWrite[] {
-  if (claim === undefined) return [{ kind: 'create-claim', record }];
+function claimWrites(
+  record: PodRecord,
+  claim: ClaimFacts | undefined,
+  { hasClaims }: RecordsView,
+): readonly RecordWrite[] {
+  if (claim === undefined) return hasClaims ? [{ kind: 'create-claim', record }] : [];
   const { pod, ips } = record;
   const isSame =
     claim.podUid === pod.uid &&
@@ -150,7 +156,10 @@ function claimWrites(record: PodRecord, claim: ClaimFacts | undefined): readonly
     claim.eniId === ips[0]?.eniId &&
     claim.ips.length === ips.length &&
     claim.ips.every((ip, index) => vpcIpName(ip) === vpcIpName(ips[index]?.ip ?? ''));
-  return isSame ? [] : [{ kind: 'update-claim', record, claim }];
+  if (isSame) return [];
+  if (hasClaims) return [{ kind: 'update-claim', record, claim }];
+  // Of the time in which Pods had claims: one that is true goes with its Pod.
+  return claim.isLeaving ? [] : [{ kind: 'delete-claim', claim }];
 }
 
 function vipWrites(record: PodRecord, ip: RecordedIp, view: RecordsView): readonly RecordWrite[] {

@@ -16,6 +16,8 @@ import { renderClaim, renderPatch, renderVip } from './render-record.ts';
 export type RecordsTerm = Pick<Term, 'kube' | 'pods' | 'necs' | 'clock' | 'log' | 'metrics'> & {
   readonly vips: Informer<VipFacts>;
   readonly claims: Informer<ClaimFacts>;
+  /** Whether a Pod has a claim besides the records of its addresses. */
+  readonly hasClaims: boolean;
 };
 
 /**
@@ -64,10 +66,11 @@ export class RecordsReconciler {
    * @throws KubeError the first that requires a backoff
    */
   async reconcile(nodeName: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { clock, pods, vips, claims, necs } = this.#term;
+    const { clock, pods, vips, claims, necs, hasClaims } = this.#term;
     const nowMs = clock.monotonicMs();
     const { writes, waiting } = decideRecords({
       pods: pods.byIndex(PODS_BY_NODE, nodeName),
+      hasClaims,
       status: necs.get(nodeName)?.decoded?.status,
       vips: vips.byIndex(RECORDS_BY_NODE, nodeName),
       claims: claims.byIndex(RECORDS_BY_NODE, nodeName),

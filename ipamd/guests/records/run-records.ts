@@ -9,8 +9,8 @@ import { RecordsReconciler, type RecordsTerm } from './records-reconciler.ts';
 type RunRecordsTerm = RecordsTerm &
   Pick<Term, 'random' | 'observer'> & { readonly config: Pick<IpamdConfig, 'kubeClientQps' | 'recordDelayMs'> };
 
-/** Share of the calls to the API server: calls that addresses wait for have precedence. Each Pod costs three writes. */
-const SHARE_OF_CALLS = 0.25;
+/** Share of the calls to the API server: the rest is for calls that addresses wait for. */
+const SHARE_OF_CALLS = 0.5;
 
 /** Writes mostly wait for answers; the rate limits the throughput. */
 const WORKERS = 4;

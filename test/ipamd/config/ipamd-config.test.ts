@@ -1,5 +1,5 @@
 import test from 'ava';
-import { blockSettingsOf, readIpamdConfig } from '../../../ipamd/config/ipamd-config.ts';
+import { blockSettingsOf, podRecordsOf, readIpamdConfig } from '../../../ipamd/config/ipamd-config.ts';
 import { IPAMD_OPTIONS, IPAMD_PROGRAM } from '../../../ipamd/config/options.ts';
 import { ConfigError } from '../../../runtime/decode.ts';
 import { META_FLAGS, renderConfigDoc, renderHelp, variableOf } from '../../../runtime/settings/render-options.ts';
@@ -43,6 +43,16 @@ test('readIpamdConfig: has a default for every setting but the cluster', (t) => 
 
 test('readIpamdConfig: renews a ConfigMap no more often than every ten seconds by default', (t) => {
   t.true(configOf().leaderElectRenewMs >= 10_000);
+});
+
+test('podRecordsOf: settings of 0.1.0 mean what they did, but for claims; the new flag counts otherwise', (t) => {
+  t.is(podRecordsOf(configOf()), 'addresses');
+  t.is(podRecordsOf(configOf('--record-pods=true')), 'addresses');
+  t.is(podRecordsOf(configOf('--record-pods=false')), 'none');
+  t.is(podRecordsOf(configOf('--record-pods=false', '--pod-records=all')), 'none');
+  for (const mode of ['all', 'addresses', 'none'] as const) t.is(podRecordsOf(configOf(`--pod-records=${mode}`)), mode);
+  const outcome = readIpamdConfig({ argv: [CLUSTER], env: { TKE_ENI_RECORD_PODS: 'false' }, readFile: () => '' });
+  t.is(outcome.kind === 'run' && podRecordsOf(outcome.config), 'none');
 });
 
 test('readIpamdConfig: asks for the cluster id', (t) => {

@@ -79,7 +79,7 @@ if (assets === undefined) {
     await configureSubnets(admin);
     let serial = 0;
     const ids = { next: () => (++serial).toString(16).padStart(16, '0'), now: () => new Date().toISOString() };
-    const config = ipamdConfig('--enable-node-taint=true', '--enable-node-condition=true');
+    const config = ipamdConfig('--enable-node-taint=true', '--enable-node-condition=true', '--pod-records=all');
     const ipamd = await startIpamd(config, {
       ...{
         clock: systemClock,

@@ -240,3 +240,31 @@ test('decideRecords: a record that is being deleted is not deleted again', (t) =
       objects.set(key, { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
   t.deepEqual(decideRecords(world.view('n1', new Set(['default/web-0']))).writes, []);
 });
+
+test('decideRecords: without claims a Pod has its addresses alone, and they say whose they are', (t) => {
+  const world = worldOf();
+  world.hasClaims = false;
+  t.true(world.settle(['n1']));
+  t.deepEqual(world.writes, ['create-vip']);
+  t.is(world.claims.size, 0);
+  t.like(world.vips.get('10.0.0.5'), { spec: { claimRef: { namespace: 'default', name: 'web-0', uid: 'uid-1' } } });
+  world.removePod('default/web-0');
+  t.true(world.settle(['n1']));
+  t.deepEqual(world.writes, ['create-vip', 'delete-vip']);
+});
+
+test('decideRecords: when claims are kept no more, one that is true stays with its Pod, and one of a former Pod goes', (t) => {
+  const world = worldOf();
+  t.true(world.settle(['n1']));
+  world.hasClaims = false;
+  t.deepEqual(world.step('n1'), []);
+  world.removePod('default/web-0', false);
+  world.addPod(samplePod({ uid: 'uid-2', ips: ['10.0.0.6'] }));
+  world.writes.length = 0;
+  t.true(world.settle(['n1']));
+  t.deepEqual(world.writes.toSorted(), ['create-vip', 'delete-claim', 'delete-vip']);
+  t.is(world.claims.size, 0);
+  world.hasClaims = true;
+  t.true(world.settle(['n1']));
+  t.like(world.claims.get('default/web-0'), { spec: { podUID: 'uid-2' } });
+});

@@ -36,6 +36,8 @@ export class RecordsWorld {
   readonly vips = new Map<string, KubeObject>();
   readonly claims = new Map<string, KubeObject>();
   readonly writes: RecordWrite['kind'][] = [];
+  /** As with --pod-records=all. */
+  hasClaims = true;
   #serial = 0;
 
   addPod(pod: PodFacts): void {
@@ -62,6 +64,7 @@ export class RecordsWorld {
     const factsOf = <T>(object: KubeObject | undefined, decode: (one: KubeObject) => T): T | undefined =>
       object === undefined ? undefined : decode(object);
     return {
+      hasClaims: this.hasClaims,
       pods: [...this.pods.values()].filter((pod) => pod.nodeName === nodeName),
       status: this.nodes.get(nodeName),
       vips: this.vipFacts().filter((vip) => vip.nodeName === nodeName),

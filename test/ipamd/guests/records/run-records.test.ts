@@ -22,7 +22,7 @@ const API_VERSION = 'networking.tke.cloud.tencent.com/v1';
 const BIND = { group: 'rbac.authorization.k8s.io', version: 'v1', isNamespaced: false };
 
 /** An API server with our kinds, and ipamd's records kept with the rights of its published role. */
-async function scene(collectsGarbage = true) {
+async function scene(collectsGarbage = true, hasClaims = true) {
   const clock = new VirtualClock();
   const server = startInProcessApi({
     clock,
@@ -70,6 +70,7 @@ async function scene(collectsGarbage = true) {
           ...deps,
           ...informers,
           kube: client,
+          hasClaims,
           config: { kubeClientQps: 200, recordDelayMs: 500 },
           observer: {},
           metrics,
@@ -214,5 +215,24 @@ test('runRecords: goes on through refusals, conflicts and lost answers, and ends
       .map((index) => `p-${index}`)
       .toSorted(),
   );
+  await stop();
+});
+
+test('runRecords: without claims forty Pods cost two writes each, and claims of before go with their Pods', async (t) => {
+  const { clock, writes, start, addNode, addPod, removePod, names } = await scene(true, false);
+  const indexes = Array.from({ length: 40 }, (_, index) => index);
+  await addNode('n1', indexes.map(ipOf));
+  const stop = start();
+  await clock.advance(1_000);
+  for (const index of indexes) await addPod(`p-${index}`, 'n1', ipOf(index));
+  await clock.advance(20_000);
+  t.is(names('vpcips').length, 40);
+  for (const index of indexes) await removePod(`p-${index}`);
+  await clock.advance(120_000);
+  t.deepEqual([...names('vpcips'), ...names('vpcipclaims')], []);
+  t.deepEqual(writes.toSorted(), [
+    ...indexes.map(() => 'create-vip written'),
+    ...indexes.map(() => 'delete-vip written'),
+  ]);
   await stop();
 });
