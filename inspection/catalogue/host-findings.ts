@@ -261,6 +261,13 @@ export const HOST_FINDINGS = {
     severity: 'error',
     isOurs: false,
   },
+  'firewall-not-evaluated': {
+    title: 'A firewall rule before a drop has a condition that is not evaluated',
+    why: 'Whether packets of Pods pass depends on it: on a port, a length, a mark of another program, an ipset, a limit. doctor and explain read rules and send no packet, so that they cannot rule out that the firewall drops them.',
+    cure: 'Read the rule, and compare its counters while the Pod sends (`iptables -nvL <chain>`, `nft list chain`). Where it is meant, as a rule of a policy engine, leave it; otherwise narrow it so that it leaves out the interfaces `eni*`.',
+    severity: 'warning',
+    isOurs: false,
+  },
   'forward-policy-drop': {
     title: 'A firewall of the node drops packets of Pods',
     why: 'Docker, ufw and firewalld drop or refuse what no rule of theirs accepts; a drop in one chain counts whatever other chains accept, at whichever hook it is. Pods reach nothing, or nothing outside reaches them.',

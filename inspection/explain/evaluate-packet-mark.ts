@@ -1,6 +1,6 @@
 import { NFT_TABLE } from '../../dataplane/numbers.ts';
 import { type JsonObject, recordsOf } from '../../runtime/json.ts';
-import type { Packet, RuleVerdict } from '../firewall/evaluate-chain.ts';
+import type { MatchResult, Packet, RuleVerdict } from '../firewall/evaluate-chain.ts';
 import { evaluateNftRules, matchStatement } from '../firewall/evaluate-nft-rules.ts';
 import { parseNftChains } from '../firewall/parse-nft-chains.ts';
 
@@ -90,12 +90,16 @@ function verdictsOf(run: Run, statements: readonly JsonObject[]): readonly RuleV
   const steps = evaluateNftRules([statements], packet, undefined);
   const odd = statements.filter(
     (statement) =>
-      Object.keys(statement).some((kind) => !KNOWN.has(kind)) || matchStatement(statement, packet) === 'maybe',
+      Object.keys(statement).some((kind) => !KNOWN.has(kind)) || isUndecided(matchStatement(statement, packet)),
   );
   const isOpen = steps.some(
-    ({ match, verdict }) => match === 'maybe' || (verdict.kind === 'mark' && verdict.after(run.mark) === undefined),
+    ({ match, verdict }) => isUndecided(match) || (verdict.kind === 'mark' && verdict.after(run.mark) === undefined),
   );
   const leftOut = odd.length > 0 || !isOpen ? odd : statements;
   run.unsupported.push(...leftOut.map((statement) => JSON.stringify(statement)));
   return leftOut.length > 0 ? [] : steps.flatMap(({ match, verdict }) => (match === 'yes' ? [verdict] : []));
+}
+
+function isUndecided(match: MatchResult): boolean {
+  return match !== 'yes' && match !== 'no';
 }

@@ -1,7 +1,8 @@
 import { finding } from '../catalogue/catalogue.ts';
 import type { Finding } from '../catalogue/finding.ts';
+import { notEvaluatedFinding } from '../faults/not-evaluated-finding.ts';
 import type { FirewallChain, Hook } from '../firewall/build-firewall-chains.ts';
-import type { Packet } from '../firewall/evaluate-chain.ts';
+import { type ChainVerdict, PASSES, type Packet } from '../firewall/evaluate-chain.ts';
 import { dropsUnmarkedWayBack, evaluateFirewallChain } from '../firewall/evaluate-firewall-chain.ts';
 import { nodeFirewalls } from '../firewall/node-firewalls.ts';
 import type { ExplainContext } from './explain-context.ts';
@@ -21,7 +22,7 @@ export const HOOKS_OF = {
 
 /**
  * Finds the chain of another program that drops a packet. The finding is an error where the drop is certain, and a
- * warning where the result depends on a rule that is not supported here, or where answers may pass.
+ * warning where it depends on conditions that are not evaluated, or where answers may pass.
  */
 export function findForwardFault(
   context: ExplainContext,
@@ -31,19 +32,25 @@ export function findForwardFault(
   const { facts } = context;
   const packet = isByMarkedEni(context, forwarded) ? { ...forwarded, isMarkedWayBack: true } : forwarded;
   const passed = nodeFirewalls(facts.host)
-    .map((chain) => ({ chain, outcome: outcomeAt(chain, packet, hooks, false) }))
+    .map((chain) => ({ chain, ...verdictAt(chain, packet, hooks, false) }))
     .toSorted((a, b) => hooks.indexOf(a.chain.hook) - hooks.indexOf(b.chain.hook));
-  const dropping =
-    passed.find(({ outcome }) => outcome === 'dropped') ?? passed.find(({ outcome }) => outcome === 'maybe');
-  if (dropping === undefined) return undefined;
-  const { chain, outcome } = dropping;
-  if (dropsUnmarkedWayBack(chain, packet)) {
-    const { name, element, show } = chain;
-    const what = `${name} drops it: it looks for the way back without the mark of the ENI`;
-    return finding('rpfilter-without-mark', { what, fix: [show], subjects: [element] });
+  const dropping = passed.find(({ outcome }) => outcome === 'dropped');
+  if (dropping !== undefined) {
+    const { chain } = dropping;
+    if (dropsUnmarkedWayBack(chain, packet)) {
+      const { name, element, show } = chain;
+      const what = `${name} drops it: it looks for the way back without the mark of the ENI`;
+      return finding('rpfilter-without-mark', { what, fix: [show], subjects: [element] });
+    }
+    const isSure = packet.isFirst || verdictAt(chain, packet, hooks, true).outcome === 'dropped';
+    const what = `${chain.name} drops it${isSure ? '' : ', unless it is an answer that the chain knows of'}`;
+    return dropFinding(chain, what, isSure ? 'error' : 'warning');
   }
-  const isSure = packet.isFirst || outcomeAt(chain, packet, hooks, true) === 'dropped';
-  return dropFinding(chain, outcome === 'dropped', isSure);
+  const open = passed.find(({ notEvaluated }) => notEvaluated.length > 0);
+  if (open !== undefined) return notEvaluatedFinding(open.chain, 'it', open.notEvaluated);
+  const maybe = passed.find(({ outcome }) => outcome === 'maybe');
+  if (maybe === undefined) return undefined;
+  return dropFinding(maybe.chain, `${maybe.chain.name} drops it, unless one of its rules accepts it`, 'warning');
 }
 
 /** Reports whether a packet comes in by an ENI whose mark leads the answer back. */
@@ -51,24 +58,15 @@ function isByMarkedEni({ ruleMode, enis }: ExplainContext, { iifs: [ifname] }: F
   return ruleMode === 'compact' && ifname !== undefined && enis.some((eni) => eni.ifname === ifname);
 }
 
-function outcomeAt(
+function verdictAt(
   chain: FirewallChain,
   { isFirst: _, ...packet }: Forwarded,
   hooks: readonly Hook[],
   isEstablished: boolean,
-): ReturnType<FirewallChain['outcome']> {
-  return hooks.includes(chain.hook) ? evaluateFirewallChain(chain, { ...packet, isEstablished }) : 'passes';
+): ChainVerdict {
+  return hooks.includes(chain.hook) ? evaluateFirewallChain(chain, { ...packet, isEstablished }) : PASSES;
 }
 
-/** @param isSure whether the packet is not an answer that the chain lets pass */
-function dropFinding({ name, element, show }: FirewallChain, isCertain: boolean, isSure: boolean): Finding {
-  const what = isCertain
-    ? `${name} drops it${isSure ? '' : ', unless it is an answer that the chain knows of'}`
-    : `${name} has rules that cannot be decided here: one of them may accept the packet`;
-  return finding('forward-policy-drop', {
-    what,
-    fix: ['tke-eni doctor', show],
-    subjects: [element],
-    severity: isCertain && isSure ? 'error' : 'warning',
-  });
+function dropFinding({ element, show }: FirewallChain, what: string, severity: 'error' | 'warning'): Finding {
+  return finding('forward-policy-drop', { what, fix: ['tke-eni doctor', show], subjects: [element], severity });
 }

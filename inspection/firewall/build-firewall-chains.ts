@@ -1,12 +1,13 @@
 import { FLOWTABLE_TABLE, NFT_TABLE } from '../../dataplane/numbers.ts';
+import { listOf, recordOf } from '../../runtime/json.ts';
 import type { ElementId } from '../catalogue/element-id.ts';
 import { ifKnown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
 import type { IptablesFacts } from '../node/parse-iptables-rules.ts';
 import { isReadByIptables, parseIptablesRules } from '../node/parse-iptables-rules.ts';
-import { evaluateChain, type MetRewrite, type Packet, type RuleStep, rewritesIn } from './evaluate-chain.ts';
+import { type ChainVerdict, evaluateChain, type MetRewrite, type Packet, rewritesIn } from './evaluate-chain.ts';
 import { evaluateIptablesRules } from './evaluate-iptables-rules.ts';
-import { evaluateNftRules } from './evaluate-nft-rules.ts';
+import { evaluateNftRules, type NftSets } from './evaluate-nft-rules.ts';
 import { type NftChain, parseNftChains } from './parse-nft-chains.ts';
 
 /** Places where a packet passes firewalls, in the order of its way. */
@@ -28,10 +29,10 @@ export type FirewallChain = {
   readonly isDropPolicy: boolean;
   /** Its place among the chains of its hook: lower ones are first. */
   readonly priority: number;
-  /** Number of rules in its table: what one evaluation may cost. */
+  /** Number of rules in its table and of elements in its sets: what one evaluation may cost. */
   readonly ruleCount: number;
-  /** What becomes of a packet; 'maybe' depends on a rule that is not supported here, of a chain whose policy is drop. */
-  outcome(packet: Packet): 'dropped' | 'maybe' | 'passes';
+  /** What becomes of a packet. */
+  verdict(packet: Packet): ChainVerdict;
   /** What it changes of a packet. */
   rewrites(packet: Packet): readonly MetRewrite[];
   readonly element: ElementId;
@@ -92,7 +93,7 @@ function iptablesChains({ iptables, queueListeners }: Rulesets): readonly Firewa
         title: `the chain ${name}`,
         name: `chain ${name}`,
         ...{ hook, families: [family], devices: undefined, isDropPolicy, priority, ruleCount: ofTable.length },
-        outcome: (packet) => outcomeOf(chain, isDropPolicy, stepsFor(packet)),
+        verdict: (packet) => evaluateChain(stepsFor(packet), chain, isDropPolicy),
         rewrites: (packet) => rewritesIn(stepsFor(packet), chain),
         element: `nft:${table}`,
         show: `${program}${inTable} -S ${chain}`,
@@ -113,21 +114,11 @@ const LINK_OPTIONS: Readonly<Record<Hook, readonly ('-i' | '-o')[]>> = {
 };
 const LINK_KEYS = { '-i': 'iifname', '-o': 'oifname' } as const;
 
-function outcomeOf(
-  base: string,
-  isDropPolicy: boolean,
-  stepsOf: (chain: string) => readonly RuleStep[],
-): ReturnType<FirewallChain['outcome']> {
-  const outcome = evaluateChain(stepsOf, base);
-  if (outcome === 'dropped' || (outcome === 'through' && isDropPolicy)) return 'dropped';
-  // Where the policy is accept, an unsupported rule is assumed to let Pods pass.
-  return outcome === 'maybe' && isDropPolicy ? 'maybe' : 'passes';
-}
-
 function nftChains({ objects, iptables, queueListeners }: Rulesets): readonly FirewallChain[] {
   const listeners = ifKnown(queueListeners);
   const chains = parseNftChains(objects);
   const tables = Map.groupBy(chains, ({ family, table }) => `${family} ${table}`);
+  const setsByTable = readNftSets(objects);
   return chains
     .filter(({ family, table }) => !(family === 'inet' && (table === NFT_TABLE || table === FLOWTABLE_TABLE)))
     .filter((chain) => !isReadByIptables(iptables, chain))
@@ -137,17 +128,18 @@ function nftChains({ objects, iptables, queueListeners }: Rulesets): readonly Fi
       if (hook === undefined || (type !== 'filter' && type !== 'route')) return [];
       const ofTable = new Map((tables.get(`${family} ${table}`) ?? []).map((chain) => [chain.name, chain.rules]));
       const isDropPolicy = policy === 'drop';
+      const sets = setsByTable.get(`${family} ${table}`) ?? new Map<string, readonly unknown[]>();
       const stepsFor = (packet: Packet) => (chain: string) =>
-        evaluateNftRules(ofTable.get(chain) ?? [], packet, listeners);
+        evaluateNftRules(ofTable.get(chain) ?? [], packet, listeners, sets);
       const about = `(${hook === 'forward' ? '' : `hook ${hook}, `}policy ${policy})`;
       return [
         {
           title: `the chain ${name} of the nftables table ${family} ${table} ${about}`,
           name: `chain ${family} ${table} ${name} ${about}`,
           ...{ hook, devices, isDropPolicy, priority },
-          ruleCount: [...ofTable.values()].reduce((sum, rules) => sum + rules.length, 0),
+          ruleCount: [...ofTable.values(), ...sets.values()].reduce((sum, { length }) => sum + length, 0),
           families: family === 'ip' ? [4] : family === 'ip6' ? [6] : [4, 6],
-          outcome: (packet) => outcomeOf(name, isDropPolicy, stepsFor(packet)),
+          verdict: (packet) => evaluateChain(stepsFor(packet), name, isDropPolicy),
           rewrites: (packet) => rewritesIn(stepsFor(packet), name),
           element: `nft:${table}`,
           show: `nft list chain ${family} ${table} ${name}`,
@@ -155,6 +147,18 @@ function nftChains({ objects, iptables, queueListeners }: Rulesets): readonly Fi
         },
       ];
     });
+}
+
+/** Returns the elements of the named sets and maps of each table. @see libnftables-json(5) */
+function readNftSets(objects: Rulesets['objects']): ReadonlyMap<string, NftSets> {
+  const byTable = new Map<string, Map<string, readonly unknown[]>>();
+  for (const object of objects) {
+    const { family, table, name, elem } = recordOf(object['set'] ?? object['map']);
+    if (typeof name !== 'string') continue;
+    const key = `${family} ${table}`;
+    byTable.set(key, (byTable.get(key) ?? new Map<string, readonly unknown[]>()).set(name, listOf(elem)));
+  }
+  return byTable;
 }
 
 /**

@@ -1,13 +1,13 @@
 import type { FirewallChain, Hook } from './build-firewall-chains.ts';
-import type { MetRewrite, Packet } from './evaluate-chain.ts';
+import { type ChainVerdict, type MetRewrite, PASSES, type Packet } from './evaluate-chain.ts';
 
 /**
  * Evaluates a base chain for a packet, by the place of the chain: 'passes' where such a packet does not come there. At
  * `input` the packet is one that a Pod sends to the node, at `output` one that the node sends to a Pod.
  */
-export function evaluateFirewallChain(chain: FirewallChain, packet: Packet): ReturnType<FirewallChain['outcome']> {
+export function evaluateFirewallChain(chain: FirewallChain, packet: Packet): ChainVerdict {
   const there = packetIn(chain, packet);
-  return there === undefined ? 'passes' : chain.outcome(there);
+  return there === undefined ? PASSES : chain.verdict(there);
 }
 
 /** Returns what a base chain changes of a packet, by the place of the chain. */
@@ -21,9 +21,9 @@ export function rewritesAt(chain: FirewallChain, packet: Packet): readonly MetRe
  * found.
  */
 export function dropsUnmarkedWayBack(chain: FirewallChain, { isMarkedWayBack, ...packet }: Packet): boolean {
-  if (isMarkedWayBack !== true || evaluateFirewallChain(chain, { ...packet, isMarkedWayBack }) !== 'dropped')
-    return false;
-  return evaluateFirewallChain(chain, packet) !== 'dropped';
+  if (isMarkedWayBack !== true) return false;
+  const { outcome } = evaluateFirewallChain(chain, { ...packet, isMarkedWayBack });
+  return outcome === 'dropped' && evaluateFirewallChain(chain, packet).outcome !== 'dropped';
 }
 
 /** Returns the packet as the chain gets it; undefined where such a packet does not come there. */

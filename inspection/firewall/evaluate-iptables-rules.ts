@@ -58,43 +58,81 @@ function markAfter(xmark: string | undefined, mark: number): number | undefined 
   return value === undefined ? undefined : ((mark & ~mask) ^ value) >>> 0;
 }
 
-/** Mark that kube-proxy sets on packets to masquerade; an ordinary connection does not have it. */
-const MASQUERADED = '0x4000/0x4000';
-
 function matchRule(args: readonly string[], packet: Packet): MatchResult {
-  const answers: MatchResult[] = [];
+  const conditions = conditionsOf(args);
+  const answer = allMatch(
+    conditions.map((condition) => {
+      const one = matchCondition(condition, packet, args);
+      return condition.isNegated ? negated(one) : one;
+    }),
+  );
+  if (typeof answer === 'string') return answer;
+  // The whole condition, as iptables-save prints it: one option alone says little.
+  const end = args.findIndex((arg) => TARGET_OPTIONS.has(arg));
+  return { notEvaluated: [args.slice(0, end).join(' ')] };
+}
+
+/** An option with its values: `! --tcp-flags SYN,ACK SYN`. */
+type Condition = { readonly option: string; readonly values: readonly string[]; readonly isNegated: boolean };
+
+/** Options after the target belong to the target. */
+const TARGET_OPTIONS: ReadonlySet<string> = new Set(['-j', '-g']);
+
+function conditionsOf(args: readonly string[]): readonly Condition[] {
+  const conditions: Condition[] = [];
   let isNegated = false;
-  for (let at = 0; at < args.length; at++) {
-    const option = args[at] ?? '';
+  for (let at = 0; at < args.length; ) {
+    const option = args[at++] ?? '';
+    if (TARGET_OPTIONS.has(option)) break;
     if (option === '!') {
       isNegated = true;
       continue;
     }
-    // Options after the target belong to the target.
-    if (option === '-j' || option === '-g') break;
-    if (RPFILTER_OPTIONS.includes(option)) continue;
-    const value = args[++at] ?? '';
-    const isRpfilter = option === '-m' && value === 'rpfilter';
-    const answer = isRpfilter ? matchWayBack(args, packet) : matchOption(option, value, packet);
-    answers.push(isNegated ? negated(answer) : answer);
+    const first = at;
+    // A comment may look like an option.
+    if (option === '--comment') at++;
+    else while (at < args.length && !isOption(args[at] ?? '')) at++;
+    conditions.push({ option, values: args.slice(first, at), isNegated });
     isNegated = false;
   }
-  return allMatch(answers);
+  return conditions;
+}
+
+function isOption(word: string): boolean {
+  return word === '!' || /^--?[a-zA-Z]/.test(word);
 }
 
 /** Options of the match rpfilter; they have no value. @see iptables-extensions(8) */
 const RPFILTER_OPTIONS: readonly string[] = ['--loose', '--validmark', '--accept-local', '--invert'];
 
-/** The match rpfilter asks for the way back as a packet without a mark would, unless it has `--validmark`. */
+/**
+ * The match rpfilter asks for the way back as a packet without a mark would, unless it has `--validmark`. Whether routes lead back,
+ * explain evaluates by itself.
+ */
 function matchWayBack(args: readonly string[], { isMarkedWayBack = false }: Packet): MatchResult {
   if (!isMarkedWayBack || args.includes('--loose')) return 'maybe';
   return args.includes('--validmark') === args.includes('--invert') ? 'no' : 'yes';
 }
 
-function matchOption(option: string, value: string, packet: Packet): MatchResult {
+/** Marks by which kube-proxy masquerades, and kubelet once had packets dropped: an ordinary connection has neither. */
+const KUBE_MARKS: readonly string[] = ['0x4000/0x4000', '0x8000/0x8000'];
+
+/** Matches that are conditions without an option. */
+const BARE_MATCHES: ReadonlySet<string> = new Set(['socket', 'eui64']);
+
+const NOT_EVALUATED: MatchResult = { notEvaluated: [''] };
+
+function matchCondition(
+  { option, values: [value = '', second = ''] }: Condition,
+  packet: Packet,
+  args: readonly string[],
+): MatchResult {
   const { src, dst, iifs, oifs, isEstablished = false } = packet;
+  if (RPFILTER_OPTIONS.includes(option)) return 'yes';
   switch (option) {
     case '-m':
+      if (BARE_MATCHES.has(value)) return NOT_EVALUATED;
+      return value === 'rpfilter' ? matchWayBack(args, packet) : 'yes';
     case '--comment':
       return 'yes';
     case '-s':
@@ -107,17 +145,36 @@ function matchOption(option: string, value: string, packet: Packet): MatchResult
       return matchLink(oifs, (name) => isNamed(name, value));
     case '-p':
       return value === 'tcp' || value === 'all' ? 'yes' : 'no';
+    case '-f':
+      return 'no';
+    case '--tcp-flags':
+      return matchFlags(value, second, isEstablished);
     case '--ctstate':
     case '--state':
       return value.split(',').includes(isEstablished ? 'ESTABLISHED' : 'NEW') ? 'yes' : 'no';
+    case '--ctdir':
+      return isEstablished ? 'maybe' : value === 'ORIGINAL' ? 'yes' : 'no';
     case '--mark':
-      return value === MASQUERADED ? 'no' : 'maybe';
+      return KUBE_MARKS.includes(value) ? 'no' : NOT_EVALUATED;
+    case '--pkt-type':
+      return value === 'unicast' ? 'yes' : 'no';
+    case '--src-type':
+      return value === 'UNICAST' ? 'yes' : value === 'LOCAL' && iifs.length === 0 ? 'yes' : 'no';
     case '--dst-type':
       // Before the routing decision, and for the node itself, the address may be local.
-      return value === 'LOCAL' && oifs.length > 0 ? 'no' : 'maybe';
+      if (value === 'UNICAST' || value === 'LOCAL')
+        return oifs.length === 0 ? 'maybe' : value === 'LOCAL' ? 'no' : 'yes';
+      return 'no';
     default:
-      return 'maybe';
+      return NOT_EVALUATED;
   }
+}
+
+/** An ordinary packet has SYN as the first of its connection, and ACK as a later one. */
+function matchFlags(mask: string, flags: string, isEstablished: boolean): MatchResult {
+  const flag = isEstablished ? 'ACK' : 'SYN';
+  const has = mask === 'ALL' || mask.split(',').includes(flag) ? flag : 'NONE';
+  return flags === has ? 'yes' : 'no';
 }
 
 function matchPrefix(prefix: string, address: string | undefined): MatchResult {

@@ -14,44 +14,67 @@ import {
 } from './evaluate-chain.ts';
 import { isRead } from './queue-listeners.ts';
 
+/** Elements of the named sets and maps of a table, by name. */
+export type NftSets = ReadonlyMap<string, readonly unknown[]>;
+
 /**
- * Evaluates the conditions of the rules of an nftables chain for a packet.
+ * Evaluates the conditions of the rules of an nftables chain for a packet of TCP that is no fragment and has no extension headers:
+ * the first of its connection or an ordinary later one.
  * @param listeners numbers of the queues that a program reads from; undefined where they are not known
+ * @param sets named sets and maps of its table
  * @see libnftables-json(5)
  */
 export function evaluateNftRules(
   expressions: readonly (readonly unknown[])[],
   packet: Packet,
   listeners: readonly number[] | undefined,
+  sets: NftSets = NO_SETS,
 ): readonly RuleStep[] {
-  return expressions.flatMap((statements) => stepsOf(statements.map(recordOf), packet, listeners));
+  return expressions.flatMap((statements) => stepsOf(statements.map(recordOf), packet, listeners, sets));
 }
+
+const NO_SETS: NftSets = new Map();
 
 function stepsOf(
   statements: readonly JsonObject[],
   packet: Packet,
   listeners: readonly number[] | undefined,
+  sets: NftSets,
 ): readonly RuleStep[] {
-  const match = allMatch(statements.map((statement) => matchStatement(statement, packet)));
+  const match = allMatch(statements.map((statement) => matchStatement(statement, packet, sets)));
   if (match === 'no') return [];
   return statements.flatMap((statement): readonly RuleStep[] => {
     const map = recordOf(statement['vmap']);
+    if (map['key'] !== undefined && headersOf(recordOf(map['key'])).some((header) => isOfOtherHeader(header, packet)))
+      return [];
     if (map['key'] !== undefined)
-      return ofMap(map, packet).map((step) => ({ ...step, match: allMatch([match, step.match]) }));
+      return ofMap(map, packet, sets).map((step) => ({ ...step, match: allMatch([match, step.match]) }));
     const verdict = 'queue' in statement ? queueVerdict(statement, listeners) : verdictOf(statement, packet);
     return verdict === undefined ? [] : [{ match, verdict }];
   });
 }
 
-function ofMap({ key, data }: JsonObject, packet: Packet): readonly RuleStep[] {
-  const entries = recordOf(data)['set'];
-  // The content of a named map changes, so it is not known.
-  if (!Array.isArray(entries)) return [{ match: 'maybe', verdict: { kind: 'accept' } }];
-  return entries.flatMap((entry: unknown): readonly RuleStep[] => {
+function ofMap({ key, data }: JsonObject, packet: Packet, sets: NftSets): readonly RuleStep[] {
+  const left = recordOf(key);
+  const entries = elementsOf(data, sets);
+  if (entries === undefined) {
+    const match = { notEvaluated: [`${conditionText(left)} vmap ${String(data)}`] };
+    return [
+      { match, verdict: { kind: 'accept' } },
+      { match, verdict: { kind: 'drop' } },
+    ];
+  }
+  // The element that stands for all others is looked up last.
+  const ordered = [...entries].sort((a, b) => Number(isCatchAll(a)) - Number(isCatchAll(b)));
+  return ordered.flatMap((entry: unknown): readonly RuleStep[] => {
     const [element, statement] = listOf(entry);
     const verdict = verdictOf(recordOf(statement), packet);
-    return verdict === undefined ? [] : [{ match: matchValue(recordOf(key), element, packet), verdict }];
+    return verdict === undefined ? [] : [{ match: matchElement(left, element, packet), verdict }];
   });
+}
+
+function isCatchAll(entry: unknown): boolean {
+  return elementValue(listOf(entry)[0]) === '*';
 }
 
 function verdictOf(statement: JsonObject, packet: Packet): RuleVerdict | undefined {
@@ -102,15 +125,65 @@ function numberOf(
 }
 
 /** Returns whether a statement matches; one without a condition always does. */
-export function matchStatement(statement: JsonObject, packet: Packet): MatchResult {
-  if ('limit' in statement || 'xt' in statement || 'quota' in statement || 'ct count' in statement) return 'maybe';
+export function matchStatement(statement: JsonObject, packet: Packet, sets: NftSets = NO_SETS): MatchResult {
+  const limiting = LIMITING.find((kind) => kind in statement);
+  if (limiting !== undefined) return { notEvaluated: [limiting === 'xt' ? xtText(statement) : limiting] };
+  const { set, stmt } = recordOf(statement['set'] ?? statement['map']);
+  if (stmt !== undefined) return { notEvaluated: [`update ${String(set)}`] };
   const match = recordOf(statement['match']);
   if (match['left'] === undefined) return isOfOtherFamily(statement, packet) ? 'no' : 'yes';
   const left = recordOf(match['left']);
-  // Of a packet of the other family not even `!=` is true: nft asks for the family first.
-  if (isOfOtherHeader(recordOf(left['payload']), packet)) return 'no';
-  const answer = matchValue(left, match['right'], packet);
-  return match['op'] === '!=' ? negated(answer) : answer;
+  // Of a packet of another protocol not even `!=` is true: nft asks for the protocol first.
+  if (headersOf(left).some((header) => isOfOtherHeader(header, packet))) return 'no';
+  return matchBy(String(match['op']), left, match['right'], packet, sets);
+}
+
+/** Statements that let only some packets continue. */
+const LIMITING = ['limit', 'quota', 'ct count', 'meter', 'xt'] as const;
+
+function xtText({ xt }: JsonObject): string {
+  return `xt ${String(recordOf(xt)['name'])}`;
+}
+
+function matchBy(op: string, left: JsonObject, right: unknown, packet: Packet, sets: NftSets): MatchResult {
+  const flags = flagsOf(left);
+  if (flags !== undefined) return matchFlags(op, flags.mask, right, packet);
+  if (!EQUALITIES.has(op)) return { notEvaluated: [conditionText(left)] };
+  const answer = matchValue(left, right, packet, sets);
+  return op === '!=' ? negated(answer) : answer;
+}
+
+const EQUALITIES: ReadonlySet<string> = new Set(['==', '!=', 'in']);
+
+/** Returns the mask of a condition on the flags of TCP; undefined for another condition. */
+function flagsOf(left: JsonObject): { readonly mask: readonly string[] | undefined } | undefined {
+  const [field, mask] = listOf(left['&'] ?? [left]);
+  const { protocol, field: name } = recordOf(recordOf(field)['payload']);
+  if (protocol !== 'tcp' || name !== 'flags') return undefined;
+  return { mask: mask === undefined ? undefined : flagNames(mask) };
+}
+
+/** Lists the flags of an expression: 'syn', ['syn', 'ack'], or {'|': ['syn', 'ack']} at any depth. */
+function flagNames(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return (Array.isArray(value) ? value : listOf(recordOf(value)['|'])).flatMap(flagNames);
+}
+
+/** An ordinary packet has SYN as the first of its connection, and ACK as a later one. */
+function matchFlags(
+  op: string,
+  mask: readonly string[] | undefined,
+  right: unknown,
+  { isEstablished = false }: Packet,
+): MatchResult {
+  const all = isEstablished ? ['ack'] : ['syn'];
+  const asked = mask === undefined ? all : all.filter((flag) => mask.includes(flag));
+  const isAny = flagNames(right).some((flag) => asked.includes(flag));
+  if (op === 'in') return isAny ? 'yes' : 'no';
+  if (op === '!') return isAny ? 'no' : 'yes';
+  const values = listOf(recordOf(right)['set'] ?? [right]).map(flagNames);
+  const isEqual = values.some((flags) => flags.length === asked.length && flags.every((flag) => asked.includes(flag)));
+  return isEqual === (op !== '!=') ? 'yes' : 'no';
 }
 
 /** A rule that writes a field of a header matches packets of that family: nft does not list this condition. */
@@ -118,53 +191,104 @@ function isOfOtherFamily(statement: JsonObject, packet: Packet): boolean {
   return isOfOtherHeader(recordOf(recordOf(recordOf(statement['mangle'])['key'])['payload']), packet);
 }
 
+/** Lists the header fields that a condition asks for, masked or one of several. */
+function headersOf(left: JsonObject): readonly JsonObject[] {
+  const operands = listOf(left['&'] ?? left['concat']).map(recordOf);
+  return [left, ...operands].flatMap(({ payload }) => (payload === undefined ? [] : [recordOf(payload)]));
+}
+
+/** Headers that a packet of TCP over IP has. */
+const HEADERS: ReadonlySet<unknown> = new Set(['ip', 'ip6', 'tcp', 'th', 'ether']);
+
 function isOfOtherHeader({ protocol }: JsonObject, { family }: Packet): boolean {
-  return protocol === (family === 4 ? 'ip6' : 'ip');
+  return protocol !== undefined && (protocol === (family === 4 ? 'ip6' : 'ip') || !HEADERS.has(protocol));
 }
 
-function matchValue(left: JsonObject, right: unknown, packet: Packet): MatchResult {
-  const values = valuesOf(right);
-  if (values === undefined) return 'maybe';
-  return anyMatch(values.map((value) => matchOne(left, value, packet)));
+function matchValue(left: JsonObject, right: unknown, packet: Packet, sets: NftSets): MatchResult {
+  const values = elementsOf(right, sets);
+  if (values === undefined) return { notEvaluated: [`${conditionText(left)} ${String(right)}`] };
+  return anyMatch(values.map((value) => matchElement(left, value, packet)));
 }
 
-/** Returns the elements of an anonymous set, or the value itself; undefined for a named set. */
-function valuesOf(right: unknown): readonly unknown[] | undefined {
-  if (typeof right === 'string' && right.startsWith('@')) return undefined;
+/** Returns the elements of a set, or the value itself; undefined for a named set that is not there. */
+function elementsOf(right: unknown, sets: NftSets): readonly unknown[] | undefined {
+  if (typeof right === 'string' && right.startsWith('@')) return sets.get(right.slice(1));
   const set = recordOf(right)['set'] ?? right;
   return Array.isArray(set) ? set : [set];
 }
+
+/** Returns the value of an element of a set, which may have a timeout, a counter or a comment. */
+function elementValue(element: unknown): unknown {
+  return recordOf(recordOf(element)['elem'])['val'] ?? element;
+}
+
+function matchElement(left: JsonObject, element: unknown, packet: Packet): MatchResult {
+  const value = elementValue(element);
+  if (value === '*') return 'yes';
+  const { concat } = left;
+  if (!Array.isArray(concat)) return matchOne(left, value, packet);
+  const values = listOf(recordOf(value)['concat']);
+  return allMatch(concat.map((part, at) => matchOne(recordOf(part), values[at], packet)));
+}
+
+/** Bits of the mark by which kube-proxy masquerades, and kubelet once had packets dropped: an ordinary connection has neither. */
+const KUBE_MARKS: readonly unknown[] = [0x4000, 0x8000];
 
 function matchOne(left: JsonObject, value: unknown, packet: Packet): MatchResult {
   const { family, src, dst, iifs, oifs, isEstablished = false } = packet;
   const { protocol, field } = recordOf(left['payload']);
   if (field === 'saddr' || field === 'daddr') {
+    if (protocol === 'ether') return { notEvaluated: [conditionText(left)] };
     if (protocol !== (family === 4 ? 'ip' : 'ip6')) return 'no';
     return matchAddress(value, field === 'saddr' ? src : dst);
   }
-  switch (recordOf(left['meta'])['key']) {
+  const name = recordOf(left['meta'])['key'] ?? (protocol === undefined ? undefined : `${protocol} ${field}`);
+  switch (name) {
     case 'iifname':
     case 'iif':
-      return matchLink(iifs, (name) => isNamed(name, value));
+      return matchLink(iifs, (each) => isNamed(each, value));
     case 'oifname':
     case 'oif':
-      return matchLink(oifs, (name) => isNamed(name, value));
+      return matchLink(oifs, (each) => isNamed(each, value));
     case 'protocol':
+    case 'ether type':
       return value === (family === 4 ? 'ip' : 'ip6') ? 'yes' : 'no';
     case 'l4proto':
+    case 'ip protocol':
+    case 'ip6 nexthdr':
       return value === 'tcp' ? 'yes' : 'no';
     case 'nfproto':
       return value === `ipv${family}` ? 'yes' : 'no';
+    case 'pkttype':
+      return value === 'host' || value === 'unicast' ? 'yes' : 'no';
     default:
   }
+  if (left['exthdr'] !== undefined && typeof value === 'boolean') return value ? 'no' : 'yes';
+  const [operand, bits] = listOf(left['&'] ?? [left]);
+  const { payload, meta } = recordOf(operand);
+  if (recordOf(payload)['field'] === 'frag-off') return value === 0 ? 'yes' : 'no';
   const wayBack = wayBackOf(recordOf(left['fib']), packet);
   if (wayBack !== undefined) return wayBack === !NO_LINK.includes(value) ? 'yes' : 'no';
   const asked = stateOf(left, packet);
   if (asked !== undefined) return asked === value ? 'yes' : 'no';
+  if (recordOf(meta)['key'] === 'mark' && bits === value && KUBE_MARKS.includes(bits)) return 'no';
   const { key } = recordOf(left['ct']);
   if (key === 'state') return value === (isEstablished ? 'established' : 'new') ? 'yes' : 'no';
   // A connection that a Service has translated is not the ordinary one that is tested.
-  return key === 'status' ? 'no' : 'maybe';
+  if (key === 'status') return 'no';
+  if (key === 'direction' && !isEstablished) return value === 'original' ? 'yes' : 'no';
+  // explain evaluates the way back by routes.
+  return left['fib'] !== undefined ? 'maybe' : { notEvaluated: [conditionText(left)] };
+}
+
+/** Renders what a condition asks, nearly as nft prints it: 'meta length', 'meta mark & 0x80', 'ip saddr . tcp dport'. */
+function conditionText(left: unknown): string {
+  if (typeof left === 'number') return `0x${left.toString(16)}`;
+  const [kind = '', operand] = Object.entries(recordOf(left))[0] ?? [];
+  if (Array.isArray(operand)) return operand.map(conditionText).join(kind === 'concat' ? ' . ' : ` ${kind} `);
+  const { protocol, field, base, offset, len, key, name } = recordOf(operand);
+  if (kind !== 'payload') return [kind, name, key ?? field].filter((word) => word !== undefined).join(' ');
+  return protocol === undefined ? `@${base},${offset},${len}` : `${protocol} ${field}`;
 }
 
 /** What `fib` is compared with where it found no link: `missing`, or the index 0. */

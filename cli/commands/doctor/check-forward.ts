@@ -2,6 +2,7 @@ import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId, sysctlId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { findRewriteFault } from '../../../inspection/faults/find-rewrite-fault.ts';
+import { notEvaluatedFinding } from '../../../inspection/faults/not-evaluated-finding.ts';
 import { buildFirewallChains, type FirewallChain } from '../../../inspection/firewall/build-firewall-chains.ts';
 import type { Packet } from '../../../inspection/firewall/evaluate-chain.ts';
 import { dropsUnmarkedWayBack, evaluateFirewallChain } from '../../../inspection/firewall/evaluate-firewall-chain.ts';
@@ -15,7 +16,7 @@ import { commentOutOverride, findBootSetting, OUR_SYSCTL_FILE } from './find-boo
 export const FORWARD_CHECK: Check = {
   id: 'forward',
   scope: 'no firewall drops packets of Pods: iptables, firewalld, nftables',
-  finds: ['forward-policy-drop', 'rpfilter-without-mark', 'packet-rewritten'],
+  finds: ['forward-policy-drop', 'firewall-not-evaluated', 'rpfilter-without-mark', 'packet-rewritten'],
   evaluate: (facts) => {
     const { node, iptables } = facts;
     if (iptables.kind === 'unknown' && node.host.nft.kind === 'unknown') return skipped(iptables.why);
@@ -28,9 +29,9 @@ export const FORWARD_CHECK: Check = {
     const findings = chains.flatMap((chain) => {
       const lost = lostBy(chain, trips);
       if (lost.length > 0) return [dropFinding(chain, lost)];
-      return triedOf(chain, trips)
-        .flatMap(({ packet }) => findRewriteFault(chain, packet) ?? [])
-        .slice(0, 1);
+      const tried = triedOf(chain, trips);
+      const rewritten = tried.flatMap(({ packet }) => findRewriteFault(chain, packet) ?? []);
+      return [...openFindings(chain, tried), ...rewritten.slice(0, 1)];
     });
     const forwarding = chains.filter(({ hook }) => hook === 'forward').map(({ title }) => title);
     return done(findings, [forwarding.length === 0 ? 'no chain forwards' : forwarding.join(', ')]);
@@ -96,7 +97,23 @@ function triedOf({ ruleCount }: FirewallChain, trips: readonly Trip[]): readonly
 }
 
 function isLost(chain: FirewallChain, { packet }: Trip, isEstablished = false): boolean {
-  return evaluateFirewallChain(chain, { ...packet, isEstablished }) === 'dropped';
+  return evaluateFirewallChain(chain, { ...packet, isEstablished }).outcome === 'dropped';
+}
+
+/** Describes what a chain may drop by conditions that are not evaluated: of new connections, or else of those that are known. */
+function openFindings(chain: FirewallChain, tried: readonly Trip[]): readonly Finding[] {
+  for (const isEstablished of [false, true]) {
+    const open = tried.flatMap(({ what, packet }) => {
+      const { notEvaluated } = evaluateFirewallChain(chain, { ...packet, isEstablished });
+      return notEvaluated.length === 0 ? [] : [{ what, notEvaluated }];
+    });
+    const conditions = [...new Set(open.flatMap(({ notEvaluated }) => notEvaluated))];
+    const [first] = open;
+    if (first === undefined) continue;
+    const others = open.length > 1 ? ` and ${open.length - 1} more` : '';
+    return [notEvaluatedFinding(chain, `packets of Pods (${first.what}${others})`, conditions)];
+  }
+  return [];
 }
 
 /** Describes what a chain drops. It is an error where Pods reach nothing by it, or where even answers are dropped. */

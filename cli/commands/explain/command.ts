@@ -35,7 +35,7 @@ port kube-proxy chooses the Pod: it is said which address the Pod sees.`,
     },
     { line: 'tke-eni explain web-0 -o json | jq -r .findings[].id', does: 'lists what is wrong, for programs' },
   ],
-  wrongMeans: 'a hop is broken',
+  wrongMeans: 'a hop is broken, or a firewall rule before a drop is not evaluated',
   needs:
     'root: to read the journal and nftables, and to look into Pods; for ADDRESS:PORT also a kubeconfig with the rights of ClusterRole tke-eni-viewer, and a key of the cloud',
   load: () => import('./run-explain.ts'),

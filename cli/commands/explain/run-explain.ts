@@ -1,4 +1,4 @@
-import type { Explanation } from '../../../inspection/explain/explanation.ts';
+import type { Explanation, Hop } from '../../../inspection/explain/explanation.ts';
 import { askHandlers } from '../../agent/ask-handlers.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
@@ -23,8 +23,12 @@ export async function run(args: ExplainArgs, context: CommandContext): Promise<E
     const { renderExplanation } = await import('./render-explanation.ts');
     stdout.write(renderExplanation(explanation, { width: stdout.columns(), isColored: stdout.isColored }));
   }
-  const isBroken = explanation.paths.some(({ hops }) => hops.some(({ verdict }) => verdict === 'broken'));
-  return isBroken ? EXIT.wrong : EXIT.ok;
+  return explanation.paths.some(({ hops }) => hops.some(isWrong)) ? EXIT.wrong : EXIT.ok;
+}
+
+/** Reports whether a hop is broken, or may be: a packet may not pass a firewall rule that is not evaluated. */
+function isWrong({ verdict, finding }: Hop): boolean {
+  return verdict === 'broken' || finding?.id === 'firewall-not-evaluated';
 }
 
 type Question = Pick<ExplainArgs, 'subject' | 'to' | 'from'>;

@@ -228,6 +228,18 @@ const FIREWALL_FAULTS: readonly ForeignFault[] = [
     finds: 'forward-policy-drop',
   },
   {
+    name: 'nftables: forward drops by a length that is not evaluated',
+    inject: () => chain('inet', 'forward', 'meta length > 20 drop'),
+    undo: () => 'nft delete table inet other',
+    finds: 'firewall-not-evaluated',
+  },
+  {
+    name: 'iptables-legacy: FORWARD accepts a TTL that is not evaluated, and drops the rest',
+    inject: () => 'iptables-legacy -A FORWARD -m ttl --ttl-gt 250 -j ACCEPT; iptables-legacy -A FORWARD -j DROP',
+    undo: () => 'iptables-legacy -F',
+    finds: 'firewall-not-evaluated',
+  },
+  {
     name: 'nftables: prerouting clears the mark',
     inject: () => chain('inet', 'prerouting', 'meta mark set 0'),
     undo: () => 'nft delete table inet other',

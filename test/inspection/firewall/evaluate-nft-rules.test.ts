@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Packet } from '../../../inspection/firewall/evaluate-chain.ts';
+import type { MatchResult, Packet } from '../../../inspection/firewall/evaluate-chain.ts';
 import { evaluateNftRules } from '../../../inspection/firewall/evaluate-nft-rules.ts';
 
 const V4: Packet = { family: 4, src: '10.0.0.5', dst: '10.1.0.5', iifs: ['eni1'], oifs: ['eth0'] };
@@ -14,17 +14,15 @@ const STATE = {
 } as const;
 const WITH_STATE: Packet = { ...V4, state: STATE };
 
+const { src: _, ...TO_SOMEBODY } = V4;
+
+const open = (...notEvaluated: readonly string[]): MatchResult => ({ notEvaluated });
 const match = (left: object, right: unknown, op = '==') => ({ match: { op, left, right } });
 const SADDR = { payload: { protocol: 'ip', field: 'saddr' } };
 const masked = (mask: number) => ({ '&': [{ meta: { key: 'mark' } }, mask] });
 
 /** Conditions, and whether the packet matches. */
-const CONDITIONS: readonly (readonly [
-  what: string,
-  condition: object,
-  packet: Packet,
-  answer: 'yes' | 'no' | 'maybe',
-])[] = [
+const CONDITIONS: readonly (readonly [what: string, condition: object, packet: Packet, answer: MatchResult])[] = [
   ['its source', match(SADDR, '10.0.0.5'), V4, 'yes'],
   ['another source', match(SADDR, '10.0.0.6', '!='), V4, 'yes'],
   ['a source of the other family', match(SADDR, '10.0.0.5'), V6, 'no'],
@@ -34,13 +32,14 @@ const CONDITIONS: readonly (readonly [
     V6,
     'no',
   ],
-  ['a mark that is not known', match(masked(0x80), 0x80), V4, 'maybe'],
+  ['a mark that is not known', match(masked(0x80), 0x80), V4, open('meta mark & 0x80')],
+  ['an address that is not known', match(SADDR, '10.0.0.5'), TO_SOMEBODY, 'maybe'],
   ['bits of its mark', match(masked(0x80), 0x80), WITH_STATE, 'yes'],
   ['other bits of its mark', match(masked(0xff0000), 0x60000), WITH_STATE, 'no'],
   ['the mark of its connection', match({ ct: { key: 'mark' } }, 0x80), WITH_STATE, 'yes'],
   ['the direction', match({ ct: { key: 'direction' } }, 'original'), WITH_STATE, 'no'],
   ['the group of its link', match({ meta: { key: 'iifgroup' } }, 4005), WITH_STATE, 'yes'],
-  ['the group of a link that is not known', match({ meta: { key: 'iifgroup' } }, 4005), V4, 'maybe'],
+  ['the group of a link that is not known', match({ meta: { key: 'iifgroup' } }, 4005), V4, open('meta iifgroup')],
   ['the way back', match({ fib: { result: 'oif', flags: ['saddr', 'iif'] } }, false), WITH_STATE, 'no'],
   [
     'the kind of its destination',
@@ -48,11 +47,11 @@ const CONDITIONS: readonly (readonly [
     WITH_STATE,
     'yes',
   ],
-  ['what nobody here knows', match({ rt: { key: 'mtu' } }, 9), WITH_STATE, 'maybe'],
+  ['what nobody here knows', match({ rt: { key: 'mtu' } }, 9), WITH_STATE, open('rt mtu')],
 ];
 
 for (const [what, condition, packet, answer] of CONDITIONS) {
-  test(`evaluateNftRules: ${what}: ${answer}`, (t) => {
+  test(`evaluateNftRules: ${what}: ${typeof answer === 'string' ? answer : 'not evaluated'}`, (t) => {
     const steps = evaluateNftRules([[condition, { drop: null }]], packet, []);
     t.deepEqual(steps, answer === 'no' ? [] : [{ match: answer, verdict: { kind: 'drop' } }]);
   });
