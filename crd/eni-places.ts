@@ -77,7 +77,7 @@ export function freeSharedEnis(places: EniPlaces, promised = 0): number {
 
 /** Reports whether an intent creates an exclusive ENI. */
 export function isExclusiveCreation({ action, tags }: Pick<Intent, 'action' | 'tags'>): boolean {
-  return action === 'CreateNetworkInterface' && tags?.[MODE_TAG.name] === MODE_TAG.direct;
+  return action === 'CreateNetworkInterface' && tags?.[MODE_TAG.name] !== undefined;
 }
 
 /** New exclusive ENIs come to standard places only where there are no others. */
@@ -114,5 +114,5 @@ function isBeingAttached({ eniID }: NodeEniInfo, intents: readonly Intent[]): bo
 }
 
 function isShared({ mode }: NodeEniInfo): boolean {
-  return mode !== 'direct-eni';
+  return mode === undefined || mode === 'route-eni';
 }

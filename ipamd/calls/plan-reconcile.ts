@@ -1,10 +1,8 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
-import { requestedIpCount } from '../decide/address-counts.ts';
+import { requestedIpCount } from '../decide/count-slots.ts';
 import { type Allocatable, decideAllocatable } from '../decide/decide-allocatable.ts';
-import { claimWaitsOf } from '../decide/decide-claims.ts';
-import { exclusiveWaitsOf } from '../decide/decide-exclusive-growth.ts';
 import { decideIntentResolution } from '../decide/decide-intent-resolution.ts';
 import { decideNode } from '../decide/decide-node.ts';
 import type { Blocked, ClaimWait, Decision, Intent } from '../decide/decision.ts';
@@ -92,9 +90,7 @@ export function planReconcile(deps: NodeDeps, memory: NodeMemory, input: Reconci
     status: decided.status,
     sends: [...ended.sends, ...decided.sends],
     ending: decided.ending,
-    ...(deps.claimsWait === undefined || facts.values.claims === undefined
-      ? {}
-      : { claimWaits: waitsOf(decided.view, deps.leader) }),
+    ...waitsOf(decided.ending, facts.values),
     allocatable: decideAllocatable(decided.view, decided.status),
     restoredIps: restored.ips,
     problems: [...problems, ...blocked],
@@ -110,8 +106,9 @@ function renewalOf({ eniInfos = [], intents = [] }: NodeEniConfigStatus): Plan['
   return eniInfos.every(({ state }) => state === 'Attached') ? { kind: 'renewed' } : undefined;
 }
 
-function waitsOf(view: NodeView, leader: NodeDeps['leader']): ReadonlyMap<string, ClaimWait> {
-  return new Map([...claimWaitsOf(view, leader), ...exclusiveWaitsOf(view, leader)]);
+function waitsOf(ending: Plan['ending'], { claims }: NodeFactValues): Pick<Plan, 'claimWaits'> {
+  const waits = 'waits' in ending ? ending.waits : undefined;
+  return claims === undefined || waits === undefined ? {} : { claimWaits: waits };
 }
 
 /** Converts a block to problems. A running call is no problem: it is reported when it fails. */

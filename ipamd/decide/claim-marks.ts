@@ -1,4 +1,4 @@
-import type { NodeEniAddress, NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
+import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { refOfKey } from '../cache/pod-facts.ts';
 import type { Intent } from './decision.ts';
 
@@ -8,6 +8,11 @@ type ClaimMark = NonNullable<NodeEniAddress['claim']>;
 /** Returns the key of a mark's claim: `namespace/name`. */
 export function claimKeyOf({ namespace, name }: Pick<ClaimMark, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
+}
+
+/** Returns the key of an ENI's claim; undefined for a pool ENI. */
+export function eniClaimOf({ claim }: Pick<NodeEniInfo, 'claim'>): string | undefined {
+  return claim === undefined ? undefined : claimKeyOf(claim);
 }
 
 /** Builds the mark of a claim. Without a uid no Pod may use the address. */

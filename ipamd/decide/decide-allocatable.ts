@@ -1,10 +1,9 @@
 import { isExclusiveCreation } from '../../crd/eni-places.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { pendingCreationsOf } from '../../crd/subnet-supply.ts';
-import { type AddressCounts, countAddresses, freeSlotsOf, isUsable, sumOf } from './address-counts.ts';
-import { MIN_FREE_IPS } from './choose-subnet.ts';
+import { countSlots, freeSlotsOf, isUsable, type Slots, sumOf } from './count-slots.ts';
 import type { Intent } from './decision.ts';
-import { freeEniSlots } from './eni-slots.ts';
+import { KINDS } from './eni-kinds.ts';
 import type { NodeView } from './node-view.ts';
 import { type ClaimPlacement, placeClaims } from './place-claims.ts';
 import { isReservedEni } from './reserved-subnets.ts';
@@ -32,11 +31,11 @@ export type Allocatable = {
  */
 export function decideAllocatable(view: NodeView, status: NodeEniConfigStatus): Allocatable | undefined {
   if (view.instance === undefined) return undefined;
-  const supply = countAddresses(view, status);
+  const supply = countSlots(KINDS.shared, view, status);
   const claims = placeClaims(view, status, supply.perEni);
   const unplaced = claims.open.length - claims.eniOf.size;
   // A static address counts too: its Pod can use it. A claim without a place counts only as far as new ENIs will do.
-  const known = supply.have + supply.coming + supply.staticIps - unplaced + inUseElsewhere(view, status);
+  const known = supply.have + supply.coming + supply.claimed - unplaced + inUseElsewhere(view, status);
   const { maxRouteENI, maxIPPerENI } = view.spec;
   const quota = supply.perEni * supply.maxEnis;
   const limit = maxRouteENI === undefined || maxIPPerENI === undefined ? quota : maxRouteENI * maxIPPerENI;
@@ -76,7 +75,7 @@ export function withAllocatable(status: NodeEniConfigStatus, { max, limit }: All
 type Capacity = {
   readonly view: NodeView;
   readonly status: NodeEniConfigStatus;
-  readonly supply: AddressCounts;
+  readonly supply: Slots;
   readonly claims: ClaimPlacement;
   readonly refusedKeys: ReadonlySet<string>;
   readonly free: Map<string, number>;
@@ -153,9 +152,9 @@ function freeSlotsOfComing({ supply }: Capacity, { ipCount = 0, claim }: Intent)
 
 /** Counts the address slots that claims without a place can get, whatever the subnets have left. */
 function placesOnNewEnis(capacity: Capacity): number {
-  const { view, status, supply, refusedKeys } = capacity;
+  const { supply, refusedKeys } = capacity;
   const isRefused = NEW_ENI_KEYS.some((key) => refusedKeys.has(key));
-  const ofNew = isRefused ? 0 : freeEniSlots(view, status) * supply.perEni;
+  const ofNew = isRefused ? 0 : supply.freeEnis * supply.perEni;
   return ofNew + sumOf(comingEnisOf(capacity), (intent) => freeSlotsOfComing(capacity, intent));
 }
 
@@ -163,14 +162,14 @@ function placesOnNewEnis(capacity: Capacity): number {
  * Counts capacity of new ENIs, each in the subnet with the most free addresses. One address is for the ENI itself, the
  * others are for Pods.
  */
-function freeOnNewEnis({ view, status, supply, refusedKeys, free }: Capacity): number {
+function freeOnNewEnis({ view, supply, refusedKeys, free }: Capacity): number {
   if (NEW_ENI_KEYS.some((key) => refusedKeys.has(key)) || supply.perEni === 0) return 0;
   const choices = view.subnets.map(({ subnetId }) => subnetId);
   const leftOf = (subnetId: string) => free.get(subnetId) ?? 0;
-  const slots = Array.from({ length: freeEniSlots(view, status) });
+  const slots = Array.from({ length: supply.freeEnis });
   return sumOf(slots, () => {
     const [best] = [...choices].sort((one, other) => leftOf(other) - leftOf(one));
-    if (best === undefined || leftOf(best) < MIN_FREE_IPS) return 0;
+    if (best === undefined || leftOf(best) < KINDS.shared.minFreeIps) return 0;
     return subtractFree(free, best, supply.perEni + 1) - 1;
   });
 }

@@ -1,10 +1,11 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { claimMarkOf } from './claim-marks.ts';
+import { claimMarkOf, eniClaimOf } from './claim-marks.ts';
 import type { ClaimRequest } from './claim-request.ts';
-import { eniClaimOf } from './exclusive-creation.ts';
-import { countExclusiveEnis, matchesEni, openEniRequests } from './exclusive-eni-counts.ts';
+import { countSlots } from './count-slots.ts';
+import { KINDS } from './eni-kinds.ts';
 import type { NodeView } from './node-view.ts';
 import { offersOf } from './offers.ts';
+import { matchesEni, openEniRequests } from './open-requests.ts';
 import { isSameData } from './same-data.ts';
 import type { StaticEni } from './static-eni.ts';
 import { detachingEni, isShared, withEnis } from './with-enis.ts';
@@ -16,7 +17,8 @@ import { detachingEni, isShared, withEnis } from './with-enis.ts';
  */
 export function decideExclusiveMarks(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
-  if (enis.every(isShared) && openEniRequests(view, status).length === 0) return withStaticEniCount(view, status);
+  if (enis.every(isShared) && openEniRequests(KINDS.exclusive, view, status).length === 0)
+    return withStaticEniCount(view, status);
   const busy = busyEnis(status);
   const marked = withEnis(
     status,
@@ -29,11 +31,11 @@ export function decideExclusiveMarks(view: NodeView, status: NodeEniConfigStatus
  * Writes the numbers that the agent's pool has to leave for claims. A number is present only when it limits something.
  */
 function withStaticEniCount(view: NodeView, status: NodeEniConfigStatus): NodeEniConfigStatus {
-  const { staticEnis, awaited, limit } = countExclusiveEnis(view, status);
+  const { claimed, maxEnis } = countSlots(KINDS.exclusive, view, status);
   const { staticDirectENIs: staticBefore, allocatableDirectENIs: mostBefore, ...rest } = status;
-  const count = Math.min(staticEnis + awaited, MAX_ENIS);
+  const count = Math.min(claimed, MAX_ENIS);
   // Otherwise the pool would use an ENI slot for a spare ENI although a Pod waits for the slot.
-  const allocatable = view.instance !== undefined && limit < (view.maxDirectENI ?? 0) ? limit : undefined;
+  const allocatable = view.instance !== undefined && maxEnis < (view.maxDirectENI ?? 0) ? maxEnis : undefined;
   if ((staticBefore ?? 0) === count && mostBefore === allocatable) return status;
   return {
     ...rest,
@@ -139,7 +141,7 @@ function withReattached(view: NodeView, status: NodeEniConfigStatus, busy: Reado
   const isRequestedAgain = (eni: NodeEniInfo) =>
     eni.state === 'Detaching' && eni.deviceIndex === undefined && !busy.has(eni.eniID) && isRequestedHere(view, eni);
   return (status.eniInfos ?? []).filter(isRequestedAgain).reduce((current, { eniID }) => {
-    if (countExclusiveEnis(view, current).freeSlots === 0) return current;
+    if (countSlots(KINDS.exclusive, view, current).freeEnis === 0) return current;
     const reattach = (eni: NodeEniInfo) => (eni.eniID === eniID ? reattached(eni) : eni);
     return withEnis(current, (current.eniInfos ?? []).map(reattach));
   }, status);
@@ -153,7 +155,7 @@ function reattached(eni: NodeEniInfo): NodeEniInfo {
 /** Gives each waiting Pod an existing ENI: its own unattached one, else a pool ENI that the agent offers. */
 function withAssignedEnis(view: NodeView, status: NodeEniConfigStatus, busy: ReadonlySet<string>): NodeEniConfigStatus {
   if (view.leaving !== 'no') return status;
-  return openEniRequests(view, status).reduce(
+  return openEniRequests(KINDS.exclusive, view, status).reduce(
     (current, request) => withAssignedEni(view, current, request, busy),
     status,
   );
@@ -172,7 +174,7 @@ function withAssignedEni(
   const staticEni = staticEniOf(view, request);
   if (staticEni !== undefined) {
     const isAttachable =
-      staticEni.isAttachable && !isOtherZone(view, staticEni) && countExclusiveEnis(view, status).freeSlots > 0;
+      staticEni.isAttachable && !isOtherZone(view, staticEni) && countSlots(KINDS.exclusive, view, status).freeEnis > 0;
     const isNew = !enis.some((eni) => eni.eniID === staticEni.eniId);
     return isAttachable && isNew ? withEnis(status, [...enis, entryOf(staticEni, claim)]) : status;
   }

@@ -1,4 +1,5 @@
 import type { CallPriority } from '../../cloud/cloud.ts';
+import type { Mutation } from '../../crd/intent.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 
 /** An intent as the object contains it. */
@@ -12,9 +13,12 @@ export type Decision =
   /** One guarded write without a call: draining, a condition, a count. */
   | { readonly kind: 'write'; readonly status: NodeEniConfigStatus }
   /** Nothing is left in the cloud: the finalizer may be removed. */
-  | { readonly kind: 'released' }
-  | Blocked
-  | { readonly kind: 'idle' };
+  | ({ readonly kind: 'released' } & Rest)
+  | (Blocked & Rest)
+  | ({ readonly kind: 'idle' } & Rest);
+
+/** With a decision that begins nothing: why claims whose Pods are on the node wait, by key; absent when unknown. */
+type Rest = { readonly waits?: ReadonlyMap<string, ClaimWait> };
 
 /** A call that is to be made: one guarded write stores the status, then the call of `intent` is made. */
 export type Begin = {
@@ -23,6 +27,22 @@ export type Begin = {
   readonly intent: Intent;
   readonly priority: CallPriority;
 };
+
+/** A call that is planned: it has no id yet, and nothing is on record. */
+export type PlannedCall = {
+  readonly kind: 'call';
+  readonly action: Mutation;
+  readonly fields: Partial<Intent>;
+  readonly priority: CallPriority;
+  /** What changes in the write that records the intent; absent: nothing. */
+  readonly change?: (status: NodeEniConfigStatus) => NodeEniConfigStatus;
+};
+
+/**
+ * The answer to something that is wanted, or to be given back: the call that does it, or why there is none yet. `claim` is the key of
+ * the claim whose Pod waits; absent: it is for the pool, or no Pod waits.
+ */
+export type Answer = (PlannedCall | Blocked) & { readonly claim?: string };
 
 /** More is requested than can be had now. Checked again after `afterMs`, or when something changes. */
 export type Blocked = {

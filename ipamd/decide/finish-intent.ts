@@ -1,8 +1,7 @@
 import { isExclusiveCreation } from '../../crd/eni-places.ts';
 import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { withClaimMark } from './claim-marks.ts';
+import { claimMarkOf, withClaimMark } from './claim-marks.ts';
 import type { Ids, Intent, IntentFailure, IntentOutcome, IntentResult, ObservedEni } from './decision.ts';
-import { exclusiveFieldsOf } from './exclusive-creation.ts';
 import { eniInfoOf, withAssigned } from './observed-eni.ts';
 import { detachingEni, isShared, unboundEni, withEni, withEnis } from './with-enis.ts';
 
@@ -158,7 +157,9 @@ function withCreated(
 function withExclusive(status: NodeEniConfigStatus, intent: Intent, observed: ObservedEni): NodeEniConfigStatus {
   const enis = status.eniInfos ?? [];
   if (enis.some((eni) => eni.eniID === observed.eniID)) return status;
-  return withEnis(status, [...enis, { ...unboundEni(eniInfoOf(observed, 'Attaching')), ...exclusiveFieldsOf(intent) }]);
+  const claim = intent.claim === undefined ? {} : { claim: claimMarkOf(intent.claim) };
+  const bare = unboundEni(eniInfoOf(observed, 'Attaching'));
+  return withEnis(status, [...enis, { ...bare, mode: 'direct-eni', ...claim }]);
 }
 
 /**

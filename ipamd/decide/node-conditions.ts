@@ -1,26 +1,60 @@
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
 import { joinLimited, MAX_TEXT, messageText } from '../../runtime/limit-text.ts';
-import type { AddressCounts } from './address-counts.ts';
-import type { ExclusiveBlocked } from './decide-exclusive-growth.ts';
-import type { Blocked, Ids } from './decision.ts';
-import { countExclusiveEnis, eniRequestsHere, exclusiveEnisOf } from './exclusive-eni-counts.ts';
-import { EXTENSION_ENIS, type NodeProblem, type NodeView } from './node-view.ts';
+import type { Slots } from './count-slots.ts';
+import type { Answer, Blocked, Ids } from './decision.ts';
+import { blocksIn, type DecisionContext, slotsOf } from './decision-context.ts';
+import { type EniKind, KINDS } from './eni-kinds.ts';
+import { EXTENSION_ENIS, type NodeView } from './node-view.ts';
 import { offersOf } from './offers.ts';
+import { eniRequestsHere, enisOf } from './open-requests.ts';
 import { isShared } from './with-enis.ts';
 
 type Condition = NonNullable<NodeEniConfigStatus['conditions']>[number];
 type NewCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
-/** Returns the status with its conditions up to date; the same object when they are unchanged. Takes the time. */
-export function withReady(
+/**
+ * Returns the status with its conditions up to date: of each kind of ENI, of the input, and of refusals of the cloud. The same
+ * object when they are unchanged. Takes the time.
+ * @param wants The answers of each kind.
+ * @param answers Those of all parts of the decision.
+ */
+export function withConditions(
   status: NodeEniConfigStatus,
-  view: NodeView,
-  supply: AddressCounts,
-  blocked: Blocked | undefined,
+  context: DecisionContext,
+  wants: ReadonlyMap<EniKind, readonly Answer[]>,
+  answers: readonly Answer[],
   ids: Ids,
 ): NodeEniConfigStatus {
-  const ready = withCondition(status, whileRetried(status, view, evaluateReady(status, view, supply, blocked)), ids);
-  return withProblems(ready, view.problems ?? [], ids);
+  const { view } = context;
+  let next = status;
+  for (const [kind, ofKind] of wants) next = withReady(next, view, kind, slotsOf(context, kind), ofKind, ids);
+  const ofPool = wants.get(KINDS.shared) ?? [];
+  const refusal = blocksIn(answers).find((answer) => answer.reason === 'CloudRefused' && !ofPool.includes(answer));
+  return withRefusal(withProblems(next, view, ids), refusal, (status.intents ?? []).length === 0, ids);
+}
+
+/**
+ * Returns the status with the condition of a kind of ENI up to date; the same object when it is unchanged. A node that
+ * serves no exclusive ENI, and never did, has no condition about them. Takes the time.
+ */
+function withReady(
+  status: NodeEniConfigStatus,
+  view: NodeView,
+  kind: EniKind,
+  slots: Slots,
+  answers: readonly Answer[],
+  ids: Ids,
+): NodeEniConfigStatus {
+  const type = kind.condition;
+  const hasCondition = status.conditions?.some((condition) => condition.type === type) ?? false;
+  const isServed =
+    kind.isShared ||
+    (kind.maxEnisOf(view) ?? 0) > 0 ||
+    enisOf(kind, status).length > 0 ||
+    eniRequestsHere(kind, view).length > 0;
+  if (!hasCondition && !isServed) return status;
+  const evaluated = evaluateReady(status, view, kind, slots, blocksIn(answers));
+  return withCondition(status, whileRetried(status, view, { type, ...evaluated }), ids);
 }
 
 /** Returns the status with one condition set; the transition time changes only with the condition's status. */
@@ -57,26 +91,25 @@ function whileRetried({ conditions = [] }: NodeEniConfigStatus, view: NodeView, 
   return isRetried ? existing : evaluated;
 }
 
-/** Evaluates whether the supply meets the demand, and if not, why. */
+/** Evaluates whether what a node has of a kind meets the demand, and if not, why. */
 function evaluateReady(
   status: NodeEniConfigStatus,
   view: NodeView,
-  supply: AddressCounts,
-  blocked: Blocked | undefined,
-): NewCondition {
-  const type = 'Ready';
+  kind: EniKind,
+  { have, want }: Slots,
+  blocks: readonly (Blocked & Answer)[],
+): Omit<NewCondition, 'type'> {
   if (view.leaving !== 'no') {
-    const holders = findHolders(view, status);
+    const holders = kind.isShared ? findHolders(view, status) : undefined;
     const waits = holders === undefined ? '' : `; they wait for ${holders}`;
-    return { type, status: 'False', reason: 'Draining', message: `all ENIs of this node are being released${waits}` };
+    return { status: 'False', reason: 'Draining', message: `all ENIs of this node are being released${waits}` };
   }
-  if (blocked !== undefined && blocked.reason !== 'CallUnderWay') {
-    return { type, status: 'False', reason: blocked.reason, message: blocked.message };
+  const blocked = blocks.find(({ reason }) => reason !== 'CallUnderWay');
+  if (blocked !== undefined) return { status: 'False', reason: blocked.reason, message: blocked.message };
+  if (have < want || blocks.some(({ claim }) => claim !== undefined)) {
+    return { status: 'False', reason: 'CallUnderWay', message: `more ${kind.noun} are being requested` };
   }
-  if (supply.have < supply.want) {
-    return { type, status: 'False', reason: 'CallUnderWay', message: 'more addresses are being requested' };
-  }
-  return { type, status: 'True', reason: 'SupplyMet' };
+  return { status: 'True', reason: 'SupplyMet' };
 }
 
 /**
@@ -106,7 +139,7 @@ function podIpsOf(eni: NodeEniInfo): readonly string[] {
  * Returns the status with the condition about refusals of the cloud that do not concern new addresses: security groups,
  * removals. The condition stays while a call is in flight that may be refused again; afterwards it becomes True.
  */
-export function withRefusal(
+function withRefusal(
   status: NodeEniConfigStatus,
   refusal: Pick<Blocked, 'reason' | 'message'> | undefined,
   isIdle: boolean,
@@ -122,7 +155,7 @@ export function withRefusal(
 }
 
 /** Sets the condition about invalid input. It exists once something was wrong, and becomes True afterwards. */
-function withProblems(status: NodeEniConfigStatus, problems: readonly NodeProblem[], ids: Ids): NodeEniConfigStatus {
+function withProblems(status: NodeEniConfigStatus, { problems = [] }: NodeView, ids: Ids): NodeEniConfigStatus {
   const type = 'ConfigValid';
   const [first] = problems;
   if (first !== undefined) {
@@ -131,38 +164,4 @@ function withProblems(status: NodeEniConfigStatus, problems: readonly NodeProble
   }
   const hasCondition = status.conditions?.some((condition) => condition.type === type) ?? false;
   return hasCondition ? withCondition(status, { type, status: 'True', reason: 'Valid' }, ids) : status;
-}
-
-/** Type of the condition of a node's exclusive ENIs. */
-const DIRECT_READY = 'DirectENIReady';
-
-/**
- * Returns the status with the condition of its exclusive ENIs, with numbers. A node that serves none, and never did,
- * has no such condition. Returns the same object when the condition is unchanged. Takes the time.
- */
-export function withExclusiveReady(
-  status: NodeEniConfigStatus,
-  view: NodeView,
-  blockers: readonly ExclusiveBlocked[],
-  ids: Ids,
-): NodeEniConfigStatus {
-  const hasCondition = status.conditions?.some(({ type }) => type === DIRECT_READY) ?? false;
-  const servesExclusiveEnis =
-    (view.maxDirectENI ?? 0) > 0 || exclusiveEnisOf(status).length > 0 || eniRequestsHere(view).length > 0;
-  if (!hasCondition && !servesExclusiveEnis) return status;
-  const evaluated = evaluateExclusiveReady(status, view, blockers);
-  return withCondition(status, whileRetried(status, view, { type: DIRECT_READY, ...evaluated }), ids);
-}
-
-function evaluateExclusiveReady(status: NodeEniConfigStatus, view: NodeView, blockers: readonly ExclusiveBlocked[]) {
-  if (view.leaving !== 'no') {
-    return { status: 'False' as const, reason: 'Draining', message: 'all ENIs of this node are being released' };
-  }
-  const blocked = blockers.find(({ reason }) => reason !== 'CallUnderWay');
-  if (blocked !== undefined) return { status: 'False' as const, reason: blocked.reason, message: blocked.message };
-  const { have, want } = countExclusiveEnis(view, status);
-  if (have < want || blockers.length > 0) {
-    return { status: 'False' as const, reason: 'CallUnderWay', message: 'more exclusive ENIs are being requested' };
-  }
-  return { status: 'True' as const, reason: 'SupplyMet' };
 }

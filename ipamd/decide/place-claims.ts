@@ -1,10 +1,10 @@
 import { isInCidr } from '../../crd/ip-text.ts';
 import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
-import { freeSlotsOf, isUsable } from './address-counts.ts';
 import type { ClaimRequest } from './claim-request.ts';
+import { freeSlotsOf, isUsable } from './count-slots.ts';
 import type { NodeView } from './node-view.ts';
+import { unmetIpRequests } from './open-requests.ts';
 import { isReservedEni, isReservedSubnet } from './reserved-subnets.ts';
-import { unmetIpRequests } from './unmet-ip-requests.ts';
 import { ipv4CountOf } from './with-enis.ts';
 
 /** On which ENIs the static addresses that are requested for a node will be. */

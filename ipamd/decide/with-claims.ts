@@ -2,8 +2,8 @@ import type { NodeEniAddress, NodeEniConfigStatus, NodeEniInfo } from '../../crd
 import { claimKeyOf, claimMarkOf } from './claim-marks.ts';
 import type { NodeView } from './node-view.ts';
 import { type Offers, offersOf } from './offers.ts';
+import { countStaticIps } from './open-requests.ts';
 import { type AddressPlans, planAddresses } from './plan-addresses.ts';
-import { countStaticIps } from './unmet-ip-requests.ts';
 import { isIpv4, isShared, releasing, withEnis } from './with-enis.ts';
 
 /**

@@ -79,8 +79,8 @@ export function releasing(address: NodeEniAddress): NodeEniAddress {
 }
 
 /** Reports whether Pods share the ENI. An exclusive ENI is used by one Pod and does not count as supply of addresses. */
-export function isShared(eni: NodeEniInfo): boolean {
-  return eni.mode !== 'direct-eni';
+export function isShared({ mode }: NodeEniInfo): boolean {
+  return mode === undefined || mode === 'route-eni';
 }
 
 /** Reports whether an address is IPv4. */

@@ -1,8 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { countAddresses } from '../../ipamd/decide/address-counts.ts';
-import { freeEniSlots } from '../../ipamd/decide/eni-slots.ts';
+import { countSlots } from '../../ipamd/decide/count-slots.ts';
+import { KINDS } from '../../ipamd/decide/eni-kinds.ts';
 import type { NodeView } from '../../ipamd/decide/node-view.ts';
 import { decideFit } from '../../scheduler/decide/decide-fit.ts';
 import { buildFitContext } from '../../scheduler/decide/fit-context.ts';
@@ -83,10 +83,10 @@ test('SchedulerIndex: counts the ENIs that a node can still have as ipamd does',
       fc.property(NODE, (node) => {
         const status = statusOf(node);
         const view = viewOf(node, status);
-        const supply = countAddresses(view, status);
+        const supply = countSlots(KINDS.shared, view, status);
         const nec = necOf({ name: 'n1', maxRouteENI: node.maxRouteENI, maxIPPerENI: IPS_PER_ENI, status });
         const known = rebuilt({ necs: [nec] }).node('n1');
-        t.is(known?.supply?.moreEnis, freeEniSlots(view, status));
+        t.is(known?.supply?.moreEnis, supply.freeEnis);
         t.is(known?.capacity?.route.limit, supply.maxEnis * IPS_PER_ENI);
       }),
     { numRuns: 2_000 },

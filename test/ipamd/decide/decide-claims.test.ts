@@ -6,12 +6,14 @@ import type {
   NodeEniInfo,
 } from '../../../crd/node-eni-config-fields.ts';
 import type { ClaimRequest } from '../../../ipamd/decide/claim-request.ts';
-import { claimWaitsOf } from '../../../ipamd/decide/decide-claims.ts';
 import { decideNode } from '../../../ipamd/decide/decide-node.ts';
 import type { Intent, Leader } from '../../../ipamd/decide/decision.ts';
+import { buildDecisionContext } from '../../../ipamd/decide/decision-context.ts';
 import { evaluateIntent } from '../../../ipamd/decide/evaluate-intent.ts';
 import { finishIntent } from '../../../ipamd/decide/finish-intent.ts';
 import type { NodeView } from '../../../ipamd/decide/node-view.ts';
+import { planClaims } from '../../../ipamd/decide/plan-claims.ts';
+import { claimWaitsOf } from '../../../ipamd/decide/plan-wants.ts';
 import { rebuildStatus } from '../../../ipamd/decide/rebuild-status.ts';
 import { revertForeignMarks } from '../../../ipamd/decide/revert-foreign-marks.ts';
 import { NecWorld } from '../support/nec-world.ts';
@@ -55,6 +57,11 @@ function viewOf(
   const status: NodeEniConfigStatus = { supplyEpoch: 7, eniInfos: enis, intents: [], instanceID: 'ins-1' };
   const claims = wishes.map((wish): ClaimRequest => ({ key: KEY, mode: 'route-eni', goal: 'here', ...wish }));
   return { ...new NecWorld().view(), status, claims: new Map(claims.map((wish) => [wish.key, wish])), ...more };
+}
+
+/** Why claims wait on a node as it is. */
+function waitsOf(view: NodeView) {
+  return claimWaitsOf(view, planClaims(buildDecisionContext(view, view.status)));
 }
 
 /** Says in words what is decided: the call, and how the kept address stands afterwards. */
@@ -246,9 +253,8 @@ test('decideNode: gives a new ENI back that took a kept address as its own, afte
   const third = viewOf([bare, other], [HERE], more);
   t.is(decided(third), 'DeleteNetworkInterface eni-1');
   t.is(
-    claimWaitsOf({ ...third, status: { ...third.status, eniInfos: [{ ...bare, draining: true }, other] } }, LEADER).get(
-      KEY,
-    )?.message,
+    waitsOf({ ...third, status: { ...third.status, eniInfos: [{ ...bare, draining: true }, other] } }).get(KEY)
+      ?.message,
     '10.0.1.50 is the primary address of ENI eni-1 of this node, which is being released for it',
   );
   t.is(decided(viewOf([other], [HERE], more)), 'AssignPrivateIpAddresses eni-2 10.0.1.50 ns/web-0');
@@ -259,7 +265,7 @@ test('decideNode: leaves an ENI that serves alone when a Pod asks for its own ad
   const view = viewOf([serving], [HERE], { reservedIps: new Map([[IP, KEY]]) });
   t.is(decided(view), 'no call');
   t.is(
-    claimWaitsOf(view, LEADER).get(KEY)?.message,
+    waitsOf(view).get(KEY)?.message,
     '10.0.1.50 is the primary address of ENI eni-1 of this node, which serves Pods',
   );
 });
@@ -276,7 +282,7 @@ test('claimWaitsOf: says of each claim what it waits for', (t) => {
     { ...HERE, source: { ...OTHERS, isReleased: false } },
     { ...HERE, key: 'ns/web-1', ip: '192.168.0.1' },
   ];
-  t.deepEqual(Object.fromEntries(claimWaitsOf(viewOf([eni([])], wishes), LEADER)), {
+  t.deepEqual(Object.fromEntries(waitsOf(viewOf([eni([])], wishes))), {
     'ns/web-0': { message: '10.0.1.50 is in use on node n2', isNodeFull: false },
     'ns/web-1': { message: 'no subnet of this node has the address: 192.168.0.1', isNodeFull: false },
   });
@@ -293,7 +299,7 @@ test('claimWaitsOf: calls a node full when Pods and claims have every place, and
   const waits = (addresses: readonly NodeEniAddress[], inUse: readonly string[], other?: Partial<NodeEniInfo>) => {
     const enis = [eni(addresses), ...(other === undefined ? [] : [{ ...exclusive, ...other }])];
     const wishes = addresses === marked ? [...holders, late] : [late];
-    return claimWaitsOf(viewOf(enis, wishes, { inUse: new Set(inUse) }), LEADER).get(KEY);
+    return waitsOf(viewOf(enis, wishes, { inUse: new Set(inUse) })).get(KEY);
   };
   t.deepEqual(waits(marked, ips, {}), {
     isNodeFull: true,

@@ -1,6 +1,8 @@
-import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
-import { claimKeyOf } from './claim-marks.ts';
+import type { NodeEniConfigStatus, NodeEniInfo } from '../../crd/node-eni-config-fields.ts';
+import { pendingCreationsOf } from '../../crd/subnet-supply.ts';
+import { claimKeyOf, eniClaimOf } from './claim-marks.ts';
 import type { ClaimRequest } from './claim-request.ts';
+import { type EniKind, isCreationOf, isOfKind } from './eni-kinds.ts';
 import type { NodeView } from './node-view.ts';
 import { isIpv4, isShared } from './with-enis.ts';
 
@@ -36,4 +38,31 @@ export function countStaticIps(view: NodeView, status: NodeEniConfigStatus): num
   const count = marked.length + unmetIpRequests(view, status).filter(({ key }) => !markedClaims.has(key)).length;
   const isBegun = view.reservedIps === undefined || view.claims !== undefined;
   return isBegun ? count : Math.max(count, status.staticRouteENIIPs ?? 0);
+}
+
+/** Lists the ENIs of a kind. */
+export function enisOf(kind: EniKind, { eniInfos = [] }: NodeEniConfigStatus): readonly NodeEniInfo[] {
+  return eniInfos.filter((eni) => isOfKind(kind, eni));
+}
+
+/** Lists the requests for an exclusive ENI here for which the node has neither an ENI nor a call in flight; by key. */
+export function openEniRequests(kind: EniKind, view: NodeView, status: NodeEniConfigStatus): readonly ClaimRequest[] {
+  const enis = enisOf(kind, status);
+  const creations = pendingCreationsOf(status).filter((intent) => isCreationOf(kind, intent));
+  const inFlight = new Set(creations.map(({ claim }) => claim));
+  const isMet = (request: ClaimRequest) =>
+    enis.some((eni) => eniClaimOf(eni) === request.key && matchesEni(request, eni));
+  return eniRequestsHere(kind, view).filter((request) => !inFlight.has(request.key) && !isMet(request));
+}
+
+/** Reports whether an ENI with the mark of a request's claim is the one for its Pod on this node. */
+export function matchesEni({ goal, ip }: ClaimRequest, { primaryIP }: NodeEniInfo): boolean {
+  return goal === 'here' && (ip === undefined || ip === primaryIP);
+}
+
+/** Lists the requests for an exclusive ENI on this node, by key. */
+export function eniRequestsHere(kind: EniKind, { claims }: Pick<NodeView, 'claims'>): readonly ClaimRequest[] {
+  return [...(claims?.values() ?? [])]
+    .filter(({ mode, goal }) => mode === kind.mode && goal === 'here')
+    .sort((one, other) => (one.key < other.key ? -1 : 1));
 }
