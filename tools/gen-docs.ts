@@ -17,6 +17,7 @@ import { renderEventDocs } from './event-docs.ts';
 import { renderFindingDocs } from './finding-docs.ts';
 import { CRD_FILES } from './gen-crd.ts';
 import { MESSAGE_FILES } from './gen-messages.ts';
+import { STATUS_POLICY_FILES } from './gen-status-policy.ts';
 import { renderIngressAnnotationDocs } from './ingress-annotation-docs.ts';
 import { renderMetricDocs } from './metric-docs.ts';
 import { renderNameDocs } from './name-docs.ts';
@@ -41,6 +42,7 @@ const DOCS: Readonly<Record<string, () => string>> = {
   'docs/reference/ingress-annotations.md': renderIngressAnnotationDocs,
   'conf/monitoring/dashboard.json': renderDashboard,
   ...CRD_FILES,
+  ...STATUS_POLICY_FILES,
   ...MESSAGE_FILES,
   [CHART_README]: () => renderChartReadme(readFileSync(CHART_README, 'utf8'), readFileSync(CHART_VALUES, 'utf8')),
 };

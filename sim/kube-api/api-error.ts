@@ -97,6 +97,14 @@ export function invalid(resource: Named, name: string, causes: readonly Cause[])
   });
 }
 
+const POLICY_CODES: Readonly<Record<string, number>> = { Unauthorized: 401, Forbidden: 403, Invalid: 422 };
+
+/** Makes the error for what an admission policy refuses, with the reason that it gives. */
+export function refusedByPolicy(resource: Named, name: string, why: string, reason: string): ApiError {
+  const message = `${qualified(resource)} "${name}" is forbidden: ${why}`;
+  return new ApiError(POLICY_CODES[reason] ?? 422, reason, message, detailsOf(resource, name));
+}
+
 /** Makes the error for a request that cannot be understood. */
 export function badRequest(message: string): ApiError {
   return new ApiError(400, 'BadRequest', message);

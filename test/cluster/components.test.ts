@@ -14,7 +14,7 @@ const MERGE = 'application/merge-patch+json';
 const running = clusterOfFile(
   () => startRealCluster(),
   async (cluster) => {
-    await cluster.deploy({ components: ['agent-least-privilege', 'agent-own-node-only'] });
+    await cluster.deploy({ components: ['agent-least-privilege', 'agent-own-node-only', 'only-ipamd-writes-status'] });
   },
 );
 
@@ -91,10 +91,25 @@ test.serial("components: the token of an agent writes its own node's objects, an
   }
 });
 
-test.serial('components: the server finds no fault with the types in the policy', async (t) => {
-  const policyName = 'validatingadmissionpolicy/tke-eni-agent-own-node-only';
+test.serial('components: nobody but ipamd changes the status of a NodeENIConfig', async (t) => {
   const cluster = running();
-  await cluster.kubectl('wait', policyName, '--for=jsonpath={.status.observedGeneration}=1', '--timeout=60s');
-  const policy = await cluster.kubectlJson('get', policyName);
-  t.deepEqual(at(policy, 'status', 'typeChecking') ?? {}, {});
+  const api = openApi(cluster);
+  for (const { name } of cluster.nodes) {
+    const nec = `/apis/networking.tke.cloud.tencent.com/v1/nodeeniconfigs/${name}`;
+    const edited = await api.call('PATCH', nec, { status: { eniInfos: [] } }, { contentType: MERGE });
+    t.is(edited.status, 403, name);
+    t.regex(String(edited.body['message']), /tke-eni-ipamd alone writes status\.eniInfos of nodeeniconfigs /);
+    const { status } = await api.call('PATCH', nec, { metadata: { labels: { a: 'b' } } }, { contentType: MERGE });
+    t.is(status, 200, name);
+  }
+});
+
+test.serial('components: the server finds no fault with the types in the policies', async (t) => {
+  const cluster = running();
+  for (const name of ['tke-eni-agent-own-node-only', 'tke-eni-only-ipamd-writes-status']) {
+    const policyName = `validatingadmissionpolicy/${name}`;
+    await cluster.kubectl('wait', policyName, '--for=jsonpath={.status.observedGeneration}=1', '--timeout=60s');
+    const policy = await cluster.kubectlJson('get', policyName);
+    t.deepEqual(at(policy, 'status', 'typeChecking') ?? {}, {}, name);
+  }
 });

@@ -82,9 +82,9 @@ data:
 const CASES: readonly Case[] = [
   { title: 'of the example overlay', components: [], values: {} },
   {
-    title: 'with neither policy nor least privilege, where values say so',
+    title: 'with neither policies nor least privilege, where values say so',
     components: [],
-    values: { agent: { leastPrivilege: false, ownNodeOnly: false } },
+    values: { agent: { leastPrivilege: false, ownNodeOnly: false }, ipamd: { onlyWriterOfStatus: false } },
     like: '1.27',
   },
   {
@@ -204,6 +204,14 @@ run('chart: has the policy alone, or least privilege alone, where values say so'
   const leastAlone = render({ ownNodeOnly: false });
   t.false(leastAlone.has(policy));
   t.is(isPrivileged(leastAlone), false);
+});
+
+run('chart: has the policy of the status where values say so', (t) => {
+  for (const onlyWriterOfStatus of [true, false]) {
+    const objects = byName(helm({ ...SETTINGS, ipamd: { onlyWriterOfStatus } }, { server: 'v1.34.1' }));
+    t.is(objects.has('ValidatingAdmissionPolicy tke-eni-only-ipamd-writes-status'), onlyWriterOfStatus);
+    t.is(objects.has('ValidatingAdmissionPolicyBinding tke-eni-only-ipamd-writes-status'), onlyWriterOfStatus);
+  }
 });
 
 run('chart: puts each value where it belongs', (t) => {

@@ -189,6 +189,42 @@ else {
   });
 
   test.serial(
+    'only-ipamd-writes-status: a change of the status by anybody else is refused, with what to do',
+    async (t) => {
+      await createAll(admin, readResources(join(KUBERNETES_FOLDER, 'components/only-ipamd-writes-status')));
+      const nec = {
+        apiVersion: 'networking.tke.cloud.tencent.com/v1',
+        kind: 'NodeENIConfig',
+        metadata: { name: 'n3' },
+      };
+      await createAll(admin, [{ ...nec, spec: {}, status: { supplyEpoch: 1 } }]);
+      const edit = (token: string, status: object): Promise<Answer> =>
+        admin.call('PATCH', `${NECS}/n3`, { status }, { token, contentType: MERGE });
+      const isInForce = async () => (await edit(server.token, { instanceID: 'ins-1' })).status === 403;
+      await waitUntil(isInForce, { what: 'the policy is in force', timeoutMs: 60_000, everyMs: 200 });
+      const refused = await edit(server.token, { supplyEpoch: 2, routeENIs: 1 });
+      t.is(refused.status, 403);
+      t.regex(
+        messageOf(refused),
+        /tke-eni-ipamd alone writes status\.supplyEpoch, status\.routeENIs of nodeeniconfigs n3; /,
+      );
+      t.is((await update(admin, server.token, `${NECS}/n3`, { status: undefined })).status, 403);
+      const own = await edit(tokens.ipamd, { supplyEpoch: 2 });
+      t.is(own.status, 200, messageOf(own));
+      const spec = await update(admin, server.token, `${NECS}/n3`, { spec: { maxRouteENI: 1 } });
+      t.is(spec.status, 200, messageOf(spec));
+      const labelled = await admin.call(
+        'PATCH',
+        `${NECS}/n3`,
+        { metadata: { labels: { a: 'b' } } },
+        { contentType: MERGE },
+      );
+      t.is(labelled.status, 200, messageOf(labelled));
+      t.is((await admin.call('DELETE', `${NECS}/n3`)).status, 200);
+    },
+  );
+
+  test.serial(
     'ingresses: the cloud controller manager gets the Secrets that a Role names, and no others',
     async (t) => {
       const own = readResources(join(KUBERNETES_FOLDER, 'cloud-controller-manager'));

@@ -32,12 +32,14 @@ run('kubectl kustomize: renders the base, with a ConfigMap of settings for each 
   }
 });
 
-run('kubectl kustomize: of conf/kubernetes is what Kubernetes 1.30 takes: least privilege, and the policy', (t) => {
+run('kubectl kustomize: of conf/kubernetes is what Kubernetes 1.30 takes: least privilege, and the policies', (t) => {
   const names = (objects: readonly JsonObject[]) => objects.map(({ kind, metadata }) => [kind, at(metadata, 'name')]);
   const objects = render(KUBERNETES_FOLDER);
   t.deepEqual(names(objects), names(render(join(KUBERNETES_FOLDER, 'overlays/kubernetes-1.30'))));
   t.truthy(find(objects, 'ValidatingAdmissionPolicy', /^tke-eni-agent-own-node-only$/));
   t.truthy(find(objects, 'ValidatingAdmissionPolicyBinding', /^tke-eni-agent-own-node-only$/));
+  t.truthy(find(objects, 'ValidatingAdmissionPolicy', /^tke-eni-only-ipamd-writes-status$/));
+  t.truthy(find(objects, 'ValidatingAdmissionPolicyBinding', /^tke-eni-only-ipamd-writes-status$/));
   const container = at(find(objects, 'DaemonSet', /./), 'spec', 'template', 'spec', 'containers', 0);
   t.is(at(container, 'securityContext', 'privileged'), false);
 });
@@ -51,9 +53,9 @@ run('kubectl kustomize: for Kubernetes 1.27 renders no kind and no field that ca
   t.is(at(pod, 'containers', 0, 'securityContext', 'privileged'), true);
 });
 
-run('kubectl kustomize: renders the example with both components', (t) => {
+run('kubectl kustomize: renders the example with the three components', (t) => {
   const objects = renderExample([]);
-  t.is(objects.length, BASE.length + 4);
+  t.is(objects.length, BASE.length + 6);
   const pod = at(find(objects, 'DaemonSet', /./), 'spec', 'template', 'spec');
   t.is(at(pod, 'containers', 0, 'image'), `registry.example.com/tke-eni/${AGENT}:${VERSION}`);
   t.is(at(pod, 'containers', 0, 'securityContext', 'privileged'), false);

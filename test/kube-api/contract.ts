@@ -7,6 +7,7 @@ import { LIST_CASES } from './contract/lists.ts';
 import { OBJECT_CASES } from './contract/objects.ts';
 import { PATCH_CASES } from './contract/patches.ts';
 import { POD_CASES } from './contract/pods.ts';
+import { POLICY_CASES } from './contract/policies.ts';
 import { SERVICE_CASES } from './contract/services.ts';
 import { WATCH_CASES } from './contract/watches.ts';
 import { WEBHOOK_CASES } from './contract/webhooks.ts';
@@ -21,6 +22,7 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
   ...SERVICE_CASES,
   ...INGRESS_CASES,
   ...WEBHOOK_CASES,
+  ...POLICY_CASES,
   ...CUSTOM_CASES,
   ...ACCESS_CASES,
   ...DISCOVERY_CASES,

@@ -221,6 +221,12 @@ export const TEMPLATES: readonly Template[] = [
     when: 'include "tke-eni.is-on" (list . .Values.agent.ownNodeOnly)',
   },
   {
+    from: 'conf/kubernetes/components/only-ipamd-writes-status/policy.yaml',
+    to: 'only-ipamd-writes-status.yaml',
+    changes: [NAMESPACE],
+    when: 'include "tke-eni.is-on" (list . .Values.ipamd.onlyWriterOfStatus)',
+  },
+  {
     from: 'conf/kubernetes/components/agent-cilium-node/rbac.yaml',
     to: 'agent-cilium-node.yaml',
     changes: [NAMESPACE],

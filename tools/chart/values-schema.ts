@@ -85,6 +85,7 @@ const RULES: Readonly<Record<string, Schema>> = {
   },
   'ipamd.replicas': { type: 'integer', minimum: 1, maximum: 9 },
   'ipamd.settings': settingsSchema(IPAMD_PROGRAM, TAKEN.ipamd),
+  'ipamd.onlyWriterOfStatus': { enum: ['auto', true, false] },
   'ipamd.resources': RESOURCES,
   'scheduler.enabled': { type: 'boolean' },
   'scheduler.tlsSecret': { type: 'string', pattern: NAME.replace(/^\^(.*)\$$/, '^($1)?$') },

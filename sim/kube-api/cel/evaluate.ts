@@ -19,6 +19,10 @@ export function evaluate(expression: Expression, scope: Scope): unknown {
       return fieldOf(evaluate(expression.of, scope), evaluate(expression.at, scope));
     case 'list':
       return expression.items.map((item) => evaluate(item, scope));
+    case 'map':
+      return Object.fromEntries(
+        expression.entries.map(([key, value]) => [String(evaluate(key, scope)), evaluate(value, scope)]),
+      );
     case 'not':
       return !truth(evaluate(expression.of, scope));
     case 'minus':
@@ -147,4 +151,7 @@ const FUNCTIONS: Readonly<Record<string, (...values: readonly unknown[]) => unkn
   double: (value) => Number(value),
   string: (value) => String(value),
   lowerAscii: (value) => String(value).toLowerCase(),
+  join: (list, separator) => (Array.isArray(list) ? list : []).join(String(separator ?? '')),
+  // Only the type checker looks at it.
+  dyn: (value) => value,
 };

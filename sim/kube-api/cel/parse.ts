@@ -8,6 +8,7 @@ export type Expression =
   | { readonly kind: 'index'; readonly of: Expression; readonly at: Expression }
   | { readonly kind: 'call'; readonly name: string; readonly on?: Expression; readonly args: readonly Expression[] }
   | { readonly kind: 'list'; readonly items: readonly Expression[] }
+  | { readonly kind: 'map'; readonly entries: readonly (readonly [key: Expression, value: Expression])[] }
   | { readonly kind: 'not' | 'minus'; readonly of: Expression }
   | { readonly kind: 'binary'; readonly sign: string; readonly left: Expression; readonly right: Expression }
   | { readonly kind: 'choice'; readonly test: Expression; readonly yes: Expression; readonly no: Expression };
@@ -21,11 +22,20 @@ const LEVELS: readonly (readonly string[])[] = [
   ['*', '/', '%'],
 ];
 
-/** Parses a CEL expression, as far as rules of custom resources use the language. @throws CelError */
+/** Parses a CEL expression, as far as rules of custom resources and admission policies use the language. @throws CelError */
 export function parseCel(source: string): Expression {
   const parser = new Parser(lex(source));
   const expression = parser.expression();
   parser.expect('');
+  return expression;
+}
+
+const parsed = new Map<string, Expression>();
+
+/** The same for an expression that is evaluated again and again. @throws CelError */
+export function expressionOf(source: string): Expression {
+  const expression = parsed.get(source) ?? parseCel(source);
+  parsed.set(source, expression);
   return expression;
 }
 
@@ -101,6 +111,7 @@ class Parser {
       return inner;
     }
     if (this.#take('[')) return { kind: 'list', items: this.#list(']') };
+    if (this.#take('{')) return { kind: 'map', entries: this.#entries() };
     const token = this.#peek();
     this.#at += 1;
     if (token.kind === 'number') return { kind: 'value', value: Number(token.text.replace('u', '')) };
@@ -118,6 +129,20 @@ class Parser {
     while (this.#take(',')) items.push(this.expression());
     this.expect(end);
     return items;
+  }
+
+  #entries(): readonly (readonly [Expression, Expression])[] {
+    if (this.#take('}')) return [];
+    const entries = [this.#entry()];
+    while (this.#take(',')) entries.push(this.#entry());
+    this.expect('}');
+    return entries;
+  }
+
+  #entry(): readonly [Expression, Expression] {
+    const key = this.expression();
+    this.expect(':');
+    return [key, this.expression()];
   }
 
   #next(kind: Token['kind']): Token {

@@ -3,7 +3,7 @@ import type { Cause } from '../resources/causes.ts';
 import type { JsonSchema, ValidationRule } from '../schema/json-schema.ts';
 import { evaluate } from './evaluate.ts';
 import { CelError } from './lex.ts';
-import { type Expression, parseCel } from './parse.ts';
+import { expressionOf } from './parse.ts';
 
 /**
  * Lists the rules of a schema that a value breaks. `old` is the value that it replaces: rules that speak of `oldSelf` hold
@@ -39,14 +39,6 @@ function counterpart(item: unknown, old: unknown, schema: JsonSchema): unknown {
   if (schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(old) || !isObject(item)) return undefined;
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];
   return old.find((one: unknown) => isObject(one) && keys.every((key) => isEqual(one[key], item[key])));
-}
-
-const parsed = new Map<string, Expression>();
-
-function expressionOf(rule: string): Expression {
-  const known = parsed.get(rule) ?? parseCel(rule);
-  parsed.set(rule, known);
-  return known;
 }
 
 function faultsOf(rule: ValidationRule, value: unknown, old: unknown, path: string): readonly Cause[] {

@@ -1,4 +1,5 @@
 import { WEBHOOK_CONFIGURATION_STRATEGY } from '../admission/configuration-strategy.ts';
+import { POLICY_BINDING_STRATEGY, POLICY_STRATEGY } from '../admission/policy-strategy.ts';
 import { BUILT_IN_COLUMNS } from '../table/built-in-columns.ts';
 import { type ApiResource, type Strategy, storageKey } from './api-resource.ts';
 import { DEFINITION_STRATEGY } from './definition-strategy.ts';
@@ -137,6 +138,22 @@ const GROUPS: Readonly<Record<string, readonly Short[]>> = {
       categories: ['api-extensions'],
       generation: 'all',
       strategy: WEBHOOK_CONFIGURATION_STRATEGY,
+    },
+    {
+      kind: 'ValidatingAdmissionPolicy',
+      plural: 'validatingadmissionpolicies',
+      namespaced: false,
+      categories: ['api-extensions'],
+      subresources: ['status'],
+      generation: 'spec',
+      strategy: POLICY_STRATEGY,
+    },
+    {
+      kind: 'ValidatingAdmissionPolicyBinding',
+      namespaced: false,
+      categories: ['api-extensions'],
+      generation: 'spec',
+      strategy: POLICY_BINDING_STRATEGY,
     },
   ],
   'apiextensions.k8s.io/v1': [

@@ -1,3 +1,4 @@
+import { enforcePolicies } from '../admission/enforce-policies.ts';
 import type { Api, ApiRequest } from '../api.ts';
 import { conflict, invalid } from '../api-error.ts';
 import { afterUpdate, toManagedFields, type Writer } from '../apply/managed-fields.ts';
@@ -7,6 +8,7 @@ import { type ApiResource, groupVersion, storageKey } from '../resources/api-res
 import { type Cause, forbiddenValue, invalidValue } from '../resources/causes.ts';
 import { customFaults, shape } from '../resources/custom-resource.ts';
 import { collectAfterDeletion } from './garbage.ts';
+import { isDryRun } from './is-dry-run.ts';
 import { warnOfUnknown } from './warnings.ts';
 
 /** An object that was written, or would have been with `dryRun`. */
@@ -15,11 +17,6 @@ export type Committed = { readonly object: KubeObject; readonly warnings: readon
 /** Returns how the lists of a resource's objects merge. */
 export function mergeKeysFor(resource: ApiResource): MergeKeys {
   return resource.schema === undefined ? builtInMergeKeys : mergeKeysOf(resource.schema);
-}
-
-/** Reports whether a request must leave no trace. */
-export function isDryRun(request: ApiRequest): boolean {
-  return request.query.getAll('dryRun').includes('All');
 }
 
 /** Says who writes, for managedFields. */
@@ -67,6 +64,7 @@ export function commitUpdate(api: Api, request: ApiRequest, old: KubeObject, wan
     ...contentFaults(resource, counted, old, subresource),
     ...shortages,
   ]);
+  enforcePolicies(api, request, { operation: 'UPDATE', object: counted, old });
   const next = withManagers(api, request, old, counted);
   if (isEqual(next, old)) return { object: old, warnings };
   if (isDryRun(request)) return { object: next, warnings };

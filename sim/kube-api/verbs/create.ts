@@ -1,3 +1,4 @@
+import { enforcePolicies } from '../admission/enforce-policies.ts';
 import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
 import { ApiError, alreadyExists, badRequest, invalid, notFound } from '../api-error.ts';
 import { isObject, type KubeObject, withMetadata } from '../object.ts';
@@ -5,9 +6,10 @@ import { type ApiResource, groupVersion, storageKey } from '../resources/api-res
 import { type Cause, forbiddenValue, invalidValue, requiredValue } from '../resources/causes.ts';
 import { shape } from '../resources/custom-resource.ts';
 import { DEFINITIONS } from '../resources/registry.ts';
-import { allocated, type Committed, contentFaults, isDryRun, timestamp } from './commit.ts';
+import { allocated, type Committed, contentFaults, timestamp } from './commit.ts';
 import { establish } from './establish.ts';
 import { collectIfOrphaned } from './garbage.ts';
+import { isDryRun } from './is-dry-run.ts';
 import { warnOfUnknown } from './warnings.ts';
 
 /** Answers a POST to a collection. @throws ApiError */
@@ -36,6 +38,7 @@ export function commitCreate(api: Api, request: ApiRequest, given: KubeObject): 
     ...shortages,
   ];
   if (faults.length > 0) throw invalid(resource, name, faults);
+  enforcePolicies(api, request, { operation: 'CREATE', object: shaped.object });
   if (api.store.get(storageKey(resource), `${namespace ?? ''}/${name}`) !== undefined)
     throw alreadyExists(resource, name);
   if (isDryRun(request)) return { object: shaped.object, warnings };

@@ -1,3 +1,4 @@
+import { enforcePolicies } from '../admission/enforce-policies.ts';
 import type { Api, ApiAnswer, ApiRequest } from '../api.ts';
 import { conflict } from '../api-error.ts';
 import { isObject, type JsonObject, type KubeObject, withMetadata } from '../object.ts';
@@ -14,6 +15,7 @@ export function remove(api: Api, request: ApiRequest): ApiAnswer {
   const options = isObject(request.body) ? request.body : {};
   const object = findOrThrow(api, request);
   checkPreconditions(resource, object, options);
+  enforcePolicies(api, request, { operation: 'DELETE', old: object });
   const asked = options['gracePeriodSeconds'] ?? query.get('gracePeriodSeconds');
   const policy = String(options['propagationPolicy'] ?? query.get('propagationPolicy') ?? 'Background');
   const isDryRun =

@@ -32,6 +32,10 @@ for (const [source, want] of Object.entries({
   "self.name.startsWith('x') && self.name.matches('^x-[0-9]$')": true,
   "self.name + '!' == 'x-1!'": true,
   'self.a > 5 ? false : true': true,
+  "{'a': 1, 'b': [self.b]}['b'] == [2]": true,
+  "'a' in {}": false,
+  "dyn({'a': self.a}).a == 1": true,
+  "['a', 'b'].join(', ')": 'a, b',
   // Either side decides, whatever becomes of the other.
   'self.absent == 1 || true': true,
   'self.absent == 1 && false': false,

@@ -1,35 +1,39 @@
-import { LOAD_BALANCERS, SPEC, STATUS } from '../../../crd/node-eni-config-fields.ts';
+import type { FieldOwner } from '../../../crd/field.ts';
+import { RESOURCE_KINDS } from '../../../crd/kinds.ts';
 import { recordOf } from '../../../runtime/json.ts';
 import type { KubeObject } from '../../../sim/kube-api/object.ts';
 import type { OpenAuditor } from './auditor.ts';
 
-const OWNERS = new Map(
-  Object.entries({ spec: SPEC, status: STATUS, loadBalancers: LOAD_BALANCERS }).flatMap(([part, fields]) =>
-    Object.entries(fields).map(([field, { owner }]) => [`${part}.${field}`, owner] as const),
-  ),
+/** The fields of each kind by their paths, with their owners. */
+const FIELDS = new Map(
+  RESOURCE_KINDS.map(({ plural, fields }) => [
+    plural,
+    Object.entries(fields).flatMap(([part, { value }]) =>
+      Object.entries(value.fields ?? {}).map(([field, { owner }]) => ({ part, field, owner })),
+    ),
+  ]),
 );
 
-/** Who may change what of a NodeENIConfig: an agent its own fields, ipamd its own and those of a policy, the cloud controller manager its own. */
-const WRITERS = [
+/** Who may change what: ipamd its own fields and those of a policy, each other program its own. */
+const WRITERS: readonly { readonly prefix: string; readonly owners: readonly (FieldOwner | undefined)[] }[] = [
   { prefix: 'agent-', owners: ['agent'] },
   { prefix: 'ipamd-', owners: ['ipamd', 'policy'] },
   { prefix: 'ccm-', owners: ['ccm'] },
-] as const;
+  { prefix: 'extender-', owners: ['scheduler'] },
+];
 
-/** A10: a program changes only its own fields of a NodeENIConfig. */
+/** A10: a program changes only its own fields of our objects. */
 export const openOwnFields: OpenAuditor = (world) => ({
   name: 'A10',
   change: (plural, { object, previous, type }) => {
     const writer = WRITERS.find(({ prefix }) => world.writer.startsWith(prefix));
-    if (plural !== 'nodeeniconfigs' || type !== 'MODIFIED' || previous === undefined || writer === undefined) return;
-    const owners: readonly (string | undefined)[] = writer.owners;
-    for (const [field, owner] of OWNERS)
-      if (!owners.includes(owner) && fieldOf(object, field) !== fieldOf(previous, field))
-        world.violate('A10', `${world.writer} changes ${field}, which is of ${owner}`);
+    if (type !== 'MODIFIED' || previous === undefined || writer === undefined) return;
+    for (const { part, field, owner } of FIELDS.get(plural) ?? [])
+      if (!writer.owners.includes(owner) && fieldOf(object, part, field) !== fieldOf(previous, part, field))
+        world.violate('A10', `${world.writer} changes ${part}.${field} of ${plural}, which is of ${owner}`);
   },
 });
 
-function fieldOf(object: KubeObject, path: string): string {
-  const [part = '', field = ''] = path.split('.');
+function fieldOf(object: KubeObject, part: string, field: string): string {
   return JSON.stringify(recordOf(object[part])[field]) ?? '';
 }
