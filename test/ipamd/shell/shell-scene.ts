@@ -6,7 +6,7 @@ import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { CONFIG_MAPS, NODES } from '../../../kube/resource-types.ts';
 import { type Logger, silentLogger } from '../../../runtime/log.ts';
-import { serviceAccountUser } from '../../../sim/kube-api/auth/tokens.ts';
+import { ADMIN, serviceAccountUser, type User } from '../../../sim/kube-api/auth/tokens.ts';
 import { type InProcessApi, startInProcessApi } from '../../../sim/kube-api/in-process.ts';
 import { seededRandom } from '../../../sim/support/seeded-random.ts';
 import { CloudHost } from '../../../sim/vpc/api/host.ts';
@@ -101,7 +101,7 @@ export function openShell(spec: CloudSpec): ShellScene {
       const next = (): string => `${life.toString(16).padStart(4, '0')}${(++made).toString(16).padStart(12, '0')}`;
       const now = (): string => new Date(clock.nowMs()).toISOString();
       const ids = { next, now };
-      const kube = server.client({ userAgent: name, user: serviceAccountUser('kube-system', 'tke-eni-ipamd') });
+      const kube = server.client({ userAgent: name, user: IPAMD });
       const own = { kube, cloud, metrics, release: 'test', identity: name };
       return await startIpamd(config, { clock, log, random, ids, ...own });
     },
@@ -120,5 +120,11 @@ export function openShell(spec: CloudSpec): ShellScene {
     },
   };
 }
+
+/** Admission policies know it by its name. It has every right, as if its role granted it. */
+const IPAMD: User = {
+  ...serviceAccountUser('kube-system', 'tke-eni-ipamd'),
+  groups: ADMIN.groups,
+};
 
 const LIMIT_MS = 600_000;
