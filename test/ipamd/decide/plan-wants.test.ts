@@ -2,7 +2,7 @@ import test from 'ava';
 import type { NodeEniConfigSpec, NodeEniConfigStatus, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
 import type { ClaimRequest } from '../../../ipamd/decide/claim-request.ts';
 import { decideNode } from '../../../ipamd/decide/decide-node.ts';
-import type { Ids, Leader } from '../../../ipamd/decide/decision.ts';
+import type { Ids, Intent, Leader } from '../../../ipamd/decide/decision.ts';
 import { type EniKind, KINDS } from '../../../ipamd/decide/eni-kinds.ts';
 import type { NodeView } from '../../../ipamd/decide/node-view.ts';
 import type { StaticEni } from '../../../ipamd/decide/static-eni.ts';
@@ -66,6 +66,17 @@ for (const kind of ['shared', 'exclusive'] as const) {
   });
 }
 
+test('decideNode: shows that the cloud refuses to attach an ENI, though what is missing beside it would come to it', (t) => {
+  const addresses = [{ ip: '10.0.1.11', assignmentID: 'b-1', state: 'Assigned' as const }];
+  const view = viewOf([created(1, { addresses })], {
+    spec: { desiredRouteENIIP: 3 },
+    blocked: new Set(['call/AttachNetworkInterface/eni-1']),
+  });
+  const { decision, status } = decided(view);
+  t.is(decision.kind === 'blocked' ? decision.reason : decision.kind, 'CloudRefused');
+  t.is(status.conditions?.find(({ type }) => type === 'Ready')?.message, 'cannot attach eni-1');
+});
+
 test('decideNode: looks again when the first of the claims that wait may be met', (t) => {
   const claimOf = (name: string): ClaimRequest => ({
     key: `ns/${name}`,
@@ -82,6 +93,23 @@ test('decideNode: looks again when the first of the claims that wait may be met'
   const { decision } = decided(viewOf([], { maxDirectENI: 0, claims, staticEnis: new Map([['eni-9', elsewhere]]) }));
   t.is(decision.kind === 'blocked' ? decision.reason : decision.kind, 'DirectENILimit', 'of the first claim');
   t.is(decision.kind === 'blocked' ? decision.afterMs : undefined, 2_000, 'of the second');
+});
+
+test('decideNode: shows a removal that the cloud refuses behind one that waits its turn', (t) => {
+  const intent: Intent = {
+    id: '00000000000000b1',
+    action: 'DetachNetworkInterface',
+    phase: 'Recorded',
+    leaderEpoch: 1,
+    eniID: 'eni-3',
+    requestTimeoutSeconds: 60,
+    recordedAt: '2026-01-01T00:00:00Z',
+  };
+  const leaving = [1, 3].map((serial) => eni(serial, { state: 'Detaching' }));
+  const { deviceIndex: _off, ...off } = eni(2, { state: 'Detaching' });
+  const view = viewOf([], { blocked: new Set(['call/DeleteNetworkInterface/eni-2']) });
+  const { status } = decided({ ...view, status: { eniInfos: [...leaving, off], intents: [intent] } });
+  t.is(status.conditions?.find(({ type }) => type === 'CloudAccepts')?.message, 'cannot delete eni-2');
 });
 
 /** A kind of ENI that no release has. Its mode is none of the schema. */
