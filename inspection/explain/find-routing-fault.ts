@@ -179,7 +179,7 @@ function routeFault(check: RoutingCheck, route: RouteMessage | undefined): Findi
   if (refusing !== undefined && refusing.protocol !== RTPROT_TKE_ENI) {
     return finding('blackhole-route', {
       what: `"${routeText(refusing, links)}" catches the packet: ${refusalText(result.kind === 'refused' ? result.code : '')}`,
-      fix: [`ip route del ${routeText(refusing, links)}`],
+      fix: [`ip route del ${routeText(refusing, links)}`, REPAIR],
       subjects: [routeId(refusing.table, refusing.dst ?? 'default')],
     });
   }

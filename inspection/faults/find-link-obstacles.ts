@@ -60,13 +60,22 @@ function xdpFault({ link, title, subjects, prefix }: NamedLink): readonly Findin
     finding('link-xdp', {
       what: `${program} about each packet that comes in by ${title}, before the node does anything with it`,
       fix: [
-        `${prefix}ip link set dev ${link.ifname} xdp off`,
+        ...(XDP_MODES[attached] ?? ALL_XDP_MODES).map((mode) => `${prefix}ip link set dev ${link.ifname} ${mode} off`),
         ...(programId === undefined ? [] : [`bpftool prog show id ${programId}`]),
       ],
       subjects,
     }),
   ];
 }
+
+const ALL_XDP_MODES = ['xdpdrv', 'xdpgeneric', 'xdpoffload'];
+
+/** Words of `ip link set` by XDP_ATTACHED_*: `xdp off` of a link whose driver has XDP leaves a generic program there. */
+const XDP_MODES: Readonly<Record<number, readonly string[]>> = {
+  1: ['xdpdrv'],
+  2: ['xdpgeneric'],
+  3: ['xdpoffload'],
+};
 
 function passthruFault(
   links: readonly LinkMessage[],

@@ -12,7 +12,7 @@ const LOW_TTL = 16;
  * the node itself drops the packet then: it forwards none whose TTL is 1.
  */
 export function findRewriteFault(chain: FirewallChain, packet: Packet): Finding | undefined {
-  const { name, element, hook, show, fix } = chain;
+  const { name, element, hook, show } = chain;
   const isBeforeForwarding = hook === 'ingress' || hook === 'prerouting';
   for (const { rewrite, isSure } of rewritesAt(chain, packet)) {
     const change = changeOf(rewrite);
@@ -20,7 +20,7 @@ export function findRewriteFault(chain: FirewallChain, packet: Packet): Finding 
     const isDropped = rewrite.kind === 'ttl' && rewrite.value <= 1 && isBeforeForwarding;
     return finding('packet-rewritten', {
       what: `${name} ${change} ${packetText(packet)}`,
-      fix: [show, ...fix],
+      fix: [show, ...chain.fix(packet)],
       subjects: [element],
       ...(isDropped ? { severity: 'error' as const } : {}),
     });

@@ -38,8 +38,8 @@ export type FirewallChain = {
   readonly element: ElementId;
   /** Command that shows it. */
   readonly show: string;
-  /** Commands that let pass what Pods send and get; empty where they depend on the case. */
-  readonly fix: readonly string[];
+  /** Commands that let such packets of Pods pass; empty where no condition on the Pods' interfaces is possible there. */
+  fix(packet: Packet): readonly string[];
 };
 
 /** Rulesets to build chains from. */
@@ -97,12 +97,14 @@ function iptablesChains({ iptables, queueListeners }: Rulesets): readonly Firewa
         rewrites: (packet) => rewritesIn(stepsFor(packet), chain),
         element: `nft:${table}`,
         show: `${program}${inTable} -S ${chain}`,
-        fix: LINK_OPTIONS[hook].map((option) => `${program}${inTable} -I ${chain} ${option} eni+ -j ACCEPT`),
+        fix: (packet) =>
+          linkOption(hook, packet).map((option) => `${program}${inTable} -I ${chain} ${option} eni+ -j ACCEPT`),
       },
     ];
   });
 }
 
+/** Links that a rule can ask for at a hook. At postrouting iptables never knows the incoming one, and nft not before Linux 5.7. */
 const LINK_OPTIONS: Readonly<Record<Hook, readonly ('-i' | '-o')[]>> = {
   ingress: [],
   prerouting: ['-i'],
@@ -112,6 +114,16 @@ const LINK_OPTIONS: Readonly<Record<Hook, readonly ('-i' | '-o')[]>> = {
   postrouting: ['-o'],
   egress: [],
 };
+
+/** Returns the option by which a rule at a hook accepts the packet for the interface of its Pod; none where there is no such option. */
+function linkOption(hook: Hook, { iifs, oifs }: Packet): readonly ('-i' | '-o')[] {
+  return LINK_OPTIONS[hook].filter((option) => isPodLink(option === '-i' ? iifs : oifs)).slice(0, 1);
+}
+
+function isPodLink(names: readonly string[]): boolean {
+  return names.length > 0 && names.every((name) => name.startsWith('eni'));
+}
+
 const LINK_KEYS = { '-i': 'iifname', '-o': 'oifname' } as const;
 
 function nftChains({ objects, iptables, queueListeners }: Rulesets): readonly FirewallChain[] {
@@ -143,7 +155,7 @@ function nftChains({ objects, iptables, queueListeners }: Rulesets): readonly Fi
           rewrites: (packet) => rewritesIn(stepsFor(packet), name),
           element: `nft:${table}`,
           show: `nft list chain ${family} ${table} ${name}`,
-          fix: table === 'firewalld' ? FIREWALLD : nftFix(base, hook),
+          fix: (packet) => (table === 'firewalld' ? FIREWALLD : nftFix(base, hook, packet)),
         },
       ];
     });
@@ -172,8 +184,8 @@ const FIREWALLD = [
   'firewall-cmd --reload',
 ];
 
-function nftFix({ family, table, name }: NftChain, hook: Hook): readonly string[] {
-  return LINK_OPTIONS[hook].map(
+function nftFix({ family, table, name }: NftChain, hook: Hook, packet: Packet): readonly string[] {
+  return linkOption(hook, packet).map(
     (option) => `nft insert rule ${family} ${table} ${name} ${LINK_KEYS[option]} '"eni*"' accept`,
   );
 }

@@ -18,7 +18,7 @@ import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
 
 // State of other programs that stops packets of Pods and is in no plan: doctor names it, explain fails and names it, and
-// both are silent again when it is gone. One of each kind here; the suite `long` has all others.
+// both are silent again when it is gone. One of each kind here; the suite `long` has all others, and types what doctor says.
 
 /** How long a ping of a broken way waits: an answer takes microseconds. */
 const LOST_AFTER_MS = 1_200;
@@ -99,28 +99,52 @@ async function tryFault(t: ExecutionContext, fault: ForeignFault, scene: Foreign
   const place = placeOf(trial);
   const { target, source, netns } = wayOf(fault, scene);
   const { finds, explains = finds, exitCode = 1 } = fault;
-  const isFound = async (): Promise<readonly [doctor: boolean, explain: boolean, code: number | null]> => {
+  const ask = async () => {
     const doctor = await askCli(place, 'doctor');
     const explain = await askCli(place, 'explain', source, '--to', target);
-    return [namesIt(doctor.document, finds), namesIt(explain.document, explains), explain.code];
+    const found = findingsIn(doctor.document, finds);
+    return {
+      answers: [found.length > 0, findingsIn(explain.document, explains).length > 0, explain.code],
+      cures: found.flatMap(({ fix }) => (Array.isArray(fix) ? fix.map(String) : [])).filter(isChange),
+    };
   };
+  const packetsFlow = () => waitUntil(() => pod.netns.ping(target), { what: 'packets after it', everyMs: 100 });
   t.true(await pod.netns.ping(target), 'packets flow before');
   try {
     await netns.run(['sh', '-e', '-c', fault.inject(scene)]);
     t.false(await pod.netns.ping(target, { waitMs: LOST_AFTER_MS }), 'packets are lost');
-    t.deepEqual(await isFound(), [true, true, exitCode], 'doctor names it, explain names it and fails');
+    const { answers, cures } = await ask();
+    t.deepEqual(answers, [true, true, exitCode], 'doctor names it, explain names it and fails');
+    if (IS_LONG && cures.length > 0) {
+      for (const cure of cures) {
+        if (cure === 'tke-eni repair') await runCli(place, 'repair');
+        // A line may be another way to do what the one before it has done.
+        else await trial.node.netns.tryRun(['sh', '-c', cure]);
+      }
+      await packetsFlow();
+      t.deepEqual((await ask()).answers, [false, false, 0], `both are silent after ${cures.join('; ')}`);
+    }
   } finally {
-    await netns.run(['sh', '-e', '-c', fault.undo(scene)]);
+    // A cure may have taken away what this takes away.
+    await netns.run(['sh', '-c', `${fault.undo(scene)} || :`]);
     if (fault.isPlanned === true) await runCli(place, 'repair');
   }
-  await waitUntil(() => pod.netns.ping(target), { what: 'packets after it', everyMs: 100 });
-  if (IS_LONG) t.deepEqual(await isFound(), [false, false, 0], 'both are silent when it is gone');
+  await packetsFlow();
+  if (IS_LONG) t.deepEqual((await ask()).answers, [false, false, 0], 'both are silent when it is gone');
 }
 
-/** Reports whether a document has a finding anywhere, as an error or a warning. */
-function namesIt(value: unknown, id: string): boolean {
-  if (Array.isArray(value)) return value.some((item) => namesIt(item, id));
-  if (!isObject(value)) return false;
-  const isNamed = value['id'] === id && value['severity'] !== 'info';
-  return isNamed || Object.values(value).some((item) => namesIt(item, id));
+/** Reports whether a line of a cure changes something: others show state, or are for people. */
+function isChange(line: string): boolean {
+  const command = line.replace(/^nsenter \S+ (-- )?/, '');
+  return (
+    /^(ip |tc |nft |iptables-|ip6tables-|sysctl -w |tke-eni repair)/.test(command) && !/ (show|list|-S) /.test(command)
+  );
+}
+
+/** Lists the findings of an id anywhere in a document, errors and warnings. */
+function findingsIn(value: unknown, id: string): readonly Readonly<Record<string, unknown>>[] {
+  if (Array.isArray(value)) return value.flatMap((item) => findingsIn(item, id));
+  if (!isObject(value)) return [];
+  const nested = Object.values(value).flatMap((item) => findingsIn(item, id));
+  return value['id'] === id && value['severity'] !== 'info' ? [value, ...nested] : nested;
 }

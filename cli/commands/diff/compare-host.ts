@@ -86,6 +86,9 @@ function isInTransit(operation: Operation, { inTransit }: DesiredNode): boolean 
   return prefixes.some((prefix) => prefix !== undefined && inTransit.has(prefix.split('/')[0] ?? prefix));
 }
 
+/** Cures each difference from the plan; what follows it in a cure is the same by hand. */
+export const REPAIR = 'tke-eni repair';
+
 function differenceOf(
   id: FindingId,
   details: {
@@ -99,7 +102,7 @@ function differenceOf(
 ): Difference {
   const changes = details.changes.map((operation) => ({ kind: 'host' as const, operation }));
   const { owner, what, why } = details;
-  const fix = changes.map(renderChange);
+  const fix = [REPAIR, ...changes.map(renderChange)];
   const subjects = [...details.subjects, ...subjectOf(owner)];
   return {
     ...finding(id, { what, fix, subjects, isOurs: true, ...(why === undefined ? {} : { why }) }),

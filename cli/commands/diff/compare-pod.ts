@@ -9,7 +9,7 @@ import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
 import { sysctlName } from '../../../sysctl/sysctl-key.ts';
 import type { ObjectNames } from './build-names.ts';
 import { renderChange } from './change.ts';
-import { isDetour } from './compare-host.ts';
+import { isDetour, REPAIR } from './compare-host.ts';
 import { describeAddress } from './describe-bridge.ts';
 import type { Difference } from './difference.ts';
 
@@ -38,7 +38,7 @@ export function comparePod(snapshot: PodSnapshot, names: ObjectNames): readonly 
     .flatMap((operation): readonly Difference[] => {
       const change = { kind: 'pod', key: snapshot.key, netns: snapshot.netns, operation } as const;
       return describe(operation, snapshot.network).map(({ id, what }) => ({
-        ...finding(id, { what: `in the Pod, ${what}`, fix: [renderChange(change)], subjects, isOurs: true }),
+        ...finding(id, { what: `in the Pod, ${what}`, fix: [REPAIR, renderChange(change)], subjects, isOurs: true }),
         whose,
         owner,
         changes: [change],

@@ -118,7 +118,7 @@ function openFindings(chain: FirewallChain, tried: readonly Trip[]): readonly Fi
 
 /** Describes what a chain drops. It is an error where Pods reach nothing by it, or where even answers are dropped. */
 function dropFinding(chain: FirewallChain, lost: readonly Trip[]): Finding {
-  const { title, hook, fix, show } = chain;
+  const { title, hook, show } = chain;
   const what = `${title} drops new connections of Pods: ${lost.map((trip) => trip.what).join(', ')}`;
   const subjects = [...new Set(lost.map(({ ifindex }) => linkId(ifindex)))];
   const unmarked = lost.filter(({ packet }) => dropsUnmarkedWayBack(chain, packet));
@@ -131,7 +131,9 @@ function dropFinding(chain: FirewallChain, lost: readonly Trip[]): Finding {
   const cutsPods = hook !== 'input' && lost.some(({ packet }) => packet.src !== undefined);
   const dropsAnswers = hook !== 'forward' && lost.some((trip) => isLost(chain, trip, true));
   const severity = cutsPods || dropsAnswers ? 'error' : 'warning';
-  return finding('forward-policy-drop', { what, fix: fix.length === 0 ? [show] : fix, subjects, severity });
+  const fixes = lost.map(({ packet }) => chain.fix(packet));
+  const fix = fixes.every(({ length }) => length > 0) ? [...new Set(fixes.flat())] : [show];
+  return finding('forward-policy-drop', { what, fix, subjects, severity });
 }
 
 const IPV4 = 'net.ipv4.ip_forward';

@@ -203,7 +203,9 @@ function dropped(route: RouteMessage, nameOf: (ifindex: number) => string): Find
   const dst = route.dst ?? 'default';
   const owner = route.table === RT_TABLE_LOCAL ? 'local' : `${route.table} of ours`;
   const what = `table ${owner} has "${line.replace(/^ip (-6 )?route del /, '')}", which drops packets`;
-  return finding('blackhole-route', { what, fix: [line], subjects: [tableId(route.table), routeId(route.table, dst)] });
+  // It may have replaced a route of ours.
+  const fix = [line, 'tke-eni repair'];
+  return finding('blackhole-route', { what, fix, subjects: [tableId(route.table), routeId(route.table, dst)] });
 }
 
 function collision(table: number, routes: readonly RouteMessage[], nameOf: (ifindex: number) => string): Finding {

@@ -32,6 +32,7 @@ test('tke-eni: loads nothing at its start that only some commands need', (t) => 
     'runtime/byte-text.ts',
     'runtime/clock.ts',
     'runtime/edit-distance.ts',
+    'runtime/on-abort.ts',
     'runtime/plain-text.ts',
     'runtime/user-error.ts',
     'yargs/helpers',

@@ -81,14 +81,14 @@ test('buildNodeRows: says how a taint of ours goes from a node without an agent'
 
 /** Sources that write conditions of a NodeENIConfig. */
 const SOURCES = ['agent', 'ipamd'].flatMap(sourcesBelow);
-/** `type: 'Ready'`, `const type = 'Ready'`, `const DIRECT_READY = 'DirectENIReady'`. */
-const CONDITION_TYPE = /\b(?:type(?::| =)|[A-Z_]+ =) '([A-Z]\w+)'/g;
+/** `type: 'Ready'`, `const type = 'Ready'`, `const DIRECT_READY = 'DirectENIReady'`, `condition: 'DirectENIReady'`. */
+const CONDITION_TYPE = /\b(?:type(?::| =)|condition:|[A-Z_]+ =) '([A-Z]\w+)'/g;
 
 function sourcesBelow(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => readFileSync(join(folder, name), 'utf8'))
-    .filter((text) => /node-conditions\.ts'|^export function withCondition/m.test(text));
+    .filter((text) => /node-conditions\.ts'|^export function withCondition|^ +condition: '/m.test(text));
 }
 
 /** Every condition that ipamd writes into a NodeENIConfig: type, status, reason, and what of it is a problem. */

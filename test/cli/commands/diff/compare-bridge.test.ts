@@ -103,5 +103,8 @@ test('compareHost: the bridge is missing, with all that was on it', (t) => {
   const gone = { ...asPlanned, links: asPlanned.links.filter(({ ifname }) => ifname !== 'cbr0') };
   const [first] = compareHost(desired, gone, names);
   t.is(`${first?.id}: ${first?.what}`, 'bridge-missing: the bridge cbr0 is missing');
-  t.deepEqual(first?.fix, ['ip link add cbr0 index 1000001024 address 0a:58:00:00:00:01 type bridge']);
+  t.deepEqual(first?.fix, [
+    'tke-eni repair',
+    'ip link add cbr0 index 1000001024 address 0a:58:00:00:00:01 type bridge',
+  ]);
 });
