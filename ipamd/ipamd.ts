@@ -21,13 +21,12 @@ import type { IpamdConfig } from './config/options.ts';
 import { DefinitionGuard } from './crds/definition-guard.ts';
 import { ensureDefinitions } from './crds/install-definitions.ts';
 import type { Ids } from './decide/decision.ts';
-import { SecondAllocator } from './guests/pod-cidrs/second-allocator.ts';
+import { makeGuests } from './guests/all.ts';
 import { reportStartupTaints } from './nodes/startup-taints.ts';
-import { createIpamdMetrics, type IpamdMetrics } from './observability/metrics.ts';
+import { createIpamdMetrics, type IpamdMetrics, type QueueSample } from './observability/metrics.ts';
 import { followMachines, type InformerDeps, type MachineFollower, openInformers } from './term/open-informers.ts';
 import type { LeaderDeps, TermView } from './term/open-term.ts';
-import { sampleQueues } from './term/queues.ts';
-import { runLeader } from './term/run-leader.ts';
+import { runTerm } from './term/run-term.ts';
 
 /** Runtime of ipamd; each member is a port, so that ipamd also runs on a virtual clock and without a connection. */
 type IpamdRuntime = {
@@ -69,8 +68,12 @@ export type RunningIpamd = {
  * the API server one more watch for each kind.
  * @throws ConfigError when --metrics-address cannot be listened on
  */
-export async function startIpamd(config: IpamdConfig, runtime: IpamdRuntime): Promise<RunningIpamd> {
-  const ipamd = new Ipamd(config, runtime);
+export async function startIpamd(
+  config: IpamdConfig,
+  runtime: IpamdRuntime,
+  guests: typeof makeGuests = makeGuests,
+): Promise<RunningIpamd> {
+  const ipamd = new Ipamd(config, runtime, guests);
   await ipamd.listen();
   ipamd.start();
   return ipamd;
@@ -103,7 +106,7 @@ class Ipamd implements RunningIpamd {
   #productProblem: string | undefined;
   #lockRefusal: string | undefined;
 
-  constructor(config: IpamdConfig, baseRuntime: IpamdRuntime) {
+  constructor(config: IpamdConfig, baseRuntime: IpamdRuntime, guests: typeof makeGuests) {
     const { clock, log, random, release } = baseRuntime;
     this.#config = config;
     this.#baseKube = baseRuntime.kube;
@@ -145,8 +148,7 @@ class Ipamd implements RunningIpamd {
       machines: () => this.#machines.informer,
       definitions: this.#definitions,
       events: this.#events,
-      // Made before the informers start: it follows them from their first list on.
-      secondAllocator: config.allocateNodeCidrs ? new SecondAllocator(this.#informers.nodes, clock) : undefined,
+      guests: guests({ config, nodes: this.#informers.nodes, clock }),
       breakers: new CircuitBreakers(clock),
       brake: new ReleaseBrake(clock, config.nodeReleasePercent),
       cloudObserver: new CloudObserver(runtime.cloud, clock, config.clusterId),
@@ -255,7 +257,7 @@ class Ipamd implements RunningIpamd {
       const { lost } = this.#definitions;
       const halts = [lost, ...(this.#product === undefined ? [] : [this.#product.appeared])];
       const signal = AbortSignal.any([term.signal, ...halts]);
-      await runLeader(this.#leaderDeps, { ...term, startedMs, signal }, drain);
+      await runTerm(this.#leaderDeps, { ...term, startedMs, signal }, drain);
       if (!halts.some(({ aborted }) => aborted)) return;
       startedMs = clock.monotonicMs();
     }
@@ -293,18 +295,14 @@ class Ipamd implements RunningIpamd {
     Object.assign(this.metrics.sources, {
       pacing: this.#runtime.cloud.pacing,
       informers: () => this.#informerSamples(),
-      queues: () => (this.#term === undefined ? [] : sampleQueues(this.#term.queues)),
+      queues: () => sampleQueues(this.#term?.queues ?? {}),
       isLeading: () => this.isLeading,
       openBreakers: () => this.#leaderDeps.breakers.openKeys(),
     } satisfies Partial<IpamdMetrics['sources']>);
   }
 
   #informerSamples() {
-    const ciliumNodes = this.#term?.ciliumNodes.informer;
-    return sampleInformers({
-      ...{ ...this.#informers, machines: this.#machines.informer, ciliumNodes },
-      ...this.#term?.records,
-    });
+    return sampleInformers({ ...this.#informers, machines: this.#machines.informer, ...this.#term?.informers() });
   }
 
   #healthFacts(): HealthFacts {
@@ -332,3 +330,11 @@ function termWithoutLock(clock: Clock, signal: AbortSignal): Leadership {
 }
 
 const MS_PER_S = 1000;
+
+function sampleQueues(queues: TermView['queues']): readonly QueueSample[] {
+  return Object.entries(queues).map(([queue, { size: waiting, runningCount: running }]) => ({
+    queue,
+    waiting,
+    running,
+  }));
+}

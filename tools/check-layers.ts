@@ -16,6 +16,7 @@ type FactRule = { readonly pattern: string; readonly home: readonly string[] };
 
 /** The rules as the JSON file holds them. */
 export type Layers = {
+  /** By folder, or by a file that may import what the rest of its folder may not. */
   readonly folders: Readonly<Record<string, FolderRule>>;
   readonly packageOnlyIn: Readonly<Record<string, readonly string[]>>;
   readonly facts: Readonly<Record<string, FactRule>>;
@@ -118,7 +119,7 @@ function resolve(source: Source, entry: Import): string {
 }
 
 function folderOf(layers: Layers, path: string): string | undefined {
-  const known = Object.keys(layers.folders).filter((folder) => path.startsWith(`${folder}/`));
+  const known = Object.keys(layers.folders).filter((folder) => path === folder || path.startsWith(`${folder}/`));
   return known.sort((a, b) => b.length - a.length)[0];
 }
 

@@ -1,5 +1,6 @@
 import type { CallContext } from '../../cloud/cloud.ts';
 import { type OrphanKind, type OrphanOutcome, OrphanSweep, type Swept } from '../../cloud/orphan-sweep.ts';
+import type { Informer } from '../../kube/informer.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { Term } from '../calls/term.ts';
 import type { IpamdConfig } from '../config/options.ts';
@@ -20,8 +21,18 @@ const CALL_TIMEOUT_MS = 120_000;
 /** Part of the interval after which a sweep that came to nothing is repeated. */
 const RETRY_SHARE = 0.2;
 
+/** Sweeps one kind until aborted. Rejects with the signal's reason. */
+export type Sweep = (deps: Pick<SweepDeps, 'clock' | 'log' | 'config'>, signal: AbortSignal) => Promise<never>;
+
+/** Makes a sweep of a kind; those of several kinds are one list then. */
+export function sweepOf<T>(kind: OrphanKind<T>, options: SweepOptions<T> = {}): Sweep {
+  return (deps, signal) => runSweep(kind, deps, signal, options);
+}
+
 /** When a kind is swept, and what becomes of the results. */
 type SweepOptions<T> = {
+  /** Caches that it reads: it begins once each has its first list. */
+  readonly caches?: readonly Pick<Informer<unknown>, 'synced'>[];
   /** Reports whether there may be any: otherwise the cloud is not asked. Default: there may. */
   readonly isWanted?: () => boolean;
   readonly onSwept?: (swept: Swept<T>, tookMs: number) => void;
@@ -35,11 +46,12 @@ export async function runSweep<T>(
   kind: OrphanKind<T>,
   deps: Pick<SweepDeps, 'clock' | 'log' | 'config'>,
   signal: AbortSignal,
-  { isWanted = () => true, onSwept }: SweepOptions<T> = {},
+  { caches, isWanted = () => true, onSwept }: SweepOptions<T> = {},
 ): Promise<never> {
   const { clock, config } = deps;
   const sweep = new OrphanSweep(kind, deps, config.orphanGraceMs);
   let waitMs = config.syncIntervalMs;
+  if (caches !== undefined) await Promise.all(caches.map((one) => one.synced(signal)));
   for (;;) {
     await clock.sleep(waitMs, signal);
     if (!isWanted()) continue;

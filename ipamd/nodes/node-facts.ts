@@ -46,8 +46,8 @@ type NodeFactsDeps = Pick<Term, 'nodes' | 'pods' | 'clock'> & {
   };
   /** Addresses that load balancers may still have. Default: none. */
   readonly registered?: RegisteredIps | undefined;
-  /** Addresses of the CiliumNode of a node that Cilium serves. Default: there is none. */
-  readonly ciliumNodes?: { ipsOf(nodeName: string): ReadonlySet<string> | 'unknown' };
+  /** Addresses that stay on a node's ENIs for others than its Pods and claims. Default: none. */
+  readonly keptIps?: (node: NodeEntry) => NodeView['ciliumIps'];
   /** Where the released static addresses of a node are by now. Default: unknown. */
   readonly movedTo?: (nodeName: string) => NodeView['movedTo'];
   /** Static exclusive ENIs, as far as a node needs them. Default: none. */
@@ -272,8 +272,8 @@ class CachedNodeFacts implements KnownNodeFacts {
   }
 
   #ciliumIpsOf(node: NodeEntry | undefined): Pick<NodeFactValues, 'ciliumIps'> {
-    const { ciliumNodes } = this.#deps;
-    return node?.isCiliumCrd === true && ciliumNodes !== undefined ? { ciliumIps: ciliumNodes.ipsOf(node.name) } : {};
+    const ciliumIps = node && this.#deps.keptIps?.(node);
+    return ciliumIps === undefined ? {} : { ciliumIps };
   }
 
   #registrationsOf(config: NodeEniConfig, leaving: Leaving, pods: ReadonlyMap<string, PodFacts>): NodeRegistrations {

@@ -2,8 +2,8 @@ import type { NecEntry } from '../cache/decode-nec.ts';
 import { isSameNode } from '../cache/node-entry.ts';
 import type { PodFacts } from '../cache/pod-facts.ts';
 import { NECS_BY_MARKED_IP, readMarkedIps } from '../decide/mark-indexes.ts';
+import type { LeaderTerm } from './leader-term.ts';
 import { BY_INSTANCE, type Informers } from './open-informers.ts';
-import type { LeaderTerm } from './open-term.ts';
 
 /** How long a new node's ENIs wait for the first demand of its agent. */
 const FIRST_DEMAND_MS = 2_000;

@@ -1,8 +1,9 @@
 import type { Leadership } from '../../kube/election/term.ts';
 import { FreshStore } from '../../kube/fresh-store.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { RouteCache } from '../../pod-routes/route-cache.ts';
+import { WorkQueue } from '../../kube/work-queue.ts';
 import { findInstanceId, type MachineEntry, type MachineView } from '../cache/machine-entry.ts';
+import type { NodeEntry } from '../cache/node-entry.ts';
 import { RegisteredIps } from '../cache/registered-ips.ts';
 import { subnetKey } from '../calls/call-keys.ts';
 import { NodeMemories } from '../calls/node-memory.ts';
@@ -10,9 +11,6 @@ import type { Term } from '../calls/term.ts';
 import type { IpamdConfig } from '../config/options.ts';
 import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../decide/mark-indexes.ts';
 import { StaticEniIndex } from '../exclusive/static-eni-index.ts';
-import type { SecondAllocator } from '../guests/pod-cidrs/second-allocator.ts';
-import { AddressConflicts, createLookUpHolder } from '../guests/static/address-conflicts.ts';
-import { ClaimWaits } from '../guests/static/claim-waits.ts';
 import { AddressLookup } from '../nodes/address-lookup.ts';
 import { ClaimRequests } from '../nodes/claim-requests.ts';
 import { findMoved, type MarkedHolders } from '../nodes/find-moved.ts';
@@ -20,9 +18,9 @@ import { openInstanceCache } from '../nodes/instance-cache.ts';
 import { createNodeFacts } from '../nodes/node-facts.ts';
 import { Renewals } from '../nodes/renewals.ts';
 import { openSubnets } from '../subnets/open-subnets.ts';
-import { CiliumFollower } from './follow-cilium-nodes.ts';
-import { type InformerDeps, type Informers, openTermInformers, type TermInformers } from './open-informers.ts';
-import { makeQueues, type Queues } from './queues.ts';
+import type { Guest, OpenGuest } from './guest.ts';
+import type { LeaderTerm } from './leader-term.ts';
+import { type InformerDeps, type Informers, openTermInformers } from './open-informers.ts';
 
 /** What all terms of the process share. */
 export type LeaderDeps = Omit<Term, keyof Informers | 'leader' | 'enqueueNode' | 'observer'> & {
@@ -30,8 +28,8 @@ export type LeaderDeps = Omit<Term, keyof Informers | 'leader' | 'enqueueNode' |
   readonly informerDeps: InformerDeps;
   /** Undefined if the cluster has no Machines. */
   readonly machines: () => Informer<MachineEntry> | undefined;
-  /** Undefined without --allocate-node-cidrs. */
-  readonly secondAllocator: SecondAllocator | undefined;
+  /** In the order in which they are opened; those that the settings do not want are left out. */
+  readonly guests: readonly Guest[];
   /** Called with the state of a term, for metrics; with undefined when the term is over. */
   readonly onTerm: (view: TermView | undefined) => void;
 };
@@ -39,32 +37,31 @@ export type LeaderDeps = Omit<Term, keyof Informers | 'leader' | 'enqueueNode' |
 /** The observable state of a term. */
 export type TermView = {
   readonly epoch: number;
-  readonly queues: Queues;
-  readonly records: Pick<TermInformers, 'vips' | 'claims'>;
-  readonly ciliumNodes: Pick<CiliumFollower, 'informer'>;
+  readonly queues: Readonly<Record<string, WorkQueue>>;
+  readonly informers: () => Readonly<Record<string, Informer<unknown> | undefined>>;
 };
-
-/** A term with all that its controllers share. */
-export type LeaderTerm = ReturnType<typeof openTerm>;
 
 const SECOND_MS = 1_000;
 
-/** Makes what belongs to one term; nothing of it is reused by a later one. Nothing runs yet. */
-export function openTerm(deps: LeaderDeps, leadership: Leadership, signal: AbortSignal) {
+/** Makes what belongs to one term, and opens the guests in it; nothing of it is reused by a later one. Nothing runs yet. */
+export function openTerm(
+  deps: LeaderDeps,
+  leadership: Leadership,
+  signal: AbortSignal,
+): { readonly term: LeaderTerm; readonly guests: readonly OpenGuest[] } {
   const { config, informers, informerDeps, metrics, cloud, clock, log, random } = deps;
   const { nodes, necs, vpcEnis } = informers;
-  const queues = makeQueues(clock, random);
+  const queues = { supply: new WorkQueue({ clock, random }), nodes: new WorkQueue({ clock, random }) };
   const { clusterId, cloudTimeoutMs } = config;
   const requestTimeoutSeconds = Math.ceil(cloudTimeoutMs / SECOND_MS);
   const leader = { epoch: leadership.epoch, clusterId, requestTimeoutSeconds, term: { ...leadership, signal } };
   const enqueueNode = (name: string): void => queues.supply.add(name);
-  const ownInformers = openTermInformers(informerDeps, config);
-  const own = { observer: metrics.controller, leader, enqueueNode, queues, ownInformers };
-  const term = { ...deps, ...informers, ...ownInformers, ...own };
+  const own = { observer: metrics.controller, leader, enqueueNode, queues };
+  const base = { ...deps, ...informers, ...openTermInformers(informerDeps, config), ...own };
 
   const machines: MachineView = { byIndex: (name, value) => deps.machines()?.byIndex(name, value) ?? [] };
   const lookup = new AddressLookup(cloud.instances, log);
-  const instances = openInstanceCache(term);
+  const instances = openInstanceCache(base);
   const instanceIds = (): ReadonlySet<string> => {
     const ofNecs = [...necs.values()].map(({ decoded }) => decoded?.status?.instanceID);
     const ofNodes = [...nodes.values()].map((node) => findInstanceId(node, machines) ?? lookup.find(node));
@@ -73,8 +70,7 @@ export function openTerm(deps: LeaderDeps, leadership: Leadership, signal: Abort
   const vpcIds = (): ReadonlySet<string> =>
     new Set([...instanceIds()].flatMap((id) => instances.find(id)?.instance?.vpcId ?? []));
   const onFreeIps = (subnetId: string): void => deps.breakers.allowProbe(subnetKey(subnetId));
-  const subnets = openSubnets({ ...term, vpcIds, onFreeIps });
-  /** The VPC of the cluster: that of the ConfigMap, else the one of all instances, else the one of the subnets. */
+  const subnets = openSubnets({ ...base, vpcIds, onFreeIps });
   const vpcId = (): string | undefined => {
     const configured = subnets.config()?.vpcId;
     if (configured !== undefined) return configured;
@@ -83,7 +79,7 @@ export function openTerm(deps: LeaderDeps, leadership: Leadership, signal: Abort
     return ids.size === 1 ? [...ids][0] : undefined;
   };
 
-  const registered = createRegisteredIps(term, config);
+  const registered = createRegisteredIps(base, config);
   const staticEnis = new StaticEniIndex({ necs, vpcEnis, byClaim: NECS_BY_CLAIM });
   const requests = new ClaimRequests();
   const markedOn: MarkedHolders = (ip) =>
@@ -91,26 +87,38 @@ export function openTerm(deps: LeaderDeps, leadership: Leadership, signal: Abort
       return { name, ...(decoded?.status === undefined ? {} : { status: decoded.status }) };
     });
   const movedTo = (name: string) => findMoved(name, necs.get(name)?.decoded?.status, markedOn);
-  const ciliumNodes = new CiliumFollower(informerDeps, nodes, config.ciliumNodes !== 'off');
-  const known = { ...term, machines, instances, lookup, subnets };
-  const facts = createNodeFacts({ ...known, requests, registered, ciliumNodes, movedTo, staticEnis });
-  return {
-    ...term,
-    ...{ instances, lookup, instanceIds, subnets, vpcId, registered, staticEnis, requests, ciliumNodes, facts },
+  // Nothing is read of a node before the guests are open.
+  const guests: OpenGuest[] = [];
+  const keptIps = (node: NodeEntry) => keptIpsOf(guests, node);
+  const known = { ...base, machines, instances, lookup, subnets };
+  const facts = createNodeFacts({ ...known, requests, registered, keptIps, movedTo, staticEnis });
+  const term: LeaderTerm = {
+    ...base,
+    ...{ instances, lookup, instanceIds, subnets, vpcId, registered, staticEnis, requests, facts },
     memory: new NodeMemories(),
-    /** With what was written in this term. */
     freshNecs: new FreshStore(necs, ({ object }) => object.metadata.resourceVersion),
     renewals: new Renewals(),
-    conflicts: new AddressConflicts(clock, random, createLookUpHolder({ cloud, necs })),
-    waits: new ClaimWaits(clock),
-    /** Routes of the VPC to networks of Pods. */
-    podRoutes: config.grRoutes === 'ipamd' ? new RouteCache(clock) : undefined,
+    noteRequests: (node) => {
+      enqueueNode(node);
+      for (const { notes } of guests) notes?.requested?.(node);
+    },
   };
+  for (const guest of deps.guests) if (guest.isWanted?.(config) !== false) guests.push(guest.open(term));
+  return { term, guests };
+}
+
+/** Returns what any guest keeps on a node; unknown while one does not know it. */
+function keptIpsOf(guests: readonly OpenGuest[], node: NodeEntry): ReadonlySet<string> | 'unknown' | undefined {
+  const kept = guests.flatMap(({ wants }) => wants?.keptIps?.(node) ?? []);
+  const [first] = kept;
+  if (kept.length < 2 || first === undefined) return first;
+  const sets = kept.filter((one) => one !== 'unknown');
+  return sets.length < kept.length ? 'unknown' : new Set(sets.flatMap((one) => [...one]));
 }
 
 /** Undefined with --load-balancer-wait=0. */
 function createRegisteredIps(
-  { necs, clock, queues }: Pick<Term, 'necs' | 'clock'> & { readonly queues: Queues },
+  { necs, clock, queues }: Pick<LeaderTerm, 'necs' | 'clock' | 'queues'>,
   { registeredWaitMs: limitMs }: IpamdConfig,
 ): RegisteredIps | undefined {
   if (limitMs === 0) return undefined;

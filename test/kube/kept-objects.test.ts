@@ -18,6 +18,8 @@ import { INGRESS_INDEXES } from '../../cloud-controller-manager/ingresses/ingres
 import { CONFIG_BOUNDS, decodeConfig } from '../../cloud-controller-manager/service-configs/decode-config.ts';
 import { BACKEND_READY_GATE, POD_ANNOTATION } from '../../crd/names.ts';
 import { readIpamdConfig } from '../../ipamd/config/ipamd-config.ts';
+import { openEipClaims } from '../../ipamd/guests/eip/eip-claim-cache.ts';
+import { openStaticIpConfigs } from '../../ipamd/guests/static/guest.ts';
 import { openInformers, openTermInformers } from '../../ipamd/term/open-informers.ts';
 import { type InformerOptions, openInformer } from '../../kube/informer.ts';
 import type { KubeClient, KubeObject, ResourceType } from '../../kube/kube-client.ts';
@@ -200,7 +202,8 @@ const webhook: Follow = async (kube, signal) => {
 const ipamd: Follow = async (client, signal) => {
   const deps = { ...DEPS, client, observer: {} };
   const { pods } = openInformers(deps, ipamdConfig);
-  const { claims, configs, deployments, eipClaims } = openTermInformers(deps, ipamdConfig);
+  const { claims, deployments } = openTermInformers(deps, ipamdConfig);
+  const [configs, eipClaims] = [openStaticIpConfigs(deps), openEipClaims(deps)];
   const all = [pods, claims, configs, deployments, eipClaims].flatMap((one) => one ?? []);
   for (const one of all) void one.start(signal);
   await Promise.all(all.map((one) => one.synced(signal)));

@@ -39,6 +39,14 @@ test('checkLayers: rejects a dynamic import', finds, 'runtime/a.ts', "await impo
 test('checkLayers: takes the longest folder name', finds, 'agent/api/a.ts', "import { x } from '../../netlink/x.ts';", [
   'agent/api/a.ts: agent/api may not import netlink/x.ts',
 ]);
+test('checkLayers: keeps guests out of the core, and lets one file put them together', (t) => {
+  const none = { folders: [], packages: [] };
+  const folders = { agent: none, 'agent/guests': none, 'agent/start.ts': { folders: ['agent/guests'], packages: [] } };
+  const text = "import type { X } from './guests/x.ts';";
+  const check = (path: string) => checkLayers({ ...layers, folders }, [{ path, text }]);
+  t.deepEqual(check('agent/a.ts'), ['agent/a.ts: agent may not import agent/guests/x.ts']);
+  t.deepEqual(check('agent/start.ts'), []);
+});
 test('checkLayers: keeps a package to its owner', finds, 'netlink/conn.ts', "import { load } from 'ffi-rs';", [
   'netlink/conn.ts: only netlink/libc.ts may import ffi-rs',
 ]);

@@ -1,9 +1,11 @@
 import { type EipClaim, eipClaim } from '../../../crd/eip-claim.ts';
 import { FreshStore } from '../../../kube/fresh-store.ts';
-import type { Informer } from '../../../kube/informer.ts';
+import { type Informer, openInformer } from '../../../kube/informer.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { withoutManagedFields } from '../../../kube/managed-fields.ts';
+import { EIP_CLAIMS } from '../../../kube/resource-types.ts';
 import { Faults } from '../../../runtime/decode.ts';
+import type { InformerDeps } from '../../term/open-informers.ts';
 
 /** What is cached of every EIPClaim. */
 export type EipClaimEntry = {
@@ -39,8 +41,13 @@ export function decodeEipClaim(object: KubeObject): EipClaimEntry {
   };
 }
 
+/** Opens the informer of EIPClaims; for the leader only. */
+export function openEipClaims(deps: InformerDeps): Informer<EipClaimEntry> {
+  return openInformer<EipClaimEntry>({ ...deps, type: EIP_CLAIMS, decode: decodeEipClaim, bounds: EIP_CLAIM_BOUNDS });
+}
+
 /** What is kept of EIPClaims; of one that is too large the EIPs alone, as of one that is malformed. */
-export const EIP_CLAIM_BOUNDS = {
+const EIP_CLAIM_BOUNDS = {
   objectBytes: 65_536,
   namespaceBytes: 32 * 1_048_576,
   smallBytes: 16_384,

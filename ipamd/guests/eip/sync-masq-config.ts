@@ -1,6 +1,6 @@
 import { EIP_SRC_CIDRS_ANNOTATION } from '../../../crd/names.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
-import type { Informer } from '../../../kube/informer.ts';
+import { type Informer, openInformer } from '../../../kube/informer.ts';
 import { involvedObject } from '../../../kube/involved-object.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
@@ -9,6 +9,7 @@ import { CONFIG_MAPS } from '../../../kube/resource-types.ts';
 import { ChangeSignal } from '../../../runtime/change-signal.ts';
 import { recordOf } from '../../../runtime/json.ts';
 import type { Term } from '../../calls/term.ts';
+import type { InformerDeps } from '../../term/open-informers.ts';
 import { decideMasqConfig } from './decide-masq-config.ts';
 import type { EipClaimEntry } from './eip-claim-cache.ts';
 
@@ -48,6 +49,13 @@ export async function syncMasqConfig(deps: SyncMasqDeps, signal: AbortSignal): P
   } finally {
     for (const end of ends) end();
   }
+}
+
+/** Opens the informer of that ConfigMap, whether it exists or not; for the leader only. */
+export function openMasqConfig(deps: InformerDeps): Informer<KubeObject> {
+  const { namespace, name } = MASQ_CONFIG_MAP;
+  const query = { namespace, fieldSelector: `metadata.name=${name}` };
+  return openInformer<KubeObject>({ ...deps, type: CONFIG_MAPS, decode: (object) => object, query });
 }
 
 async function writeConfig(

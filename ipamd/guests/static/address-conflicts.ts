@@ -1,7 +1,10 @@
 import type { Cloud, IpUser } from '../../../cloud/cloud.ts';
+import type { CloudError } from '../../../cloud/cloud-error.ts';
+import type { WorkQueue } from '../../../kube/work-queue.ts';
 import { type BackoffSettings, backoffMs } from '../../../runtime/backoff.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { NecEntry } from '../../cache/decode-nec.ts';
+import type { ClaimRefusal } from '../../calls/node-deps.ts';
 import type { AddressConflict } from './claim-view.ts';
 
 /** Asks the cloud which resource has an address, as text for people; undefined when the cloud does not answer it. */
@@ -91,6 +94,37 @@ export function createLookUpHolder({ cloud, necs }: LookUpHolderDeps): LookUpHol
   };
 }
 
-function userText({ ip, resourceType, resourceId }: IpUser): string {
+/** Names a resource that has an address, for people. */
+export function userText({ ip, resourceType, resourceId }: IpUser): string {
   return `${ip} is of ${resourceType} ${resourceId}`.trim();
+}
+
+/** Where a conflict is noted. */
+type ConflictDeps = {
+  readonly conflicts: AddressConflicts;
+  readonly queues: { readonly claims: Pick<WorkQueue, 'add'> };
+};
+
+/**
+ * Notes that another resource has a claim's address, with the cloud's text, and enqueues the claim; `holder`: the resource,
+ * where known.
+ */
+export function noteConflict(
+  { conflicts, queues }: ConflictDeps,
+  key: string,
+  ips: readonly string[],
+  message: string,
+  holder?: string,
+): void {
+  conflicts.add(key, ips, message, holder);
+  queues.claims.add(key);
+}
+
+/** Error codes of the cloud for an address that another resource has. */
+const TAKEN_CODES: readonly CloudError['code'][] = ['ResourceInUse', 'InvalidParameterValue.Duplicate'];
+
+/** Notes that the cloud refused a claim's requested address because another resource has it. */
+export function noteRefusal(deps: ConflictDeps, key: string, { ips, code, message }: ClaimRefusal): void {
+  if (ips.length === 0 || !TAKEN_CODES.some((one) => code.startsWith(one))) return;
+  noteConflict(deps, key, ips, `${code}: ${message}`);
 }

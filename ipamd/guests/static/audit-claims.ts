@@ -1,4 +1,3 @@
-import type { IpUser } from '../../../cloud/cloud.ts';
 import { isCloudError } from '../../../cloud/cloud-error.ts';
 import { API_VERSION } from '../../../crd/names.ts';
 import type { Informer } from '../../../kube/informer.ts';
@@ -6,9 +5,9 @@ import { countsOf } from '../../../runtime/metrics/metric-table.ts';
 import { networkRequestOf, podKeyOf } from '../../cache/pod-facts.ts';
 import type { VipFacts } from '../../cache/record-facts.ts';
 import { readClaimKeys } from '../../decide/mark-indexes.ts';
+import { noteConflict, userText } from './address-conflicts.ts';
 import type { ClaimsTerm } from './claims-term.ts';
 import { type ClaimDifference, compareClaims, listUnreadable } from './compare-claims.ts';
-import { noteConflict } from './note-conflict.ts';
 import { involvedClaim } from './write-claim.ts';
 
 const IPS_PER_CALL = 100;
@@ -123,10 +122,6 @@ function isUnassigned({ isRecord, staticObject }: VipFacts): boolean {
 function isReserved({ ip, podKey }: VipFacts, claims: ClaimsTerm['claims']): boolean {
   const { state, ip: reservedIp } = claims.get(podKey)?.staticObject?.decoded?.status?.reservation ?? {};
   return state === 'Reserved' && reservedIp === ip;
-}
-
-function userText({ ip, resourceType, resourceId }: IpUser): string {
-  return `${ip} is of ${resourceType} ${resourceId}`.trim();
 }
 
 function identityOf({ kind, key, object, message }: ClaimDifference): string {

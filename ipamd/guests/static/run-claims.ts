@@ -18,15 +18,9 @@ const STARTING_MS = 500;
  * Reconciles the claims of all Pods until aborted, once every informer has its first list. For the leader only. The
  * requests are complete when each claim that existed at the start was reconciled once.
  */
-export async function runClaims(leaderTerm: ClaimsTerm, signal: AbortSignal): Promise<void> {
-  const { nodes, queues } = leaderTerm;
-  const enqueueNode = (name: string): void => {
-    leaderTerm.enqueueNode(name);
-    if (nodes.get(name)?.isCiliumCrd === true) queues.cilium.add(name);
-  };
-  const term = { ...leaderTerm, enqueueNode };
-  const { clock, pods, necs, vips, claims, configs, deployments, requests } = term;
-  const queue = queues.claims;
+export async function runClaims(term: ClaimsTerm, signal: AbortSignal): Promise<void> {
+  const { clock, pods, nodes, necs, vips, claims, configs, deployments, requests, enqueueNode } = term;
+  const queue = term.queues.claims;
   await Promise.all([pods, nodes, necs, vips, claims, configs, deployments].map((one) => one?.synced(signal)));
   while (!term.subnets.isReady) await clock.sleep(STARTING_MS, signal);
   const reservations = new ReservationRunner(term);

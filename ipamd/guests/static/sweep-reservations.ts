@@ -6,7 +6,7 @@ import { RESERVATION_TAG } from '../../../crd/cloud-tags.ts';
 import { RECORD_LABEL } from '../../../crd/names.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
 import { VPC_IP_CLAIMS } from '../../../kube/resource-types.ts';
-import { recordOrphan, reportOrphan, runSweep, sweepContext } from '../../audit/run-sweep.ts';
+import { recordOrphan, reportOrphan, type Sweep, sweepContext, sweepOf } from '../../audit/run-sweep.ts';
 import type { NodeEntry } from '../../cache/node-entry.ts';
 import { podKeyOf, refOfKey } from '../../cache/pod-facts.ts';
 import type { ClaimFacts } from '../../cache/record-facts.ts';
@@ -19,14 +19,14 @@ import { vpcIdsOf } from './reservation-search.ts';
 import { involvedClaim } from './write-claim.ts';
 
 /**
- * Sweeps the reserved addresses until aborted. Without a super node, the flag or a reservation that a claim names, the right
- * to describe reservations may be lacking. Rejects with the signal's reason.
+ * Makes the sweep of the reserved addresses. Without a super node, the flag or a reservation that a claim names, the right
+ * to describe reservations may be lacking.
  */
-export async function runReservationSweep(term: ClaimsTerm, signal: AbortSignal): Promise<never> {
+export function reservationSweep(term: ClaimsTerm): Sweep {
   const { config, nodes, claims, metrics } = term;
   const isServing = (node: NodeEntry): boolean => !node.isInstance && isStaticNode(node, config.enableStaticIp);
   const isNamed = ({ staticObject }: ClaimFacts): boolean => staticObject?.decoded?.status?.reservation !== undefined;
-  return await runSweep(sweptReservations(term), term, signal, {
+  return sweepOf(sweptReservations(term), {
     isWanted: () =>
       config.reserveKeptAddresses || [...nodes.values()].some(isServing) || [...claims.values()].some(isNamed),
     onSwept: (swept) => {

@@ -1,6 +1,7 @@
 import { createTencentCloud } from '../../../cloud/tencent/tencent-cloud.ts';
 import { readIpamdConfig } from '../../../ipamd/config/ipamd-config.ts';
 import type { IpamdConfig } from '../../../ipamd/config/options.ts';
+import { makeGuests } from '../../../ipamd/guests/all.ts';
 import { type RunningIpamd, startIpamd } from '../../../ipamd/ipamd.ts';
 import { createIpamdMetrics } from '../../../ipamd/observability/metrics.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
@@ -65,6 +66,7 @@ export type ShellScene = {
     readonly name?: string;
     readonly flags?: readonly string[];
     readonly log?: Logger;
+    readonly guests?: typeof makeGuests;
   }): Promise<RunningIpamd>;
   join(name: string): Promise<void>;
   nec(name: string): KubeObject | undefined;
@@ -91,7 +93,7 @@ export function openShell(spec: CloudSpec): ShellScene {
     host,
     server,
     kube,
-    start: async ({ name = 'ipamd', flags = [], log = silentLogger } = {}) => {
+    start: async ({ name = 'ipamd', flags = [], log = silentLogger, guests = makeGuests } = {}) => {
       const random = seededRandom(++serial);
       const config = ipamdConfig(...flags);
       const metrics = createIpamdMetrics(clock, { release: 'test', minWarmIps: config.ipMinWarmTarget });
@@ -103,7 +105,7 @@ export function openShell(spec: CloudSpec): ShellScene {
       const ids = { next, now };
       const kube = server.client({ userAgent: name, user: IPAMD });
       const own = { kube, cloud, metrics, release: 'test', identity: name };
-      return await startIpamd(config, { clock, log, random, ids, ...own });
+      return await startIpamd(config, { clock, log, random, ids, ...own }, guests);
     },
     join: async (name) => {
       const instanceId = `ins-shell${name}`;

@@ -2,65 +2,88 @@ import { NODE_ENI_CONFIG_KIND } from '../../crd/node-eni-config-fields.ts';
 import { type ReconcileResult, runController } from '../../kube/controller.ts';
 import type { Leadership } from '../../kube/election/term.ts';
 import { runTogether } from '../../runtime/run-together.ts';
+import { eniSweep } from '../audit/run-audit.ts';
+import type { Sweep } from '../audit/run-sweep.ts';
+import { readFormerWrites } from '../calls/read-former-writes.ts';
 import { reconcileNode } from '../calls/reconcile-node.ts';
-import { noteRefusal } from '../guests/static/note-conflict.ts';
-import { noteWaits } from '../guests/static/note-waits.ts';
+import { runVpcEnis } from '../exclusive/run-vpc-enis.ts';
 import { type Claimant, findRival } from '../nodes/decide-instance.ts';
 import { createNodeController } from '../nodes/node-controller.ts';
-import { CONTROLLERS } from './controllers.ts';
+import { runSubnetReports } from '../subnets/run-subnet-reports.ts';
 import { enqueueNodes } from './enqueue-nodes.ts';
+import type { Controller, OpenGuest } from './guest.ts';
+import type { LeaderTerm } from './leader-term.ts';
 import { BY_INSTANCE, type Informers } from './open-informers.ts';
-import { type LeaderDeps, type LeaderTerm, openTerm } from './open-term.ts';
-import { closeQueues } from './queues.ts';
+import { type LeaderDeps, openTerm, type TermView } from './open-term.ts';
 
 /**
  * Does a leader's work until the term is over, or until `drain` aborts: then nothing new is started, and calls in
  * flight have the time of `--shutdown-grace`. Resolves when everything has ended. A fault of ipamd in one
  * controller ends all, and rejects.
  */
-export async function runLeader(deps: LeaderDeps, leadership: Leadership, drain: AbortSignal): Promise<void> {
+export async function runTerm(deps: LeaderDeps, leadership: Leadership, drain: AbortSignal): Promise<void> {
   const halt = new AbortController();
   const signal = AbortSignal.any([leadership.signal, halt.signal]);
-  const term = openTerm(deps, leadership, signal);
-  const { queues, vips, claims, ciliumNodes } = term;
-  deps.onTerm({ epoch: leadership.epoch, queues, records: { vips, claims }, ciliumNodes });
+  const { term, guests } = openTerm(deps, leadership, signal);
+  const { vips, claims, deployments } = term;
+  const queues: TermView['queues'] = Object.assign({}, term.queues, ...guests.map((guest) => guest.queues));
+  const shown = () => Object.assign({}, ...guests.map(({ shownInformers }) => shownInformers?.()), { vips, claims });
+  deps.onTerm({ epoch: leadership.epoch, queues, informers: shown });
   let grace: Promise<void> | undefined;
   let stopEnqueueing: (() => void) | undefined;
   const onDrain = (): void => {
-    closeQueues(queues);
+    for (const queue of Object.values(queues)) queue.close();
     grace = haltAfterGrace(term, halt);
   };
   drain.addEventListener('abort', onDrain, { once: true });
   if (drain.aborted) onDrain();
   try {
     if (!(await areSynced(deps.informers, signal))) return;
-    const wanted = CONTROLLERS.filter(({ isWanted }) => isWanted?.(deps.config) !== false);
     stopEnqueueing = enqueueNodes(term);
+    const own = [vips, claims, deployments, ...guests.flatMap(({ informers = [] }) => informers)];
     let supplying = 2;
     const untilDrained = async (work: Promise<void>): Promise<void> => {
       await work;
       supplying -= 1;
       if (supplying === 0) halt.abort(new Error(TERM_OVER));
     };
-    const works: Parameters<typeof runTogether>[0] = [
-      ...wanted.map(
-        ({ run }) =>
-          (by: AbortSignal) =>
-            run(term, by),
-      ),
-      (by) => untilDrained(runSupply(term, by)),
+    const works: readonly Controller[] = [
+      (by) => Promise.all(own.map((informer) => informer?.start(by))),
+      ...controllersOf(term),
+      ...guests.flatMap(({ controllers = [], sweeps = [] }) => [
+        ...controllers,
+        ...sweeps.map((one) => sweep(term, one)),
+      ]),
+      (by) => untilDrained(runSupply(term, guests, by)),
       (by) => untilDrained(runNodes(term, by)),
     ];
     await runTogether(works, { signal, halt, log: deps.log });
   } finally {
     stopEnqueueing?.();
     drain.removeEventListener('abort', onDrain);
-    closeQueues(queues);
+    for (const queue of Object.values(queues)) queue.close();
     halt.abort(new Error(TERM_OVER));
     await grace;
     deps.metrics.clearTerm();
     deps.onTerm(undefined);
   }
+}
+
+/** Work of the core beside that on the queues, in the order in which it starts. */
+function controllersOf(term: LeaderTerm): readonly Controller[] {
+  const { subnets, instances, instanceIds, freshNecs } = term;
+  return [
+    (signal) => subnets.run(signal),
+    (signal) => instances.run(instanceIds, signal),
+    sweep(term, eniSweep(term)),
+    (signal) => runVpcEnis(term, signal),
+    (signal) => runSubnetReports(term, signal),
+    (signal) => readFormerWrites({ ...term, necs: freshNecs }, signal),
+  ];
+}
+
+function sweep(term: LeaderTerm, run: Sweep): Controller {
+  return (signal) => run(term, signal);
 }
 
 const TERM_OVER = 'the term is over';
@@ -83,7 +106,7 @@ async function areSynced(informers: Informers, signal: AbortSignal): Promise<boo
   }
 }
 
-async function runSupply(term: LeaderTerm, signal: AbortSignal): Promise<void> {
+async function runSupply(term: LeaderTerm, guests: readonly OpenGuest[], signal: AbortSignal): Promise<void> {
   const { kube, queues, renewals, config } = term;
   const node: Parameters<typeof reconcileNode>[0] = {
     ...term,
@@ -91,8 +114,12 @@ async function runSupply(term: LeaderTerm, signal: AbortSignal): Promise<void> {
     listings: () => term.necs.listings,
     lostEpochOf: (name) => renewals.epochOf(name) ?? (term.definitions.wereLostLately ? 0 : undefined),
     beginRenewal: (name, epoch, by) => renewals.begin(kube, name, epoch, by),
-    claimsWait: (name, waits) => noteWaits(term, name, waits),
-    claimRefused: (key, refusal) => noteRefusal(term, key, refusal),
+    claimsWait: (name, waits) => {
+      for (const { notes } of guests) notes?.claimsWait?.(name, waits);
+    },
+    claimRefused: (key, refusal) => {
+      for (const { notes } of guests) notes?.claimRefused?.(key, refusal);
+    },
     queuedAgain: (name, by) => queues.supply.addedAgain(name, by),
   };
   const reconcile = async (name: string, by: AbortSignal): Promise<ReconcileResult> =>

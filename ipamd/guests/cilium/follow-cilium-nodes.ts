@@ -1,13 +1,17 @@
-import type { Informer } from '../../kube/informer.ts';
-import type { ObjectChange } from '../../kube/object-cache.ts';
-import type { ChangeSignal } from '../../runtime/change-signal.ts';
-import type { CiliumNodeEntry } from '../guests/cilium/cilium-node-entry.ts';
-import { haveCiliumNodes, type InformerDeps, type Informers, openCiliumNodes } from './open-informers.ts';
+import { hasKind } from '../../../kube/has-kind.ts';
+import { type Informer, openInformer } from '../../../kube/informer.ts';
+import type { ObjectChange } from '../../../kube/object-cache.ts';
+import { CILIUM_NODES } from '../../../kube/resource-types.ts';
+import type { ChangeSignal } from '../../../runtime/change-signal.ts';
+import type { InformerDeps, Informers } from '../../term/open-informers.ts';
+import { CILIUM_NODE_INDEXES, type CiliumNodeEntry, decodeCiliumNode } from './cilium-node-entry.ts';
 
 /** Cilium may be installed at any time; a node that gets the label is a reason to look at once. */
 const LOOK_AGAIN_MS = 10 * 60_000;
 /** After a look that the API server did not answer. */
 const UNANSWERED_MS = 10_000;
+const FORBIDDEN = 'CiliumNodes may not be read; nodes of Cilium get no addresses';
+const INFORMER = { type: CILIUM_NODES, decode: decodeCiliumNode, indexes: CILIUM_NODE_INDEXES };
 
 /** Follows CiliumNodes once a Node has the label, and where the cluster has them. One for each term of leadership. */
 export class CiliumFollower {
@@ -15,13 +19,12 @@ export class CiliumFollower {
   readonly #nodes: Informers['nodes'];
   #state: Informer<CiliumNodeEntry> | 'none' | 'unknown' = 'unknown';
 
-  constructor(deps: InformerDeps, nodes: Informers['nodes'], isServed: boolean) {
+  constructor(deps: InformerDeps, nodes: Informers['nodes']) {
     this.#deps = deps;
     this.#nodes = nodes;
-    if (!isServed) this.#state = 'none';
   }
 
-  /** `none`: the cluster has no CiliumNodes, or none is served. `unknown`: that was not looked at yet. */
+  /** `none`: the cluster has no CiliumNodes. `unknown`: that was not looked at yet. */
   get state(): Informer<CiliumNodeEntry> | 'none' | 'unknown' {
     return this.#state;
   }
@@ -55,13 +58,13 @@ export class CiliumFollower {
       // Waited for before the look, so that a label that comes meanwhile is not missed.
       const changed = labelled.wait(LOOK_AGAIN_MS, signal);
       const isNeeded = [...this.#nodes.values()].some(({ isCiliumCrd }) => isCiliumCrd === true);
-      const haveSome = isNeeded && (await haveCiliumNodes(this.#deps, signal));
+      const haveSome = isNeeded && (await hasKind(this.#deps, CILIUM_NODES, FORBIDDEN, signal));
       if (haveSome === undefined) {
         await this.#deps.clock.sleep(UNANSWERED_MS, signal).catch(() => {});
         continue;
       }
       if (haveSome) {
-        const informer = openCiliumNodes(this.#deps);
+        const informer = openInformer<CiliumNodeEntry>({ ...this.#deps, ...INFORMER });
         informer.subscribe(onChange);
         this.#state = informer;
         return await informer.start(signal);
