@@ -156,7 +156,7 @@ function matchBy(op: string, left: JsonObject, right: unknown, packet: Packet, s
 const EQUALITIES: ReadonlySet<string> = new Set(['==', '!=', 'in']);
 
 /** Returns the mask of a condition on the flags of TCP; undefined for another condition. */
-function flagsOf(left: JsonObject): { readonly mask: readonly string[] | undefined } | undefined {
+export function flagsOf(left: JsonObject): { readonly mask: readonly string[] | undefined } | undefined {
   const [field, mask] = listOf(left['&'] ?? [left]);
   const { protocol, field: name } = recordOf(recordOf(field)['payload']);
   if (protocol !== 'tcp' || name !== 'flags') return undefined;
@@ -164,7 +164,7 @@ function flagsOf(left: JsonObject): { readonly mask: readonly string[] | undefin
 }
 
 /** Lists the flags of an expression: 'syn', ['syn', 'ack'], or {'|': ['syn', 'ack']} at any depth. */
-function flagNames(value: unknown): readonly string[] {
+export function flagNames(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   return (Array.isArray(value) ? value : listOf(recordOf(value)['|'])).flatMap(flagNames);
 }
@@ -282,7 +282,7 @@ function matchOne(left: JsonObject, value: unknown, packet: Packet): MatchResult
 }
 
 /** Renders what a condition asks, nearly as nft prints it: 'meta length', 'meta mark & 0x80', 'ip saddr . tcp dport'. */
-function conditionText(left: unknown): string {
+export function conditionText(left: unknown): string {
   if (typeof left === 'number') return `0x${left.toString(16)}`;
   const [kind = '', operand] = Object.entries(recordOf(left))[0] ?? [];
   if (Array.isArray(operand)) return operand.map(conditionText).join(kind === 'concat' ? ' . ' : ` ${kind} `);

@@ -7,6 +7,7 @@ import {
   isReadByIptables,
   parseIptablesRules,
 } from '../node/parse-iptables-rules.ts';
+import { establishedMatch, holdsForEstablished, iptablesKinds, nftKinds } from './flow-conditions.ts';
 import { type NftChain, parseNftChains } from './parse-nft-chains.ts';
 
 /** Rulesets to search. */
@@ -28,8 +29,9 @@ type PacketRules = {
 
 /**
  * Finds chains in which a forwarded packet of an established connection meets rules that check each packet by itself: limits,
- * quotas, counts of bytes, chance, content, queues to a program, copies, TTL. Rules for new connections are left out, those behind a rule
- * that accepts all that is established, and those that only log.
+ * quotas, lengths, chance, content, queues to a program, copies, rewriting. A condition or statement that is not known to be the same for
+ * all packets of a flow counts. Rules for new connections are left out, those behind a rule that accepts all that is established, and
+ * those that only log.
  */
 export function findPacketRules({ objects, iptables }: Rulesets): readonly PacketRules[] {
   return [...inIptables(iptables), ...inNft(objects, iptables)];
@@ -116,9 +118,6 @@ function merged(
 }
 
 const NFT_ENDS = ['accept', 'drop', 'reject', 'queue'] as const;
-const NFT_STATEMENTS = ['limit', 'quota', 'queue', 'numgen', 'dup'] as const;
-const CT_COUNTS: ReadonlySet<unknown> = new Set(['bytes', 'packets', 'avgpkt']);
-const TTL_FIELDS: ReadonlySet<unknown> = new Set(['ttl', 'hoplimit']);
 
 function nftRule(statements: readonly JsonObject[]): Rule {
   const states = statements.flatMap((statement) => establishedMatch(recordOf(statement['match'])) ?? []);
@@ -166,32 +165,6 @@ function targetOf(value: unknown): readonly string[] {
   return typeof target === 'string' ? [target] : [];
 }
 
-/** Whether a condition on the state of the connection holds for an established one; undefined for another condition. */
-function establishedMatch({ op, left, right }: JsonObject): boolean | undefined {
-  if (recordOf(recordOf(left)['ct'])['key'] !== 'state') return undefined;
-  const set = recordOf(right)['set'] ?? right;
-  const isIn = (Array.isArray(set) ? set : [set]).includes('established');
-  return op === '!=' ? !isIn : isIn;
-}
-
-/** Names what checks in a statement, at any depth: a limit may stand in a set. */
-function nftKinds(statement: unknown): readonly string[] {
-  if (Array.isArray(statement)) return statement.flatMap(nftKinds);
-  if (typeof statement !== 'object' || statement === null) return [];
-  return Object.entries(statement).flatMap(([key, value]) => {
-    if (NFT_STATEMENTS.some((each) => each === key)) return [key];
-    if (key === 'ct' && CT_COUNTS.has(recordOf(value)['key'])) return [`ct ${recordOf(value)['key']}`];
-    if (key === 'xt') return PACKET_WORDS.has(String(recordOf(value)['name'])) ? [String(recordOf(value)['name'])] : [];
-    if (key === 'mangle')
-      return TTL_FIELDS.has(recordOf(recordOf(recordOf(value)['key'])['payload'])['field']) ? ['ttl'] : [];
-    return nftKinds(value);
-  });
-}
-
-/** Matches of iptables, and targets, that check each packet by itself. @see iptables-extensions(8) */
-const PACKET_WORDS: ReadonlySet<string> = new Set(
-  'limit hashlimit quota connbytes statistic string NFQUEUE TEE TTL HL'.split(' '),
-);
 const LOGS: ReadonlySet<string> = new Set(['LOG', 'NFLOG', 'ULOG']);
 const ENDS: ReadonlySet<string> = new Set(['ACCEPT', 'DROP', 'REJECT', 'NFQUEUE']);
 const ON_THE_WAY = ['PREROUTING', 'FORWARD', 'POSTROUTING'] as const;
@@ -230,17 +203,10 @@ function iptablesRule({ args }: IptablesRule, ofTable: { has(chain: string): boo
     isConditional:
       conditions.some((arg) => ['-s', '-d', '-i', '-o', '-p', '-f'].includes(arg)) ||
       matches.some((match) => !STATE_MATCHES.has(match)),
-    kinds: [...matches, target].filter((word) => PACKET_WORDS.has(word)),
+    kinds: iptablesKinds(conditions, matches, isChain ? '' : target),
     chains: isChain ? [target] : [],
     isEnd: ENDS.has(target),
     isReturn: target === 'RETURN',
     isLogAlone: LOGS.has(target),
   };
-}
-
-function holdsForEstablished(conditions: readonly string[]): boolean {
-  const at = conditions.findIndex((arg) => arg === '--ctstate' || arg === '--state');
-  if (at < 0) return !conditions.includes('--syn');
-  const isIn = (conditions[at + 1] ?? '').split(',').includes('ESTABLISHED');
-  return conditions[at - 1] === '!' ? !isIn : isIn;
 }

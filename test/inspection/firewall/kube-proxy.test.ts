@@ -3,6 +3,7 @@ import test from 'ava';
 import { buildFirewallChains } from '../../../inspection/firewall/build-firewall-chains.ts';
 import type { Packet } from '../../../inspection/firewall/evaluate-chain.ts';
 import { evaluateFirewallChain } from '../../../inspection/firewall/evaluate-firewall-chain.ts';
+import { findPacketRules } from '../../../inspection/firewall/find-packet-rules.ts';
 import { known } from '../../../inspection/node/known.ts';
 import { listOf, recordOf } from '../../../runtime/json.ts';
 
@@ -55,6 +56,9 @@ for (const [mode, objects, lines] of [
 ] as const) {
   const iptables = known({ legacy: known(lines), nft: known([]) });
   const chains = buildFirewallChains({ objects, iptables, queueListeners: known([]) });
+  test(`kube-proxy in mode ${mode} checks no packet of an established connection by itself`, (t) => {
+    t.deepEqual(findPacketRules({ objects, iptables }), []);
+  });
   for (const [what, packet] of Object.entries(PACKETS)) {
     test(`kube-proxy in mode ${mode} drops nothing ${what}, and leaves nothing open`, (t) => {
       t.true(chains.length >= 2);
