@@ -15,9 +15,10 @@ const { name: NAME } = IPAMD_PROGRAM;
 const ID_BYTES = 8;
 
 async function main(): Promise<void> {
-  // A join of 1,000 nodes takes 150 MiB instead of 230, for more CPU time. The flag is set here because the code cache
-  // of the executable is made without it and would not be used with it.
-  setFlagsFromString('--optimize-for-size');
+  // The heap grows by 15 % of what lives before it is collected, and the young generation is 2 MiB (tools/build.ts): a sixth less
+  // CPU time than with --optimize-for-size and 1 MiB, at the same memory. V8 itself chooses up to 4 times. The flag is set
+  // here because V8 rejects a code cache that was made without it.
+  setFlagsFromString('--heap-growing-percent=15');
   await runDaemon(process, readIpamdConfig, start);
 }
 

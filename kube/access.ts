@@ -30,6 +30,12 @@ const REREAD_MS = 60_000;
 /** Interval of TCP keep-alive probes: the kernel detects a dead peer even while no request waits for an answer. */
 const KEEP_ALIVE_PROBE_MS = 30_000;
 
+/**
+ * Idle connections that are kept. Only a program with as many calls at once has them; with four, ipamd made a new one, and a TLS
+ * handshake, for one write in three while nodes join.
+ */
+const MAX_IDLE = 32;
+
 /** The part of client-node's KubeConfig that is used. */
 export type KubeConfigClass = new () => {
   loadFromClusterAndUser(cluster: Cluster, user: User): void;
@@ -72,7 +78,7 @@ export function openAccess(target: AccessTarget, clock: Clock, loadKubeConfig?: 
     if (agent?.key === tlsKey) return agent.agent;
     // Running requests keep the old agent; its idle connections are closed.
     if (agent !== undefined) closeIdle(agent.agent);
-    const settings = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_PROBE_MS, maxFreeSockets: 4 };
+    const settings = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_PROBE_MS, maxFreeSockets: MAX_IDLE };
     const tls = withoutUndefined({ ca, cert, key, servername, rejectUnauthorized });
     const isPlain = cluster.server.startsWith('http:');
     agent = { key: tlsKey, agent: isPlain ? new HttpAgent(settings) : new HttpsAgent({ ...settings, ...tls }) };

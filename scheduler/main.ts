@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
 import { authoritiesOf } from '../kube/certificates/certificate-set.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { openConfiguredClient } from '../kube/open-configured-client.ts';
@@ -52,8 +53,12 @@ async function kubeSchedulerConfig(
   return renderKubeSchedulerConfig({ host, authorities: authoritiesOf(set), client });
 }
 
-runProgram(
-  process,
-  () => runDaemon(process, readSchedulerConfig, start),
-  () => false,
-);
+async function main(): Promise<void> {
+  // The heap grows by three tenths of what lives before it is collected. V8 chooses between 1.1 and 4 times by the speed of its
+  // collections: on a busy machine it took twice the memory for the same cluster. The flag is set here because V8 rejects a
+  // code cache that was made without it.
+  setFlagsFromString('--heap-growing-percent=30');
+  await runDaemon(process, readSchedulerConfig, start);
+}
+
+runProgram(process, main, () => false);
