@@ -103,8 +103,9 @@ function end({ clock, recorder, hub }: OperationLogDeps, operation: RunningOpera
 }
 
 /** Describes the outcome of an operation in one line. */
-export function textOf({ lease, failure, differences = [] }: RecordedEntry): string {
+export function textOf({ kind, lease, failure, differences = [] }: RecordedEntry): string {
   if (failure !== undefined) return failure.msg;
+  if (kind === 'repair' && lease === undefined) return '';
   if (lease === undefined) return 'nothing of it is here';
   if (differences.length > 0) return `${differences.length} differences: ${differences[0]}`;
   return `${lease.addresses.map(({ ip }) => ip).join(', ')} on ${lease.eniId}`;
@@ -116,15 +117,18 @@ function repaired({ clock, recorder, hub }: OperationLogDeps, pass: RepairOccurr
   const all = [...done, ...failed.map(({ operation }) => operation)];
   for (const [lease, operations] of groupByLease(all, pass.leases)) {
     const errors = failed.filter(({ operation }) => operations.includes(operation));
-    recorder.add(podSubject(lease), {
-      ...{ kind: 'repair', containerId: lease.containerId, ifName: lease.ifName, durationMs, cause, lease },
+    const { containerId = '', ifName = '' } = lease ?? {};
+    const entry: RecordedEntry = {
+      ...{ kind: 'repair', containerId, ifName, durationMs, cause, lease },
       atMs: clock.nowMs() - durationMs,
       steps: [],
       kernel: [() => operations.map(renderOperation)],
       ...(errors.length === 0
         ? {}
         : { failure: { code: CNI_CODE.kernel, msg: String(errors[0]?.error), details: '' } }),
-    });
+    };
+    if (lease === undefined) recorder.addOfNode(entry);
+    else recorder.add(podSubject(lease), entry);
   }
   const number = KIND_NUMBER.repair;
   hub.publish(number, () => ({

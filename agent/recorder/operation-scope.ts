@@ -114,18 +114,17 @@ export function findOwner(
   return { eniIds, pods };
 }
 
-/** Groups operations by the lease that they are about; operations of the node and its ENIs are left out. */
+/** Groups operations by the lease that they are about; those of the node and its ENIs have none. */
 export function groupByLease(
   operations: readonly Operation[],
   leases: Iterable<Lease>,
-): ReadonlyMap<Lease, readonly Operation[]> {
+): ReadonlyMap<Lease | undefined, readonly Operation[]> {
   const byKey = new Map([...leases].flatMap((lease) => keysOf(lease).map((key) => [key, lease] as const)));
-  const groups = Map.groupBy(operations, (operation) =>
+  return Map.groupBy(operations, (operation) =>
     scopeOf(operation)
       .map((key) => byKey.get(key))
       .find((lease) => lease !== undefined),
   );
-  return new Map([...groups].flatMap(([lease, group]) => (lease === undefined ? [] : [[lease, group] as const])));
 }
 
 /** Returns what is a Pod's own: its addresses and the host's end of its link. */

@@ -1,4 +1,5 @@
 import type { MonitorEvent } from '../../netlink/monitor.ts';
+import { senderName } from '../../netlink/sender-name.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type ClockTimer, intervalOn, timerOn } from '../../runtime/clock-timers.ts';
@@ -241,7 +242,6 @@ function causeOf(event: MonitorEvent): string {
       return `nftables changed${who}`;
     }
     default:
-      // A netlink port number is the pid of the process for its first socket; for the kernel itself it is 0.
-      return `${event.kind} ${event.op} by port ${event.portid}`;
+      return `${event.kind} ${event.op} by ${senderName(event.portid) ?? 'an unknown process'}`;
   }
 }

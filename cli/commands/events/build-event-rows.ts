@@ -1,4 +1,9 @@
-import { EVENT_OUTCOME, type RecordedOperation, type RecorderReply } from '../../../agent/api/ops-messages.ts';
+import {
+  EVENT_KIND,
+  EVENT_OUTCOME,
+  type RecordedOperation,
+  type RecorderReply,
+} from '../../../agent/api/ops-messages.ts';
 import { recordOf, textOf } from '../../../runtime/json.ts';
 import { eventKindText } from '../watch/describe-agent-event.ts';
 
@@ -67,22 +72,32 @@ export function buildRecordedRows({ pods }: RecorderReply): readonly EventRow[] 
 }
 
 function rowOf(pod: string, operation: RecordedOperation): EventRow {
-  const { atUnixMs, kind, outcome, code, text, details, durationUs, ips, eniId, link, steps, operations } = operation;
+  const { atUnixMs, kind, outcome, code, text, details, durationUs, ips, eniId, link, steps, operations, cause } =
+    operation;
   const allocated = [ips.join(','), eniId, link].filter((part) => part !== '').join(' ');
   const failure = [text, details].filter((part) => part !== '').join(': ');
-  const texts = [allocated, failure, code === 0 ? '' : `(code ${code})`].filter((part) => part !== '');
+  const changes = kind === EVENT_KIND.EVENT_KIND_REPAIR ? changesText(operations) : '';
+  const causes = cause === '' ? '' : `cause: ${cause}`;
+  const texts = [allocated, failure, code === 0 ? '' : `(code ${code})`, changes].filter((part) => part !== '');
   return {
     atMs: atUnixMs,
     source: 'agent',
     kind: eventKindText(kind).toUpperCase(),
     subject: pod,
     isFailure: outcome === EVENT_OUTCOME.EVENT_OUTCOME_FAILED,
-    text: texts.join(' '),
+    text: [texts.join(' '), causes].filter((part) => part !== '').join(', '),
     durationUs,
     ...(operation.repeats === 0 ? {} : { count: operation.repeats + 1 }),
     ...(steps.length === 0 ? {} : { steps }),
     ...(operations.length === 0 ? {} : { operations }),
   };
+}
+
+/** The first change of a repair, and how many there were. */
+function changesText(operations: readonly string[]): string {
+  const [first, ...others] = operations;
+  if (first === undefined) return '';
+  return others.length === 0 ? `"${first}"` : `"${first}" and ${others.length} more`;
 }
 
 /** Something that happened, as the agent or Kubernetes reports it. */

@@ -7,6 +7,7 @@ import type { NeighMessage } from '../../../netlink/neigh-message.ts';
 import { renderRequest } from '../../../netlink/render-request.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import type { RuleMessage } from '../../../netlink/rule-message.ts';
+import { senderName } from '../../../netlink/sender-name.ts';
 import { IFF_UP } from '../../../netlink/uapi/if-link.ts';
 import { NUD_PERMANENT } from '../../../netlink/uapi/neighbour.ts';
 import { RT_TABLE_LOCAL, RTN_MULTICAST, RTPROT_KERNEL } from '../../../netlink/uapi/rtnetlink.ts';
@@ -39,7 +40,7 @@ type Description = Pick<WatchEvent, 'change' | 'text' | 'isOurs' | 'isNoise'> & 
 };
 
 /** Creates a describer. It tracks links, since notifications contain only their indexes. */
-export function createEventDescriber(names: WatchNames): EventDescriber {
+export function createEventDescriber(names: WatchNames, sender: typeof senderName = senderName): EventDescriber {
   const links = new Map<number, LinkMessage>();
   const context: Context = {
     names,
@@ -87,9 +88,20 @@ export function createEventDescriber(names: WatchNames): EventDescriber {
       const description = describeChange(event);
       if (description === undefined || !isShown(event)) return undefined;
       const { owner, ...rest } = description;
-      return { atMs, source: 'kernel', kind: KIND[event.kind], ...rest, ...(owner === undefined ? {} : { owner }) };
+      return {
+        ...{ atMs, source: 'kernel', kind: KIND[event.kind], ...rest },
+        ...(owner === undefined ? {} : { owner }),
+        ...byWhom(event, sender),
+      };
     },
   };
+}
+
+/** Names the process, where the kernel names its port: of links, neighbours and IPv6 addresses it does not. nftables names its own. */
+function byWhom(event: MonitorEvent, sender: typeof senderName): { readonly by?: string } {
+  if (event.kind === 'overrun' || event.kind === 'nftables' || event.portid === 0) return {};
+  const by = sender(event.portid);
+  return by === undefined ? {} : { by };
 }
 
 function isShown(event: MonitorEvent): event is Exclude<MonitorEvent, { readonly kind: NotShown }> {

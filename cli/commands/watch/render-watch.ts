@@ -18,7 +18,7 @@ const COLORS = { '+': 'green', '-': 'red', '~': 'yellow', ok: undefined, failed:
  * be printed again.
  */
 export function renderWatchEvent(event: WatchEvent, isColored: boolean): string {
-  const { atMs, source, kind, change, text, isOurs, owner, operations = [] } = event;
+  const { atMs, source, kind, change, text, isOurs, owner, by, operations = [] } = event;
   const mark = source === 'agent' ? 'A' : isOurs ? '*' : ' ';
   const what = `${CHANGE_TEXT[change]} ${kind.padEnd(KIND_WIDTH)}`;
   const line = [
@@ -26,7 +26,7 @@ export function renderWatchEvent(event: WatchEvent, isColored: boolean): string 
     paint(mark, 'cyan', isColored),
     paint(what, kind === 'lost' ? 'red' : COLORS[change], isColored),
     plainText(ownerText(owner)).padEnd(OWNER_WIDTH),
-    plainText(text),
+    plainText(by === undefined ? text : `${text}, by ${by}`),
   ].join(' ');
   const done = operations.map((operation) => paint(`               ${plainText(operation)}`, 'dim', isColored));
   return `${[line, ...done].join('\n')}\n`;

@@ -44,6 +44,8 @@ export type WatchEvent = {
   /** True when it has the protocol number of tke-eni or is one of its links. */
   readonly isOurs: boolean;
   readonly owner?: WatchOwner;
+  /** Process that made the change: 'networkd (pid 512)'. Absent where the kernel did, and where it names none. */
+  readonly by?: string;
   /** The agent's changes of the kernel, as the commands that make them by hand. */
   readonly operations?: readonly string[];
   /** Changes that happen all the time by themselves: neighbour states, the kernel's own routes. */

@@ -23,6 +23,7 @@ const limits: fc.Arbitrary<RecorderLimits> = fc.record({
   pods: fc.integer({ min: 1, max: 6 }),
   operationsPerPod: fc.integer({ min: 1, max: 5 }),
   operations: fc.integer({ min: 1, max: 12 }),
+  operationsOfNode: fc.integer({ min: 1, max: 5 }),
 });
 
 test('FlightRecorder: never holds more than its limits, and of each Pod the newest in order', async (t) => {
@@ -87,4 +88,22 @@ test('FlightRecorder: keeps once, and counts, what fails again and again in the 
       ['del', 0, undefined],
     ],
   );
+});
+
+test('FlightRecorder: keeps repairs of the node whatever Pods come and go, and one that repeats once', (t) => {
+  const recorder = new FlightRecorder({ pods: 2, operationsPerPod: 2, operations: 3, operationsOfNode: 2 });
+  const repair = (cause: string, line: string) => entry({ kind: 'repair', cause, kernel: [() => [line]] });
+  for (const line of ['rule 1', 'rule 2', 'rule 3', 'rule 3', 'rule 3']) recorder.addOfNode(repair('timer', line));
+  for (let pod = 0; pod < 50; pod++) recorder.add(`p${pod}`, entry());
+  recorder.addOfNode(repair('rule del by ip (pid 7)', 'rule 3'));
+  const [node] = recorder.pods();
+  t.is(node?.pod, 'node');
+  t.deepEqual(
+    node?.entries.map(({ cause, repeats, kernel }) => [cause, repeats ?? 0, kernel.flatMap((render) => render())]),
+    [
+      ['timer', 2, ['rule 3']],
+      ['rule del by ip (pid 7)', 0, ['rule 3']],
+    ],
+  );
+  t.is(recorder.size, 4);
 });

@@ -135,6 +135,16 @@ test('operationLog: records a repair with each Pod that it touched, and tells of
     operations: ['ip route replace 10.0.0.10/32 dev eni1 table 3999 proto 84'],
   });
   t.like(recorded('p2')[1], { outcome: EVENT_OUTCOME.EVENT_OUTCOME_FAILED, text: 'Error: EEXIST' });
+  t.deepEqual(
+    recorded('node').map(({ cause, text, operations }) => ({ cause, text, operations })),
+    [
+      {
+        cause: 'timer',
+        text: '',
+        operations: ['ip -4 rule add pref 512 lookup 3999 proto 84'],
+      },
+    ],
+  );
   t.is(events.length, 1);
   t.like(events[0], { outcome: EVENT_OUTCOME.EVENT_OUTCOME_FAILED, operations: { length: 2 } });
   operationLog.repaired({ cause: 'timer', durationMs: 3, done: [], failed: [], leases: [] });

@@ -83,7 +83,7 @@ test('reliesOn: the setting of connection tracking waits for what lets packets p
   t.false(reliesOn(sysctl(ipForward()), [{ kind: 'detach-filter', filter }]));
 });
 
-test('groupByLease: groups operations by Pod, whatever tells of it, and leaves out those of the node', (t) => {
+test('groupByLease: groups operations by Pod, whatever tells of it, and those of the node by none', (t) => {
   const lease = sampleLease('c1', 'eni-1', ['10.0.0.5', 'fd00::5'], {
     hostVeth: { name: 'eni0123456789a', mac: '02:00:00:00:00:01', ifindex: 9 },
   });
@@ -107,5 +107,11 @@ test('groupByLease: groups operations by Pod, whatever tells of it, and leaves o
     { kind: 'replace-route', route: { table: 4007, dst: '0.0.0.0/0', oif: 7, oifname: 'eth1' } },
   ];
   const found = groupByLease([...ofPod, ...ofNode], [lease, other]);
-  t.deepEqual([...found], [[lease, ofPod]]);
+  t.deepEqual(
+    [...found],
+    [
+      [lease, ofPod],
+      [undefined, ofNode],
+    ],
+  );
 });

@@ -37,6 +37,20 @@ const PODS = [
     ],
   },
   {
+    pod: 'node',
+    operations: [
+      {
+        atUnixMs: AT + 5_000,
+        kind: 5,
+        outcome: 1,
+        durationUs: 1_500,
+        cause: 'rule del by ip (pid 4711)',
+        repeats: 2,
+        operations: ['ip rule add pref 512 lookup 3999 protocol 84', 'ip rule add pref 1536 lookup 4003 protocol 84'],
+      },
+    ],
+  },
+  {
     pod: 'shop/cart-7',
     operations: [
       { atUnixMs: AT, kind: 1, outcome: 2, code: 100, text: 'no address is free', details: 'cooling 3', repeats: 4 },
@@ -101,7 +115,7 @@ test('events --follow: goes on with what comes', async (t) => {
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line).kind);
-  t.deepEqual(kinds, ['ADD', 'ADD', 'DEL', 'repair']);
+  t.deepEqual(kinds, ['ADD', 'ADD', 'REPAIR', 'DEL', 'repair']);
 });
 
 test('events: exits 2 without an agent', async (t) => {
@@ -196,7 +210,7 @@ test('events: with a kubeconfig tells what Kubernetes was told of this node, too
   t.is(stderr, '');
   t.deepEqual(
     JSON.parse(stdout).map(({ kind, source }: Record<string, unknown>) => `${source} ${kind}`),
-    ['agent ADD', 'tke-eni-agent Bya', 'tke-eni-ipamd Byc', 'agent ADD', 'agent DEL'],
+    ['agent ADD', 'tke-eni-agent Bya', 'tke-eni-ipamd Byc', 'agent ADD', 'agent REPAIR', 'agent DEL'],
   );
 });
 
@@ -209,6 +223,6 @@ test('events: where the cluster may not be asked, the recorder is told all the s
   const places = ['--socket', dir.join('a.sock'), '--state-dir', dir.path, '--kubeconfig', kubeconfig];
   const { stdout, stderr, code } = await runCaptured(['events', '-o', 'json', ...places]);
   t.is(code, 0);
-  t.is(JSON.parse(stdout).length, 3);
+  t.is(JSON.parse(stdout).length, 4);
   t.regex(stderr, /forbidden|FORBIDDEN|403/i);
 });
