@@ -110,6 +110,12 @@ function importsOf(source: Source): readonly Import[] {
   return [...fixed, ...dynamic];
 }
 
+/** Lists the files that a source imports more than types of, by their path from the root. */
+export function loadedBy(source: Source): readonly string[] {
+  const own = importsOf(source).filter(({ target, runtime }) => runtime && target.startsWith('./'));
+  return own.map((entry) => resolve(source, entry));
+}
+
 function relativeOrBare(target: string): string {
   return target.startsWith('.') ? `./${target}` : target;
 }
