@@ -15,16 +15,19 @@ export type Guest = {
   readonly name: string;
   /** Whether the settings give it something to do; default: they do. */
   readonly isWanted?: (config: IpamdConfig) => boolean;
-  /** Makes what it has in one term of leadership; nothing runs yet, and no later term uses it. */
-  readonly open: (term: LeaderTerm) => OpenGuest;
+  /** Name of its work queue in metrics, wanted or not; absent: it has none there. */
+  readonly queue?: string;
+  /**
+   * Makes what it has in one term of leadership; nothing runs yet, and no later term uses it. The queue is closed once the term is
+   * to end: running work goes on.
+   */
+  readonly open: (term: LeaderTerm, queue: WorkQueue) => OpenGuest;
 };
 
 /** What a guest has in one term. */
 export type OpenGuest = {
   /** Informers that the leader alone needs: started with the term, and waited for by the controllers that read them. */
   readonly informers?: readonly Informer<unknown>[];
-  /** Work queues by their name in metrics. They are closed once the term is to end: running work goes on. */
-  readonly queues?: Readonly<Record<string, WorkQueue>>;
   /** In the order in which they start. */
   readonly controllers?: readonly Controller[];
   readonly sweeps?: readonly Sweep[];

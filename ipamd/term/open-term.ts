@@ -48,7 +48,7 @@ export function openTerm(
   deps: LeaderDeps,
   leadership: Leadership,
   signal: AbortSignal,
-): { readonly term: LeaderTerm; readonly guests: readonly OpenGuest[] } {
+): { readonly term: LeaderTerm; readonly guests: readonly OpenGuest[]; readonly queues: TermView['queues'] } {
   const { config, informers, informerDeps, metrics, cloud, clock, log, random } = deps;
   const { nodes, necs, vpcEnis } = informers;
   const queues = { supply: new WorkQueue({ clock, random }), nodes: new WorkQueue({ clock, random }) };
@@ -103,8 +103,13 @@ export function openTerm(
       for (const { notes } of guests) notes?.requested?.(node);
     },
   };
-  for (const guest of deps.guests) if (guest.isWanted?.(config) !== false) guests.push(guest.open(term));
-  return { term, guests };
+  const ofGuests: Record<string, WorkQueue> = {};
+  for (const guest of deps.guests) {
+    const queue = new WorkQueue({ clock, random });
+    if (guest.queue !== undefined) ofGuests[guest.queue] = queue;
+    if (guest.isWanted?.(config) !== false) guests.push(guest.open(term, queue));
+  }
+  return { term, guests, queues: { ...queues, ...ofGuests } };
 }
 
 /** Returns what any guest keeps on a node; unknown while one does not know it. */

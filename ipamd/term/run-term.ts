@@ -14,7 +14,7 @@ import { enqueueNodes } from './enqueue-nodes.ts';
 import type { Controller, OpenGuest } from './guest.ts';
 import type { LeaderTerm } from './leader-term.ts';
 import { BY_INSTANCE, type Informers } from './open-informers.ts';
-import { type LeaderDeps, openTerm, type TermView } from './open-term.ts';
+import { type LeaderDeps, openTerm } from './open-term.ts';
 
 /**
  * Does a leader's work until the term is over, or until `drain` aborts: then nothing new is started, and calls in
@@ -24,9 +24,8 @@ import { type LeaderDeps, openTerm, type TermView } from './open-term.ts';
 export async function runTerm(deps: LeaderDeps, leadership: Leadership, drain: AbortSignal): Promise<void> {
   const halt = new AbortController();
   const signal = AbortSignal.any([leadership.signal, halt.signal]);
-  const { term, guests } = openTerm(deps, leadership, signal);
+  const { term, guests, queues } = openTerm(deps, leadership, signal);
   const { vips, claims, deployments } = term;
-  const queues: TermView['queues'] = Object.assign({}, term.queues, ...guests.map((guest) => guest.queues));
   const shown = () => Object.assign({}, ...guests.map(({ shownInformers }) => shownInformers?.()), { vips, claims });
   deps.onTerm({ epoch: leadership.epoch, queues, informers: shown });
   let grace: Promise<void> | undefined;

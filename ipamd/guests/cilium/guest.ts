@@ -1,6 +1,6 @@
 import { runController } from '../../../kube/controller.ts';
 import type { ObjectChange } from '../../../kube/object-cache.ts';
-import { WorkQueue } from '../../../kube/work-queue.ts';
+import type { WorkQueue } from '../../../kube/work-queue.ts';
 import { ChangeSignal } from '../../../runtime/change-signal.ts';
 import { runTogether } from '../../../runtime/run-together.ts';
 import type { Guest } from '../../term/guest.ts';
@@ -13,11 +13,10 @@ import { CiliumFollower } from './follow-cilium-nodes.ts';
 export const CILIUM: Guest = {
   name: 'cilium',
   isWanted: ({ ciliumNodes }) => ciliumNodes !== 'off',
-  open: (term) => {
-    const queue = new WorkQueue(term);
+  queue: 'cilium',
+  open: (term, queue) => {
     const follower = new CiliumFollower(term.informerDeps, term.nodes);
     return {
-      queues: { cilium: queue },
       controllers: [(signal) => runCiliumNodes(term, { queue, follower }, signal)],
       wants: { keptIps: ({ name, isCiliumCrd }) => (isCiliumCrd === true ? follower.ipsOf(name) : undefined) },
       notes: {

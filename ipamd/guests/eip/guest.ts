@@ -1,6 +1,6 @@
 import { runController } from '../../../kube/controller.ts';
 import type { Informer } from '../../../kube/informer.ts';
-import { WorkQueue } from '../../../kube/work-queue.ts';
+import type { WorkQueue } from '../../../kube/work-queue.ts';
 import { sweepOf } from '../../audit/run-sweep.ts';
 import type { NecEntry } from '../../cache/decode-nec.ts';
 import { findWorkload } from '../../cache/find-workload.ts';
@@ -16,8 +16,8 @@ import { openMasqConfig, syncMasqConfig } from './sync-masq-config.ts';
 /** EIPs of Pods: EIPClaims, their calls and quota, and ip-masq-agent's exemption of their Pods. */
 export const EIPS: Guest = {
   name: 'eips',
-  open: (term) => {
-    const queue = new WorkQueue(term);
+  queue: 'eips',
+  open: (term, queue) => {
     const eipClaims = openEipClaims(term.informerDeps);
     const masqConfigs = term.config.eipIpMasq ? openMasqConfig(term.informerDeps) : undefined;
     const claimCache = new EipClaimCache(eipClaims);
@@ -35,7 +35,6 @@ export const EIPS: Guest = {
     };
     return {
       informers: [eipClaims, ...(masqConfigs === undefined ? [] : [masqConfigs])],
-      queues: { eips: queue },
       controllers: [
         async (signal) => {
           await Promise.all(caches.map((one) => one.synced(signal)));

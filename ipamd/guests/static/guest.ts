@@ -3,7 +3,6 @@ import { staticIpConfig } from '../../../crd/static-ip-config.ts';
 import { type Informer, openInformer } from '../../../kube/informer.ts';
 import type { KubeObject } from '../../../kube/kube-client.ts';
 import { STATIC_IP_CONFIGS } from '../../../kube/resource-types.ts';
-import { WorkQueue } from '../../../kube/work-queue.ts';
 import { Faults } from '../../../runtime/decode.ts';
 import type { StaticObject } from '../../cache/record-facts.ts';
 import type { Guest } from '../../term/guest.ts';
@@ -20,16 +19,15 @@ import { reportUnservedRequests } from './unserved-requests.ts';
 /** Static addresses: VpcIPClaims, StaticIPConfigs, expiry, moves between nodes, and addresses reserved in the VPC. */
 export const STATIC_ADDRESSES: Guest = {
   name: 'static-addresses',
-  open: (term) => {
+  queue: 'claims',
+  open: (term, claims) => {
     const { clock, random } = term;
-    const claims = new WorkQueue(term);
     const waits = new ClaimWaits(clock);
     const conflicts = new AddressConflicts(clock, random, createLookUpHolder(term));
     const configs = openStaticIpConfigs(term.informerDeps);
     const own: ClaimsTerm = { ...term, enqueueNode: term.noteRequests, queues: { claims }, configs, conflicts, waits };
     return {
       informers: [configs],
-      queues: { claims },
       controllers: [
         (signal) => {
           const stop = reportUnservedRequests(term);

@@ -2,7 +2,6 @@ import test from 'ava';
 import { sweepOf } from '../../../ipamd/audit/run-sweep.ts';
 import type { Guest } from '../../../ipamd/term/guest.ts';
 import { runController } from '../../../kube/controller.ts';
-import { WorkQueue } from '../../../kube/work-queue.ts';
 import { shellScene } from '../shell/shell-scene.ts';
 
 const HOUR_MS = 3_600_000;
@@ -15,8 +14,8 @@ function lamps(said: Set<string>, isWanted: boolean): Guest {
   return {
     name: 'lamps',
     isWanted: () => isWanted,
-    open: (term) => {
-      const queue = new WorkQueue(term);
+    queue: 'lamps',
+    open: (term, queue) => {
       const reconcile = async (key: string) => {
         report(`lamp on ${key}`);
         term.noteRequests(key);
@@ -24,7 +23,6 @@ function lamps(said: Set<string>, isWanted: boolean): Guest {
       };
       report('opened');
       return {
-        queues: { lamps: queue },
         controllers: [
           async (signal) => {
             for (const key of term.nodes.keys()) queue.add(key);
@@ -86,6 +84,7 @@ test('Guest: one that the settings do not want is not opened, and nothing of the
     const conditions = (scene.nec('n1')?.['status'] as { conditions?: { type: string; status: string }[] })?.conditions;
     return conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
   });
+  t.regex(await ipamd.metrics.registry.metrics(), /^tke_eni_ipamd_queue_length\{queue="lamps"\} 0$/m);
   await scene.clock.run(ipamd.close());
   t.deepEqual([...said], []);
 });
