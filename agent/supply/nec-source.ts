@@ -152,7 +152,7 @@ class KubeNecSource implements NecSource {
       // After a conflict it is usually newer than the known object, and the plan must be made on what the pool follows.
       if (current !== this.#object) this.#acceptAnswer(current);
       const read = readNodeEniConfig(current);
-      const spec = read === undefined ? undefined : plan(observedNecOf(read.config, read.damaged));
+      const spec = read === undefined ? undefined : plan(this.#observedOf(read));
       if (spec === undefined) return undefined;
       base = current;
       // Only the agent's own fields differ; `apiVersion`, `kind` and `metadata` are those of `current`.
@@ -220,16 +220,23 @@ class KubeNecSource implements NecSource {
   }
 
   #eventOf({ config, damaged }: ReadNodeEniConfig): Extract<SupplyEvent, { kind: 'supply' }> {
-    const usage = nodeUsageOf(config.status, this.#options.isInUse);
-    const { settings, faults } = readNodeSettings(annotationsOf(config.object), usage);
+    const { settings, faults } = this.#settingsOf(config);
     this.#reportFaults('annotation', faults);
     const supply = supplyOfConfig(config, settings);
-    const observed = observedNecOf(config, damaged);
+    const observed = observedNecOf(config, damaged, settings);
     if (!damaged.has('loadBalancers') && !damaged.has('loadBalancers.registeredIPs'))
       return { kind: 'supply', supply, observed };
     // What cannot be read may name more addresses than before, and none less: both count.
     const registeredIps = [...new Set([...(this.latest()?.registeredIps ?? []), ...(supply.registeredIps ?? [])])];
     return { kind: 'supply', supply: { ...supply, registeredIps }, observed };
+  }
+
+  #observedOf({ config, damaged }: ReadNodeEniConfig): ObservedNec {
+    return observedNecOf(config, damaged, this.#settingsOf(config).settings);
+  }
+
+  #settingsOf({ object, status }: ReadNodeEniConfig['config']): ReturnType<typeof readNodeSettings> {
+    return readNodeSettings(annotationsOf(object), nodeUsageOf(status, this.#options.isInUse));
   }
 
   #report(faults: readonly Fault[]): void {

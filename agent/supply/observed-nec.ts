@@ -1,5 +1,7 @@
 import { AGENT_LIFE_ANNOTATION } from '../../crd/names.ts';
 import type { NodeEniConfig } from '../../crd/node-eni-config.ts';
+import type { NodeSettings } from '../../crd/node-eni-config-annotations.ts';
+import { nodeLimitsOf } from '../../crd/node-limits.ts';
 import { familyOf } from '../../dataplane/ip-prefix.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
 import { type AgentSpec, type ObservedNec, type ReadinessSpec, UNREADABLE } from './publication.ts';
@@ -7,10 +9,12 @@ import { type AgentSpec, type ObservedNec, type ReadinessSpec, UNREADABLE } from
 /**
  * Extracts from a NodeENIConfig what publication depends on.
  * @param damaged Fields of spec and status that are malformed.
+ * @param settings The accepted settings of its annotations; a lower limit of theirs counts.
  */
 export function observedNecOf(
   { spec, status, object }: NodeEniConfig,
   damaged: ReadonlySet<string> = new Set(),
+  settings: NodeSettings = {},
 ): ObservedNec {
   // A malformed field of ours counts as absent, and so is written again.
   const isAgentFieldDamaged = AGENT_FIELDS.some((field) => damaged.has(field));
@@ -34,7 +38,7 @@ export function observedNecOf(
           ]),
       ),
     },
-    ...eniPlacesOf(spec, status),
+    ...eniPlacesOf(status, nodeLimitsOf(spec, settings)),
     supplyEpoch: isSupplyDamaged(damaged) ? UNREADABLE : (status?.supplyEpoch ?? 0),
     addresses: new Map(
       (status?.eniInfos ?? [])
@@ -49,15 +53,15 @@ export function observedNecOf(
 
 /** Counts the places for IPv4 addresses on the attached ENIs. One that is being released has its place still. */
 function eniPlacesOf(
-  { maxIPPerENI }: NonNullable<NodeEniConfig['spec']> = {},
   { eniInfos = [] }: NonNullable<NodeEniConfig['status']> = {},
+  { ipsPerEni }: ReturnType<typeof nodeLimitsOf>,
 ): Pick<ObservedNec, 'eniPlaces'> {
-  if (maxIPPerENI === undefined) return {};
+  if (ipsPerEni === undefined) return {};
   const serving = eniInfos.filter(
     ({ mode, state, draining }) => mode !== 'direct-eni' && state === 'Attached' && draining !== true,
   );
   const placesOn = ({ addresses = [] }: (typeof eniInfos)[number]): number =>
-    Math.max(0, maxIPPerENI - addresses.filter(({ ip }) => familyOf(ip) === 4).length);
+    Math.max(0, ipsPerEni - addresses.filter(({ ip }) => familyOf(ip) === 4).length);
   return { eniPlaces: serving.reduce((sum, eni) => sum + placesOn(eni), 0) };
 }
 

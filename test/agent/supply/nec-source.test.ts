@@ -1,5 +1,6 @@
 import test from 'ava';
 import { openNecSource } from '../../../agent/supply/nec-source.ts';
+import type { ObservedNec } from '../../../agent/supply/publication.ts';
 import { updateGuarded } from '../../../kube/guarded-update.ts';
 import type { KubeClient, KubeObject } from '../../../kube/kube-client.ts';
 import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
@@ -120,4 +121,36 @@ test('NecSource: an answer that the watch has overtaken changes nothing', async 
   await clock.run(published);
   await clock.advance(60_000);
   t.deepEqual([...new Set(limits.slice(limits.indexOf(7)))], [7]);
+});
+
+test('NecSource: counts the places on ENIs by a lower limit of an annotation, as ipamd does', async (t) => {
+  const { clock, api, source } = await openScene();
+  t.teardown(() => source.close());
+  const admin = api.client();
+  const status = {
+    supplyEpoch: 1,
+    eniInfos: [
+      {
+        ...{ eniID: 'eni-1', mac: '02:00:00:00:00:01', state: 'Attached', subnetID: 'subnet-1' },
+        addresses: [{ ip: '10.0.0.5', assignmentID: 'a', state: 'Assigned' }],
+      },
+    ],
+  };
+  const change = (object: KubeObject): KubeObject => ({
+    ...object,
+    metadata: {
+      ...object.metadata,
+      annotations: { 'tke.cloud.tencent.com/max-ip-per-route-eni': '3' },
+    },
+    ...{ spec: { maxRouteENI: 2, maxIPPerENI: 9 }, status },
+  });
+  await clock.run(updateGuarded(admin, NODE_ENI_CONFIGS, { name: NAME }, change));
+  await clock.advance(1_000);
+  const seen: (number | undefined)[] = [];
+  const plan = ({ eniPlaces }: ObservedNec) => {
+    seen.push(eniPlaces);
+    return undefined;
+  };
+  await clock.run(source.publish(plan, AbortSignal.timeout(60_000)));
+  t.is(seen.at(-1), 2);
 });
