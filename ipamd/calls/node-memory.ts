@@ -3,12 +3,19 @@ import { LastReports } from '../../kube/reporter.ts';
 import { claimKeysOf } from '../decide/claim-marks.ts';
 import type { Intent } from '../decide/decision.ts';
 import type { IntentEvaluation } from '../decide/evaluate-intent.ts';
+import { findEditedFields } from '../decide/undo-edit.ts';
 import type { Baseline } from '../decide/with-confirmed-offers.ts';
 import type { AllocatableWrite } from './decide-allocatable-write.ts';
+import { OwnState } from './own-state.ts';
+
+/** What is done for an intent: its call is sent, its task followed, or its outcome resolved. */
+export type CallKind = 'send' | 'follow' | 'resolve';
 
 /** A call that this process makes or made for an intent, until its outcome is in the object. */
 export type RunningCall = {
-  readonly startedMs: number;
+  readonly kind: CallKind;
+  /** When it ended: its request was sent before, but after a wait for the rate limit; monotonic milliseconds. */
+  endedMs: number | undefined;
   /** Set once the call ended. `repeat`: the intent is to be sent again. */
   outcome: IntentEvaluation | undefined;
   /** Resolves when it ended; never rejects. */
@@ -28,8 +35,14 @@ export type NodeMemory = {
   readonly calls: Map<string, RunningCall>;
   /** When this leader first read an intent, by its id; monotonic milliseconds. */
   readonly intentSinceMs: Map<string, number>;
-  /** How often an own call ended with an unknown outcome, and when it last did, by intent id; monotonic milliseconds. */
-  readonly unclear: Map<string, { readonly times: number; readonly lastMs: number }>;
+  /**
+   * How often an own call ended with an unknown outcome, and when it last did; when the last one ended that was sent, by
+   * intent id; monotonic milliseconds.
+   */
+  readonly unclear: Map<
+    string,
+    { readonly times: number; readonly lastMs: number; readonly sentMs: number | undefined }
+  >;
   /** Since when an ENI has been in the object, by its id; monotonic milliseconds. */
   readonly eniSinceMs: Map<string, number>;
   /** Since when an ENI has been Attaching, by its id; monotonic milliseconds. */
@@ -49,21 +62,8 @@ export type NodeMemory = {
   readonly driftSinceMs: Map<string, number>;
   /** State of the object when it was first read since the last list; undefined: taken at the next pass. */
   baseline: Baseline | undefined;
-  /**
-   * The last status that this leader wrote or found, by uid of the object; `attempted`: a write whose result is unknown.
-   * A status that is neither was changed by another client. `isWritten`: this leader wrote the object, so that no
-   * write of a former leader can come after it.
-   */
-  own:
-    | {
-        readonly uid: string;
-        readonly status: NodeEniConfigStatus;
-        readonly isWritten: boolean;
-        readonly attempted?: NodeEniConfigStatus;
-      }
-    | undefined;
-  /** When a change of another client was last undone. */
-  undoneMs: number | undefined;
+  /** The last status that this leader wrote or found. */
+  readonly own: OwnState<NodeEniConfigStatus>;
   /** Addresses of live Pods that no ENI of the object has, as of the last pass. */
   strayIps: ReadonlySet<string>;
   /** Whether the counts of the status were not those of its ENIs at the last pass. */
@@ -99,9 +99,23 @@ export function trackIntents(memory: NodeMemory, status: NodeEniConfigStatus, no
     if (intents.has(id) || call.outcome === undefined) continue;
     // Another client removed it from the object: the next description shows what its call brought.
     memory.calls.delete(id);
-    if (mayBeLate(call)) noteLate(memory, call.startedMs);
+    if (mayBeLate(call)) noteLate(memory, call.endedMs ?? nowMs);
     memory.describe = { why: 'a recorded intent was removed', notBeforeMs: nowMs };
   }
+}
+
+/** Notes a call that ended with an unknown outcome. */
+export function noteUnclear({ unclear }: NodeMemory, id: string, { kind, endedMs }: RunningCall, nowMs: number): void {
+  const { times = 0, sentMs } = unclear.get(id) ?? {};
+  unclear.set(id, { times: times + 1, lastMs: nowMs, sentMs: kind === 'send' ? endedMs : sentMs });
+}
+
+/**
+ * Returns since when the effect of an intent may be waited for: when its last own call without an answer ended, for that
+ * one waited for the rate limit before it was sent; else when this leader first read it, or began its call.
+ */
+export function sinceMsOf({ unclear, intentSinceMs }: NodeMemory, id: string): number | undefined {
+  return unclear.get(id)?.sentMs ?? intentSinceMs.get(id);
 }
 
 /** Reports whether a call may have its effect still. */
@@ -152,8 +166,7 @@ export class NodeMemories {
       rebuiltMs: undefined,
       driftSinceMs: new Map(),
       baseline: undefined,
-      own: undefined,
-      undoneMs: undefined,
+      own: new OwnState((one, other) => findEditedFields(one, other).length === 0),
       strayIps: new Set(),
       isCountWrong: false,
       reportedDeletion: undefined,
@@ -172,7 +185,7 @@ export class NodeMemories {
   /** Removes a node whose object is deleted. What its calls may still do counts for the next object of the name. */
   remove(name: string, nowMs: number): void {
     const memory = this.of(name);
-    for (const call of memory.calls.values()) if (mayBeLate(call)) noteLate(memory, call.startedMs);
+    for (const call of memory.calls.values()) if (mayBeLate(call)) noteLate(memory, call.endedMs ?? nowMs);
     for (const { lastMs } of memory.unclear.values()) noteLate(memory, lastMs);
     this.#lateUntilMs.set(name, memory.lateUntilMs);
     for (const [other, untilMs] of this.#lateUntilMs) if (untilMs <= nowMs) this.#lateUntilMs.delete(other);

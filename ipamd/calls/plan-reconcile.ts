@@ -14,9 +14,8 @@ import { podIpsRemovedBy, revertForeignMarks } from '../decide/revert-foreign-ma
 import { buildView, forbiddenCalls } from './build-view.ts';
 import { callKeysOf } from './call-keys.ts';
 import type { NodeDeps, NodeFactsAnswer } from './node-deps.ts';
-import type { NodeMemory } from './node-memory.ts';
+import { type CallKind, type NodeMemory, noteUnclear, sinceMsOf } from './node-memory.ts';
 import type { ReconcileInput } from './read-input.ts';
-import type { CallKind } from './running-calls.ts';
 
 /** A call, or the resolution of one, that is started for an intent. */
 type CallStart = {
@@ -143,8 +142,9 @@ function applyOutcomes(
   const refused: string[] = [];
   let { status } = input;
   for (const intent of input.status.intents ?? []) {
-    const outcome = memory.calls.get(intent.id)?.outcome;
-    if (outcome === undefined) continue;
+    const call = memory.calls.get(intent.id);
+    const outcome = call?.outcome;
+    if (call === undefined || outcome === undefined) continue;
     finished.push(intent.id);
     const taken = outcome === 'repeat' && facts !== undefined ? podIpsRemovedBy(intent, status, facts) : [];
     if (outcome === 'repeat' && taken.length > 0) {
@@ -160,10 +160,7 @@ function applyOutcomes(
       countSubnet(deps, intent, status, 1);
       continue;
     }
-    if (outcome.kind === 'unclear') {
-      const times = (memory.unclear.get(intent.id)?.times ?? 0) + 1;
-      memory.unclear.set(intent.id, { times, lastMs: deps.clock.monotonicMs() });
-    }
+    if (outcome.kind === 'unclear') noteUnclear(memory, intent.id, call, deps.clock.monotonicMs());
     if (outcome.kind === 'refused' || outcome.kind === 'unclear') countSubnet(deps, intent, status, -1);
     status = finishIntent(status, intent, outcome, deps.ids, reserved);
   }
@@ -186,7 +183,7 @@ function planFollowUps(
   for (const intent of status.intents ?? []) {
     const isAttended = memory.calls.has(intent.id) && memory.calls.get(intent.id)?.outcome === undefined;
     if (isAttended || sent.has(intent.id)) continue;
-    const firstSeenMs = memory.intentSinceMs.get(intent.id) ?? nowMs;
+    const firstSeenMs = sinceMsOf(memory, intent.id) ?? nowMs;
     const context = { ownEpoch: leader.epoch, firstSeenMs, nowMs, leaseMs: leader.term.leaseMs };
     const step = decideIntentResolution(intent, context);
     const pauseMs = pauseOf(memory, intent, nowMs);

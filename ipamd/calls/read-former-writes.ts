@@ -5,16 +5,12 @@ import { NODE_ENI_CONFIGS } from '../../kube/resource-types.ts';
 import { type BackoffSettings, backoffMs } from '../../runtime/backoff.ts';
 import { decodeNec } from '../cache/decode-nec.ts';
 import type { NodeDeps } from './node-deps.ts';
+import { FORMER_WRITES_MS } from './own-state.ts';
 import type { Term } from './term.ts';
 
 /** What {@link readFormerWrites} reads and notes. */
 type FormerWriteDeps = Pick<NodeDeps, 'kube' | 'necs' | 'memory' | 'clock' | 'log'> & Pick<Term, 'random'>;
 
-/**
- * How long after the begin of a term a write of the former leader may still have its effect: its request is on the way,
- * or the API server works on it.
- */
-const FORMER_WRITES_MS = 60_000;
 const BACKOFF: BackoffSettings = { firstMs: 1_000, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
 /**
@@ -54,11 +50,9 @@ function noteRead({ necs, memory }: FormerWriteDeps, object: KubeObject): void {
   const order = cached === undefined ? undefined : compareVersions(cached.object.metadata, object.metadata);
   const isBehind = order === undefined || order < 0;
   const known = memory.find(name);
-  if (known?.own?.isWritten === true || (known === undefined && !isBehind)) return;
-  const node = memory.of(name);
-  const { uid = '' } = object.metadata;
+  if (known?.own.isWritten === true || (known === undefined && !isBehind)) return;
   const entry = decodeNec(object);
   const { decoded } = entry;
-  node.own = decoded === undefined ? undefined : { uid, status: decoded.status ?? {}, isWritten: false };
+  memory.of(name).own.takeFormer(object.metadata.uid ?? '', decoded && (decoded.status ?? {}));
   if (isBehind) necs.note(name, entry);
 }

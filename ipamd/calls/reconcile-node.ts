@@ -6,8 +6,8 @@ import { openChildSignal } from '../../runtime/child-signal.ts';
 import type { NecEntry } from '../cache/decode-nec.ts';
 import { isSameData } from '../decide/same-data.ts';
 import { type Baseline, baselineOf, withConfirmedOffers } from '../decide/with-confirmed-offers.ts';
+import { classifyStatus, noteContradictions } from './classify-status.ts';
 import { type AllocatableDecision, type AllocatableWrite, decideAllocatableWrite } from './decide-allocatable-write.ts';
-import { checkStatus, noteAttempt, noteContradictions, noteOwn } from './foreign-edits.ts';
 import { lacksCloudFinalizer, readNec, type WriteResult, withStatus, writeNec } from './nec-access.ts';
 import type { NodeDeps } from './node-deps.ts';
 import { type NodeMemory, type RunningCall, trackIntents } from './node-memory.ts';
@@ -89,12 +89,12 @@ class NodeReconciler {
   /** Runs one pass; returns undefined to run another one. */
   async #runPass(entry: NecEntry): Promise<ReconcileResult | undefined> {
     const read = readInput(this.#deps, entry);
-    const checked = checkStatus(this.#deps, this.#memory, entry, read);
-    if (checked.kind === 'wait') return retryAfter(checked.ms);
-    if (checked.kind === 'undone') return await this.#undo(entry, read, checked.status, checked.fields);
+    const origin = classifyStatus(this.#deps, this.#memory, entry, read);
+    if (origin.kind === 'edited' && origin.waitMs > 0) return retryAfter(origin.waitMs);
+    if (origin.kind === 'edited') return await this.#undo(entry, read, origin.status, origin.fields);
     trackIntents(this.#memory, read.status, this.#deps.clock.monotonicMs());
     this.#deps.memory.claimCalls.note(this.#name, read.status);
-    if (read.why !== undefined) return await this.#rebuild(entry, read, read.why);
+    if (origin.kind === 'old') return await this.#rebuild(entry, read, origin.why);
     const early = this.#deps.facts.viewOf(this.#name, entry);
     noteContradictions(this.#deps, this.#memory, this.#name, read.status, early);
     const drift = await repairDrift(this.#deps, this.#memory, read, this.#stop);
@@ -210,7 +210,7 @@ class NodeReconciler {
     const result = await writeNec(this.#deps, this.#memory, object, this.#stop);
     if (result !== 'written') return this.#unwritten(result);
     if (check.kind !== 'found') return this.#handleDeleted();
-    noteOwn(this.#memory, entry.object.metadata.uid ?? '', check.status);
+    this.#memory.own.noteWritten(entry.object.metadata.uid ?? '', check.status);
     return undefined;
   }
 
@@ -259,9 +259,9 @@ class NodeReconciler {
 
   async #writeStatus(entry: NecEntry, status: NodeEniConfigStatus): Promise<WriteResult> {
     const { uid = '' } = entry.object.metadata;
-    noteAttempt(this.#memory, uid, status);
+    this.#memory.own.noteAttempt(uid, status);
     const result = await writeNec(this.#deps, this.#memory, withStatus(entry.object, status), this.#stop);
-    if (result === 'written') noteOwn(this.#memory, uid, status);
+    if (result === 'written') this.#memory.own.noteWritten(uid, status);
     return result;
   }
 

@@ -3,15 +3,14 @@ import { isCloudError } from '../../cloud/cloud-error.ts';
 import { ENI_TAG } from '../../crd/cloud-tags.ts';
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import type { CloudSnapshot, ObservedEni } from '../decide/decision.ts';
-import { driftEniOf, driftKey, evaluateDrift } from '../decide/evaluate-drift.ts';
-import { findProvenEnis } from '../decide/find-proven-enis.ts';
+import { driftEniOf, driftKey, evaluateDrift, findProvenEnis } from '../decide/evaluate-drift.ts';
 import { isWithCreator } from '../decide/observed-eni.ts';
 import { rebuildStatus } from '../decide/rebuild-status.ts';
 import { isStaticEniOf } from '../decide/static-eni.ts';
 import { withCounts } from '../decide/with-enis.ts';
 import type { ObserveRequest } from './cloud-observer.ts';
 import type { NodeDeps } from './node-deps.ts';
-import type { NodeMemory } from './node-memory.ts';
+import { MAX_DESCRIPTION_AGE_MS, type NodeMemory } from './node-memory.ts';
 import { trackDescribe } from './note-refusal.ts';
 import type { ReconcileInput } from './read-input.ts';
 
@@ -130,7 +129,9 @@ export async function rebuildRestored(
 ): Promise<Rebuilt> {
   const { clock, leader } = deps;
   const nowMs = clock.monotonicMs();
-  const calmMs = leader.term.startedMs + leader.term.leaseMs + leader.requestTimeoutSeconds * 1000;
+  const { term, requestTimeoutSeconds } = leader;
+  // A leader that left orderly may have sent its last call a moment before the term began.
+  const calmMs = term.startedMs + Math.max(term.leaseMs + requestTimeoutSeconds * 1000, MAX_DESCRIPTION_AGE_MS);
   const nextMs = memory.rebuiltMs === undefined ? nowMs : memory.rebuiltMs + MIN_REBUILD_INTERVAL_MS;
   const waitMs = Math.max(calmMs, nextMs, memory.lateUntilMs) - nowMs;
   if (waitMs > 0) return { kind: 'wait', ms: waitMs };

@@ -2,12 +2,9 @@ import { openChildSignal } from '../../runtime/child-signal.ts';
 import type { IntentOutcome, IntentResult } from '../decide/decision.ts';
 import type { IntentEvaluation } from '../decide/evaluate-intent.ts';
 import type { NodeDeps } from './node-deps.ts';
-import type { NodeMemory, RunningCall } from './node-memory.ts';
+import type { CallKind, NodeMemory, RunningCall } from './node-memory.ts';
 import type { IntentCase } from './note-refusal.ts';
 import { followIntent, resolveUntilKnown, sendIntent } from './run-intent.ts';
-
-/** What is done for an intent: its call is sent, its task followed, or its outcome resolved. */
-export type CallKind = 'send' | 'follow' | 'resolve';
 
 /** Starts the work for an intent beside the reconcile: it outlives the reconcile, and ends with the term. */
 export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, one: IntentCase): void {
@@ -20,11 +17,12 @@ export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, on
     (outcome) => reportCall(deps, one, outcome, clock.monotonicMs() - startedMs),
     (error: unknown) => faultOutcome(deps, one, error, signal),
   );
-  const call: RunningCall = { startedMs, outcome: undefined, ended: work.then(end) };
+  const call: RunningCall = { kind, endedMs: undefined, outcome: undefined, ended: work.then(end) };
   function end(outcome: IntentEvaluation | undefined): void {
     close();
     // After the end of the term nothing more is written: the call stays without an outcome.
     if (outcome === undefined) return;
+    call.endedMs = clock.monotonicMs();
     call.outcome = outcome;
     if (outcome !== 'repeat' && outcome.kind === 'done') noteAddresses(deps, one, outcome.result);
     if (!memory.isReconciling) deps.enqueueNode(one.node);

@@ -7,7 +7,7 @@ type IntentResolution = { readonly kind: 'wait'; readonly ms: number } | { reado
 /** The leader and the time at which an intent is checked. */
 type ResolutionContext = {
   readonly ownEpoch: number;
-  /** When this leader first read the intent; for its own intents, when it made the call. Monotonic milliseconds. */
+  /** When this leader first read the intent; for its own intents, when the call ended. Monotonic milliseconds. */
   readonly firstSeenMs: number;
   readonly nowMs: number;
   readonly leaseMs: number;

@@ -18,7 +18,7 @@ const LEFT_OUT: ReadonlySet<Field> = new Set([...INSTANCE_FIELDS, 'conditions', 
 type UndoneEdit = { readonly status: NodeEniConfigStatus; readonly fields: readonly string[] };
 
 /** Lists the fields of a status that another client than ipamd changed since ipamd had it as `own`. */
-function findEditedFields(own: NodeEniConfigStatus, current: NodeEniConfigStatus): readonly Field[] {
+export function findEditedFields(own: NodeEniConfigStatus, current: NodeEniConfigStatus): readonly Field[] {
   // Keys of the two statuses themselves.
   const keys = [...new Set([...Object.keys(own), ...Object.keys(current)])] as Field[];
   // ipamd takes the instance from the Node only while the object names none.

@@ -68,8 +68,13 @@ for (const state of ['Releasing', 'Assigned'] as const) {
 test('trackIntents: keeps a call that runs when a restored object has no intent of it', (t) => {
   const memory = new NodeMemories().of('node-1');
   const ended = Promise.resolve();
-  memory.calls.set('runs', { startedMs: 0, outcome: undefined, ended });
-  memory.calls.set('ended', { startedMs: 0, outcome: { kind: 'accepted', taskId: 'task-1' }, ended });
+  memory.calls.set('runs', { kind: 'send', endedMs: undefined, outcome: undefined, ended });
+  memory.calls.set('ended', {
+    kind: 'send',
+    endedMs: undefined,
+    outcome: { kind: 'accepted', taskId: 'task-1' },
+    ended,
+  });
   trackIntents(memory, {}, 0);
   t.deepEqual([...memory.calls.keys()], ['runs']);
 });

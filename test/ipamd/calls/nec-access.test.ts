@@ -31,7 +31,7 @@ function depsWith(stored: KubeObject | undefined) {
 test('readNec: asks the API server for an object that the cache has lost while a call for it is under way', async (t) => {
   const { deps, reads } = depsWith(OBJECT);
   const memory = new NodeMemories().of('n1');
-  memory.calls.set('i1', { startedMs: 0, outcome: undefined, ended: Promise.resolve() });
+  memory.calls.set('i1', { kind: 'send', endedMs: undefined, outcome: undefined, ended: Promise.resolve() });
   t.is((await readNec(deps, 'n1', memory, signal))?.object.metadata.uid, 'u1');
   t.is(reads(), 1);
 });
