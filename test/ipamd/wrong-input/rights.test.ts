@@ -78,7 +78,7 @@ for (const { verb, resource, when, othersGoOn } of RIGHTS) {
         await scene.untilGone(`Forbidden ${verb} ${resource}`);
         t.false((await scene.problems()).includes(`Forbidden ${verb} ${resource}`));
       },
-      ['--node-release-grace=10s'],
+      ['--node-release-grace=10s', '--pod-records=all'],
     );
   });
 }

@@ -1,4 +1,5 @@
 import { POD_ANNOTATION, RECORD_LABEL } from '../../../crd/names.ts';
+import type { KubeObject } from '../../../kube/kube-client.ts';
 import { recordOf, textOf, textsOf } from '../../../runtime/json.ts';
 import { isOfWrongWriter, type OpenAuditor } from './auditor.ts';
 import { necFacts } from './nec-facts.ts';
@@ -8,9 +9,7 @@ export const openClaimsAreMarks: OpenAuditor = (world) => ({
   name: 'Q2',
   rest: function* () {
     // Others are records of Pods whose addresses are of the pool.
-    const kept = world
-      .objects('vpcipclaims')
-      .filter(({ metadata }) => metadata.labels?.[RECORD_LABEL.key] === undefined);
+    const kept = world.objects('vpcipclaims').filter((claim) => !isRecord(claim));
     const claims = new Map(kept.map(({ metadata, status }) => [metadata.name, recordOf(status)]));
     // An exclusive ENI has a VpcENI in place of a VpcIP.
     const enis = new Map(
@@ -18,7 +17,17 @@ export const openClaimsAreMarks: OpenAuditor = (world) => ({
     );
     const all = new Set(world.objects('vpcipclaims').map(({ metadata }) => metadata.name));
     const vips = new Map(world.objects('vpcips').map(({ metadata, spec }) => [metadata.name, claimedBy(spec)]));
-    for (const [ip, name] of vips)
+    const pods = new Set(world.objects('pods').map(({ metadata }) => metadata.name));
+    for (const { metadata, spec } of world.objects('vpcips').filter(isRecord))
+      if (!pods.has(claimedBy(spec)) && !isOfWrongWriter(claimedBy(spec)))
+        yield `VpcIP ${metadata.name} records the Pod ${claimedBy(spec)}, which is gone`;
+    const records = new Set(
+      world
+        .objects('vpcips')
+        .filter(isRecord)
+        .map(({ metadata }) => metadata.name),
+    );
+    for (const [ip, name] of [...vips].filter(([each]) => !records.has(each)))
       if (name !== '' && !all.has(name) && !isOfWrongWriter(name)) yield `VpcIP ${ip} is of no claim`;
     for (const [name, { ips }] of claims)
       for (const ip of textsOf(ips))
@@ -37,6 +46,10 @@ export const openClaimsAreMarks: OpenAuditor = (world) => ({
     }
   },
 });
+
+function isRecord({ metadata }: KubeObject): boolean {
+  return metadata.labels?.[RECORD_LABEL.key] !== undefined;
+}
 
 function claimedBy(spec: unknown): string {
   return textOf(recordOf(recordOf(spec)['claimRef'])['name']);
