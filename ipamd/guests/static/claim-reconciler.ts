@@ -7,6 +7,7 @@ import { involvedObject } from '../../../kube/involved-object.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
 import { LastReports } from '../../../kube/reporter.ts';
 import { PODS, VPC_IP_CLAIMS, VPC_IPS } from '../../../kube/resource-types.ts';
+import { type BackoffSettings, backoffMs } from '../../../runtime/backoff.ts';
 import { type Fault, renderFault } from '../../../runtime/decode.ts';
 import { refOfKey } from '../../cache/pod-facts.ts';
 import type { ClaimFacts, StaticObject } from '../../cache/record-facts.ts';
@@ -34,6 +35,8 @@ type ClaimReconcilerDeps = ClaimsTerm & {
 
 /** Time for the caches to receive what conflicted with a write. */
 const CACHE_LAG_MS = 500;
+/** The times between writes of a claim that conflict one after the other: its list lacks it, or another client writes it, too. */
+const CONFLICTS: BackoffSettings = { firstMs: CACHE_LAG_MS, maxMs: 15_000, factor: 2, jitter: 0 };
 /** A claim that is left as it is is looked at again after this. */
 const OBJECTION_MS = 15_000;
 const DONE: ReconcileResult = { kind: 'done' };
@@ -43,6 +46,8 @@ export class ClaimReconciler {
   readonly #deps: ClaimReconcilerDeps;
   /** Faults of claims, notices of claims, and annotations of Pods without a claim. */
   readonly #last = new LastReports();
+  /** How many writes of a claim conflicted since the last one that did not. */
+  readonly #conflicts = new Map<string, number>();
 
   constructor(deps: ClaimReconcilerDeps) {
     this.#deps = deps;
@@ -76,8 +81,11 @@ export class ClaimReconciler {
       await writeDecision(this.#deps, view, decision, signal);
     } catch (error) {
       if (!isKubeError(error, 'CONFLICT', 'ALREADY_EXISTS', 'NOT_FOUND')) throw error;
-      return { kind: 'again', afterMs: CACHE_LAG_MS };
+      const times = (this.#conflicts.get(key) ?? 0) + 1;
+      this.#conflicts.set(key, times);
+      return { kind: 'again', afterMs: backoffMs(CONFLICTS, times, 0) };
     }
+    this.#conflicts.delete(key);
     this.#report(view, decision);
     if (isConflictOver(view, decision)) conflicts.remove(key);
     for (const node of requests.set(key, decision.requests, selectReservedIps(view, decision)))
