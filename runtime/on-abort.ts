@@ -38,7 +38,14 @@ class Waits {
   handleEvent(): void {
     for (const listener of this.#listeners) {
       this.#listeners.delete(listener);
-      listener();
+      try {
+        listener();
+      } catch (error) {
+        // As for a listener of its own: the others are called, and the process ends of it.
+        process.nextTick(() => {
+          throw error;
+        });
+      }
     }
   }
 }

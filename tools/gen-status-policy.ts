@@ -17,7 +17,7 @@ const GUARDED: readonly (readonly [kind: ResourceKind, instead: string])[] = [
     'what a node is to have is in its spec (maxRouteENI, routeENIIPMinWarmTarget, subnetIDs, securityGroups) and in annotations; what differs from the cloud ipamd finds and repairs by itself',
   ],
   [VPC_IP_CLAIM_KIND, 'kubectl delete vipc gives the address up; what a Pod asks for is in its annotations'],
-  [VPC_IP_KIND, 'kubectl delete vipc, of the claim with the name of its Pod, gives the address up'],
+  [VPC_IP_KIND, 'kubectl delete vipc gives a kept address up; the record of another Pod goes with the Pod'],
   [
     VPC_ENI_KIND,
     'its security groups are in spec.securityGroups; kubectl delete vipc gives the ENI of a kept address up',

@@ -1,13 +1,19 @@
 import { FLOWTABLE_TABLE, NFT_TABLE } from '../../dataplane/numbers.ts';
-import { listOf, recordOf } from '../../runtime/json.ts';
 import type { ElementId } from '../catalogue/element-id.ts';
 import { ifKnown } from '../node/known.ts';
 import type { Known } from '../node/node-facts.ts';
 import type { IptablesFacts } from '../node/parse-iptables-rules.ts';
 import { isReadByIptables, parseIptablesRules } from '../node/parse-iptables-rules.ts';
-import { type ChainVerdict, evaluateChain, type MetRewrite, type Packet, rewritesIn } from './evaluate-chain.ts';
+import {
+  type ChainVerdict,
+  evaluateChain,
+  type MetRewrite,
+  type Packet,
+  type RuleStep,
+  rewritesIn,
+} from './evaluate-chain.ts';
 import { evaluateIptablesRules } from './evaluate-iptables-rules.ts';
-import { evaluateNftRules, type NftSets } from './evaluate-nft-rules.ts';
+import { evaluateNftRules, readNftSets } from './evaluate-nft-rules.ts';
 import { type NftChain, parseNftChains } from './parse-nft-chains.ts';
 
 /** Places where a packet passes firewalls, in the order of its way. */
@@ -59,6 +65,17 @@ export function buildFirewallChains(rulesets: Rulesets): readonly FirewallChain[
   return [...iptablesChains(rulesets), ...nftChains(rulesets)];
 }
 
+/** Reports whether a chain of iptables is of kube-proxy; those of kube-router are for policies of Pods. */
+function isOfServices(chain: string): boolean {
+  return chain.startsWith('KUBE-') && !/^KUBE-(NWPLCY|POD-FW|ROUTER)-/.test(chain);
+}
+
+/** Ports and sets of addresses that kube-proxy asks for are those of Services: what an ordinary packet leaves open. */
+function leftOpen(isOpen: boolean, steps: readonly RuleStep[]): readonly RuleStep[] {
+  if (!isOpen) return steps;
+  return steps.map((step) => (typeof step.match === 'string' ? step : { ...step, match: 'maybe' }));
+}
+
 const BUILTIN: Readonly<Record<string, Hook>> = {
   PREROUTING: 'prerouting',
   INPUT: 'input',
@@ -86,7 +103,7 @@ function iptablesChains({ iptables, queueListeners }: Rulesets): readonly Firewa
     const inTable = table === 'filter' ? '' : ` -t ${table}`;
     const isDropPolicy = policy === 'DROP';
     const stepsFor = (packet: Packet) => (each: string) =>
-      evaluateIptablesRules(byChain.get(each) ?? [], packet, listeners);
+      leftOpen(isOfServices(each), evaluateIptablesRules(byChain.get(each) ?? [], packet, listeners));
     const name = `${chain} of ${program}${table === 'filter' ? '' : `, table ${table}`} (policy ${policy})`;
     return [
       {
@@ -142,7 +159,7 @@ function nftChains({ objects, iptables, queueListeners }: Rulesets): readonly Fi
       const isDropPolicy = policy === 'drop';
       const sets = setsByTable.get(`${family} ${table}`) ?? new Map<string, readonly unknown[]>();
       const stepsFor = (packet: Packet) => (chain: string) =>
-        evaluateNftRules(ofTable.get(chain) ?? [], packet, listeners, sets);
+        leftOpen(table === 'kube-proxy', evaluateNftRules(ofTable.get(chain) ?? [], packet, listeners, sets));
       const about = `(${hook === 'forward' ? '' : `hook ${hook}, `}policy ${policy})`;
       return [
         {
@@ -159,18 +176,6 @@ function nftChains({ objects, iptables, queueListeners }: Rulesets): readonly Fi
         },
       ];
     });
-}
-
-/** Returns the elements of the named sets and maps of each table. @see libnftables-json(5) */
-function readNftSets(objects: Rulesets['objects']): ReadonlyMap<string, NftSets> {
-  const byTable = new Map<string, Map<string, readonly unknown[]>>();
-  for (const object of objects) {
-    const { family, table, name, elem } = recordOf(object['set'] ?? object['map']);
-    if (typeof name !== 'string') continue;
-    const key = `${family} ${table}`;
-    byTable.set(key, (byTable.get(key) ?? new Map<string, readonly unknown[]>()).set(name, listOf(elem)));
-  }
-  return byTable;
 }
 
 /**

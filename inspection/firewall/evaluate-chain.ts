@@ -17,6 +17,8 @@ export type Packet = {
   readonly oifs: readonly string[];
   /** Whether it belongs to a connection that connection tracking knows; default false: it is the first. */
   readonly isEstablished?: boolean;
+  /** Whether it is for an address of the node. Absent: not known. */
+  readonly isForNode?: boolean;
   /** What only tables like that of tke-eni ask; what is absent is not known. */
   readonly state?: PacketState;
   /** True: the route back to its source uses the link by which it arrives only for who asks with its mark. Absent: not known. */

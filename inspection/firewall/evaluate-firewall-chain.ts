@@ -42,7 +42,7 @@ function packetAt(hook: Hook, packet: Packet): Packet | undefined {
     case 'prerouting':
       return { ...packet, oifs: [] };
     case 'input':
-      return packet.src === undefined ? undefined : { ...packet, oifs: [] };
+      return packet.src === undefined ? undefined : { ...packet, oifs: [], isForNode: true };
     case 'output':
       return packet.dst === undefined ? undefined : { ...packet, iifs: [] };
     default:

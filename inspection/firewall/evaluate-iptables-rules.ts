@@ -161,7 +161,8 @@ function matchCondition(
     case '--src-type':
       return value === 'UNICAST' ? 'yes' : value === 'LOCAL' && iifs.length === 0 ? 'yes' : 'no';
     case '--dst-type':
-      // Before the routing decision, and for the node itself, the address may be local.
+      if (packet.isForNode === true) return value === 'LOCAL' ? 'yes' : 'no';
+      // Before the routing decision the address may be local.
       if (value === 'UNICAST' || value === 'LOCAL')
         return oifs.length === 0 ? 'maybe' : value === 'LOCAL' ? 'no' : 'yes';
       return 'no';

@@ -17,6 +17,18 @@ import { isRead } from './queue-listeners.ts';
 /** Elements of the named sets and maps of a table, by name. */
 export type NftSets = ReadonlyMap<string, readonly unknown[]>;
 
+/** Returns the elements of the named sets and maps of each table. @see libnftables-json(5) */
+export function readNftSets(objects: readonly JsonObject[]): ReadonlyMap<string, NftSets> {
+  const byTable = new Map<string, Map<string, readonly unknown[]>>();
+  for (const object of objects) {
+    const { family, table, name, elem } = recordOf(object['set'] ?? object['map']);
+    if (typeof name !== 'string') continue;
+    const key = `${family} ${table}`;
+    byTable.set(key, (byTable.get(key) ?? new Map<string, readonly unknown[]>()).set(name, listOf(elem)));
+  }
+  return byTable;
+}
+
 /**
  * Evaluates the conditions of the rules of an nftables chain for a packet of TCP that is no fragment and has no extension headers:
  * the first of its connection or an ordinary later one.
@@ -83,6 +95,7 @@ function verdictOf(statement: JsonObject, packet: Packet): RuleVerdict | undefin
   if (kind === 'drop' || kind === 'reject') return { kind: 'drop' };
   // The packet goes out by another link, past all that follows.
   if (kind === 'fwd') return { kind: 'drop' };
+  if (kind === 'xt') return recordOf(statement['xt'])['name'] === 'REJECT' ? { kind: 'drop' } : undefined;
   if (kind === 'mangle') return rewriteOf(recordOf(statement[kind]), packet);
   if (kind !== 'jump' && kind !== 'goto') return undefined;
   return { kind, chain: String(recordOf(statement[kind])['target']) };
@@ -126,10 +139,12 @@ function numberOf(
 
 /** Returns whether a statement matches; one without a condition always does. */
 export function matchStatement(statement: JsonObject, packet: Packet, sets: NftSets = NO_SETS): MatchResult {
+  if (statement['xt'] !== undefined) return matchXt(recordOf(statement['xt']));
   const limiting = LIMITING.find((kind) => kind in statement);
-  if (limiting !== undefined) return { notEvaluated: [limiting === 'xt' ? xtText(statement) : limiting] };
+  if (limiting !== undefined) return { notEvaluated: [limiting] };
   const { set, stmt } = recordOf(statement['set'] ?? statement['map']);
-  if (stmt !== undefined) return { notEvaluated: [`update ${String(set)}`] };
+  if (listOf(stmt).some((each) => LIMITING.some((kind) => kind in recordOf(each))))
+    return { notEvaluated: [`update ${String(set)}`] };
   const match = recordOf(statement['match']);
   if (match['left'] === undefined) return isOfOtherFamily(statement, packet) ? 'no' : 'yes';
   const left = recordOf(match['left']);
@@ -139,10 +154,17 @@ export function matchStatement(statement: JsonObject, packet: Packet, sets: NftS
 }
 
 /** Statements that let only some packets continue. */
-const LIMITING = ['limit', 'quota', 'ct count', 'meter', 'xt'] as const;
+const LIMITING = ['limit', 'quota', 'ct count', 'meter'] as const;
 
-function xtText({ xt }: JsonObject): string {
-  return `xt ${String(recordOf(xt)['name'])}`;
+/** Matches of iptables that kube-proxy and policy engines use in every chain. */
+const COMMON_XT: ReadonlySet<unknown> = new Set(
+  'conntrack state addrtype mark connmark set tcp udp multiport nfacct ipvs rpfilter physdev socket owner'.split(' '),
+);
+
+/** Of a match of iptables nft lists the name alone. Where iptables-save cannot be run, the common ones are left open. */
+function matchXt({ type, name }: JsonObject): MatchResult {
+  if (type === 'target' || type === 'watcher' || name === 'comment') return 'yes';
+  return COMMON_XT.has(name) ? 'maybe' : { notEvaluated: [`xt ${String(name)}`] };
 }
 
 function matchBy(op: string, left: JsonObject, right: unknown, packet: Packet, sets: NftSets): MatchResult {
@@ -211,7 +233,7 @@ function matchValue(left: JsonObject, right: unknown, packet: Packet, sets: NftS
 }
 
 /** Returns the elements of a set, or the value itself; undefined for a named set that is not there. */
-function elementsOf(right: unknown, sets: NftSets): readonly unknown[] | undefined {
+export function elementsOf(right: unknown, sets: NftSets): readonly unknown[] | undefined {
   if (typeof right === 'string' && right.startsWith('@')) return sets.get(right.slice(1));
   const set = recordOf(right)['set'] ?? right;
   return Array.isArray(set) ? set : [set];
@@ -267,6 +289,9 @@ function matchOne(left: JsonObject, value: unknown, packet: Packet): MatchResult
   const [operand, bits] = listOf(left['&'] ?? [left]);
   const { payload, meta } = recordOf(operand);
   if (recordOf(payload)['field'] === 'frag-off') return value === 0 ? 'yes' : 'no';
+  const { result, flags } = recordOf(left['fib']);
+  if (packet.isForNode === true && result === 'type' && String(flags) === 'daddr')
+    return value === 'local' ? 'yes' : 'no';
   const wayBack = wayBackOf(recordOf(left['fib']), packet);
   if (wayBack !== undefined) return wayBack === !NO_LINK.includes(value) ? 'yes' : 'no';
   const asked = stateOf(left, packet);

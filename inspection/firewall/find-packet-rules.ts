@@ -7,6 +7,7 @@ import {
   isReadByIptables,
   parseIptablesRules,
 } from '../node/parse-iptables-rules.ts';
+import { elementsOf, type NftSets, readNftSets } from './evaluate-nft-rules.ts';
 import { establishedMatch, holdsForEstablished, iptablesKinds, nftKinds } from './flow-conditions.ts';
 import { type NftChain, parseNftChains } from './parse-nft-chains.ts';
 
@@ -93,9 +94,11 @@ function inNft(objects: readonly JsonObject[], iptables: Rulesets['iptables']): 
     .filter(({ family, table }) => !(family === 'inet' && (table === NFT_TABLE || table === FLOWTABLE_TABLE)))
     .filter((chain) => !isReadByIptables(iptables, chain));
   const tables = Map.groupBy(chains, ({ family, table }) => `${family} ${table}`);
+  const setsByTable = readNftSets(objects);
   return [...tables].flatMap(([table, ofTable]) => {
     const byName = new Map(ofTable.map((chain) => [chain.name, chain]));
-    const rulesOf = (name: string) => (byName.get(name)?.rules ?? []).map((rule) => nftRule(rule.map(recordOf)));
+    const sets = setsByTable.get(table) ?? new Map<string, readonly unknown[]>();
+    const rulesOf = (name: string) => (byName.get(name)?.rules ?? []).map((rule) => nftRule(rule.map(recordOf), sets));
     return merged(ofTable.filter(isOnTheWay).map(({ name }) => walk(name, rulesOf))).map(([name, kinds]) => ({
       name: `chain ${table} ${name}`,
       kinds: sorted(kinds),
@@ -119,11 +122,11 @@ function merged(
 
 const NFT_ENDS = ['accept', 'drop', 'reject', 'queue'] as const;
 
-function nftRule(statements: readonly JsonObject[]): Rule {
+function nftRule(statements: readonly JsonObject[], sets: NftSets): Rule {
   const states = statements.flatMap((statement) => establishedMatch(recordOf(statement['match'])) ?? []);
   const maps = statements.map((statement) => recordOf(statement['vmap'])).filter(({ key }) => key !== undefined);
-  const byState = maps.filter(isByState).flatMap(({ data }) => verdictsOf(data, 'established'));
-  const otherMaps = maps.filter((map) => !isByState(map)).flatMap(({ data }) => verdictsOf(data));
+  const byState = maps.filter(isByState).flatMap(({ data }) => verdictsOf(data, sets, 'established'));
+  const otherMaps = maps.filter((map) => !isByState(map)).flatMap(({ data }) => verdictsOf(data, sets));
   const verdicts = [...statements, ...byState];
   const isConditional = statements.some(
     (statement) =>
@@ -149,8 +152,8 @@ function isByState({ key }: JsonObject): boolean {
 }
 
 /** Lists the verdicts of a map: all, or those of one key. */
-function verdictsOf(data: unknown, key?: string): readonly JsonObject[] {
-  return listOf(recordOf(data)['set'])
+function verdictsOf(data: unknown, sets: NftSets, key?: string): readonly JsonObject[] {
+  return (elementsOf(data, sets) ?? [])
     .map(listOf)
     .filter(([each]) => key === undefined || each === key)
     .map(([, verdict]) => recordOf(verdict));
@@ -175,13 +178,18 @@ const STATE_MATCHES: ReadonlySet<string> = new Set(['conntrack', 'state', 'comme
 
 function inIptables(iptables: Rulesets['iptables']): readonly PacketRules[] {
   if (iptables.kind === 'unknown') return [];
-  const { rules } = parseIptablesRules(iptables.value, []);
+  const { chains, rules } = parseIptablesRules(iptables.value, []);
   const tables = Map.groupBy(rules, ({ backend, family, table }) => `${backend} ${family} ${table}`);
   return [...tables.values()].flatMap((ofTable) => {
     const [{ backend, family, table } = { backend: '', family: 4, table: '' }] = ofTable;
     if (!PACKET_TABLES.has(table)) return [];
     const byChain = Map.groupBy(ofTable, ({ chain }) => chain);
-    const rulesOf = (chain: string) => (byChain.get(chain) ?? []).map((rule) => iptablesRule(rule, byChain));
+    // One without rules is a chain all the same, and no target.
+    const declared = chains.filter(
+      (each) => each.backend === backend && each.family === family && each.table === table,
+    );
+    const names = new Set([...byChain.keys(), ...declared.map(({ chain }) => chain)]);
+    const rulesOf = (chain: string) => (byChain.get(chain) ?? []).map((rule) => iptablesRule(rule, names));
     const program = `${family === 4 ? 'iptables' : 'ip6tables'}-${backend}`;
     const [about, option] = table === 'filter' ? ['', ''] : [`, table ${table}`, ` -t ${table}`];
     return merged(ON_THE_WAY.map((base) => walk(base, rulesOf))).map(([chain, kinds]) => ({

@@ -141,7 +141,7 @@ const TTL_FIELDS: ReadonlySet<unknown> = new Set(['ttl', 'hoplimit']);
 
 /** Matches of iptables that are the same for all packets of a flow in one direction. @see iptables-extensions(8) */
 const FLOW_MATCHES: ReadonlySet<string> = new Set(
-  'tcp udp udplite sctp dccp multiport iprange set mark connmark conntrack state comment addrtype physdev devgroup socket owner cgroup rpfilter policy helper realm connlabel nfacct ipvs pkttype ah esp'.split(
+  'tcp udp udplite sctp dccp multiport iprange set mark connmark conntrack state comment addrtype physdev devgroup socket owner cgroup rpfilter policy helper realm connlabel  ipvs pkttype ah esp'.split(
     ' ',
   ),
 );
@@ -152,10 +152,16 @@ const PACKET_OPTIONS: readonly string[] = [
   '--dccp-types',
   '--dccp-option',
   '--ctexpire',
+  '--packets-eq',
+  '--packets-lt',
+  '--packets-gt',
+  '--bytes-eq',
+  '--bytes-lt',
+  '--bytes-gt',
 ];
 /** Targets that do the same with each packet of a flow, or nothing that decides about it. */
 const FLOW_TARGETS: ReadonlySet<string> = new Set(
-  'ACCEPT DROP REJECT RETURN LOG NFLOG ULOG MARK CONNMARK CONNSECMARK SECMARK TCPMSS SET CT NOTRACK TRACE CHECKSUM CLASSIFY AUDIT'.split(
+  'ACCEPT DROP REJECT RETURN LOG NFLOG ULOG MARK CONNMARK CONNSECMARK SECMARK TCPMSS SET CT NOTRACK TRACE CHECKSUM CLASSIFY AUDIT TPROXY RATEEST IDLETIMER'.split(
     ' ',
   ),
 );

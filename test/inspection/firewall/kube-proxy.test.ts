@@ -37,6 +37,28 @@ const IPTABLES = `*filter
 -A KUBE-SERVICES -d 10.96.0.11/32 -p tcp -m comment --comment "default/empty has no endpoints" -m tcp --dport 80 -j REJECT --reject-with icmp-port-unreachable
 COMMIT`.split('\n');
 
+/** kube-proxy in mode IPVS, with a load balancer that has source ranges: sets of its own have the addresses of Services. */
+const IPVS = `*filter
+:INPUT ACCEPT [0:0]
+:FORWARD ACCEPT [0:0]
+:KUBE-FORWARD - [0:0]
+:KUBE-IPVS-FILTER - [0:0]
+:KUBE-PROXY-FIREWALL - [0:0]
+:KUBE-SOURCE-RANGES-FIREWALL - [0:0]
+-A INPUT -m comment --comment "kubernetes ipvs access filter" -j KUBE-IPVS-FILTER
+-A INPUT -m comment --comment "kube-proxy firewall rules" -j KUBE-PROXY-FIREWALL
+-A FORWARD -m comment --comment "kube-proxy firewall rules" -j KUBE-PROXY-FIREWALL
+-A FORWARD -m comment --comment "kubernetes forwarding rules" -j KUBE-FORWARD
+-A KUBE-FORWARD -m comment --comment "kubernetes forwarding rules" -m mark --mark 0x4000/0x4000 -j ACCEPT
+-A KUBE-FORWARD -m comment --comment "kubernetes forwarding conntrack rule" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+-A KUBE-IPVS-FILTER -m set --match-set KUBE-LOAD-BALANCER dst,dst -j RETURN
+-A KUBE-IPVS-FILTER -m set --match-set KUBE-CLUSTER-IP dst,dst -j RETURN
+-A KUBE-IPVS-FILTER -m conntrack --ctstate NEW -m set --match-set KUBE-IPVS-IPS dst -j REJECT --reject-with icmp-port-unreachable
+-A KUBE-PROXY-FIREWALL -m set --match-set KUBE-LOAD-BALANCER-SOURCE-CIDR dst,dst,src -j RETURN
+-A KUBE-PROXY-FIREWALL -m set --match-set KUBE-LOAD-BALANCER-FW dst,dst -j KUBE-SOURCE-RANGES-FIREWALL
+-A KUBE-SOURCE-RANGES-FIREWALL -j DROP
+COMMIT`.split('\n');
+
 const POD = '10.0.5.10';
 const PACKETS: Readonly<Record<string, Packet>> = {
   'from a Pod': { family: 4, src: POD, iifs: ['eni1'], oifs: ['eth0', 'eth1'] },
@@ -53,6 +75,7 @@ function captured(): readonly Readonly<Record<string, unknown>>[] {
 for (const [mode, objects, lines] of [
   ['nftables', captured(), []],
   ['iptables', [], IPTABLES],
+  ['ipvs', [], IPVS],
 ] as const) {
   const iptables = known({ legacy: known(lines), nft: known([]) });
   const chains = buildFirewallChains({ objects, iptables, queueListeners: known([]) });

@@ -25,6 +25,7 @@ async function inNft(rules: string): Promise<readonly string[]> {
 
 const forward = (...rules: readonly string[]): string => `
 table inet fw {
+  map dispatch { type ifname : verdict; elements = { "eni1" : jump guests } }
   set seen { type ipv4_addr; size 100; flags dynamic,timeout; timeout 1m; }
   chain logs {
     limit rate 3/minute log prefix "x"
@@ -90,6 +91,7 @@ for (const [what, rules, found] of [
     ['update @seen { ip saddr limit rate over 10/second } drop'],
     ['chain inet fw forward (limit)'],
   ],
+  ['a chain of a named map', ['iifname vmap @dispatch'], ['chain inet fw guests (limit)']],
   ['a key of a map', ['meta length vmap { 0-100 : accept }'], ['chain inet fw forward (meta length)']],
   ['a field that is rewritten', ['ip dscp set cs1'], ['chain inet fw forward (ip dscp set)']],
   [
@@ -173,6 +175,7 @@ for (const [what, commands, found] of [
     ],
     [],
   ],
+  ['chains without rules', ['iptables-nft -N DOCKER-USER', `${APPEND} -j DOCKER-USER`], []],
   [
     'copies',
     ['iptables-nft -t mangle -A POSTROUTING -j TEE --gateway 10.0.0.9'],

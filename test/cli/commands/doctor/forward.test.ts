@@ -1,7 +1,7 @@
 import test from 'ava';
 import { FORWARD_CHECK } from '../../../../cli/commands/doctor/check-forward.ts';
 import type { DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
-import { known } from '../../../../inspection/node/known.ts';
+import { known, unknown } from '../../../../inspection/node/known.ts';
 import { doctorFacts, iptables, nodeWith } from './facts.ts';
 
 // Firewalls as distributions and programs write them; the Pods' interfaces are eni…, the uplinks eth….
@@ -29,7 +29,24 @@ test('forward: weighs what Pods send more than what is sent to them', (t) => {
   t.deepEqual(severityOf(`${DROP}-A FORWARD -i eni+ -j ACCEPT\n`), ['warning']);
 });
 
+const UFW_INPUT = `*filter
+:INPUT DROP [0:0]
+:ufw-not-local - [0:0]
+-A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+-A INPUT -j ufw-not-local
+-A ufw-not-local -m addrtype --dst-type LOCAL -j RETURN
+-A ufw-not-local -m addrtype --dst-type MULTICAST -j RETURN
+-A ufw-not-local -m addrtype --dst-type BROADCAST -j RETURN
+-A ufw-not-local -j DROP
+`;
+
 const IPTABLES = [
+  ['ufw takes nothing for the node', UFW_INPUT, ['from']],
+  [
+    'ufw takes one port for the node',
+    `${UFW_INPUT}-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT\n`,
+    ['"-p tcp -m tcp --dport 22"'],
+  ],
   ['FORWARD accepts', '*filter\n:FORWARD ACCEPT [0:0]\n', []],
   ['Docker drops, beside kube-proxy', `${DOCKER}${KUBE_PROXY}`, BOTH],
   [
@@ -199,6 +216,19 @@ for (const [when, policy, chains, lost] of NFT) {
     t.deepEqual(lostOf(nft('filter', policy, chains)), [...lost]);
   });
 }
+
+const xt = (name: string, type = 'match') => ({ xt: { type, name } });
+
+test('forward: where iptables-save cannot be run, what kube-proxy has in every chain is left open, and no other match', (t) => {
+  const found = (...statements: Statements) => {
+    const { node } = nft('filter', 'accept', { forward: [statements] }, 'ip');
+    return lostOf(doctorFacts({ node, iptables: unknown('iptables-nft-save is not installed here', '') }));
+  };
+  t.deepEqual(found(xt('comment'), xt('conntrack'), { drop: null }), []);
+  t.deepEqual(found(xt('comment'), { drop: null }), BOTH);
+  t.deepEqual(found(xt('u32'), { drop: null }), ['"xt u32"']);
+  t.deepEqual(found(xt('comment'), xt('REJECT', 'target')), BOTH);
+});
 
 test('forward: looks at a table that bears the name of one of iptables, and that iptables cannot read', (t) => {
   const { node } = nft('filter', 'drop', { forward: [] }, 'ip');

@@ -105,11 +105,11 @@ test('watch: names the owners of what changes, and marks what is ours', async (t
   t.notRegex(stdout, / neigh .* lladdr 52:54:00:00:00:01/, 'forwarding entries of bridges are noise');
   has(/ \* \+ route default\/web-0 10\.0\.2\.10\/32 dev eni0123456789a table 3999 proto 84/);
   has(
-    / \* \+ rule eni-aaaa1111 from all fwmark 0x10000\/0xff0000 pref 1536 protocol 84 lookup 4003, by (ip \(pid \d+\)|pid \d+, which has ended)$/,
+    / \* \+ rule eni-aaaa1111 from all fwmark 0x10000\/0xff0000 pref 1536 protocol 84 lookup 4003, by (ip|a process that has ended, or one of a container) \(pid \d+\)$/,
   );
   has(/ \* - rule eni-aaaa1111 from all fwmark 0x10000\/0xff0000/);
   has(
-    /\d \+ rule - from 192\.0\.2\.0\/24 pref 900 protocol static lookup 100, by (ip \(pid \d+\)|pid \d+, which has ended)$/,
+    /\d \+ rule - from 192\.0\.2\.0\/24 pref 900 protocol static lookup 100, by (ip|a process that has ended, or one of a container) \(pid \d+\)$/,
   );
   has(/^03:04:05\.000 A repair - 1 difference mended in 1\.2ms$/);
   has(/^ ip rule add fwmark 0x10000\/0xff0000 pref 1536 lookup 4003$/);
