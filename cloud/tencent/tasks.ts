@@ -19,11 +19,10 @@ type TaskDeps = {
 
 /**
  * Intervals of the checks. All tasks are checked at the same moments, so that one request describes a hundred objects.
- * While no calls are queued the checks are frequent, because a Pod may wait. While calls are queued they take about one call a
- * second of the rate: the interval is a second for each hundred tasks, but at most one and a half. Most assignments would be
- * done before their first check if that were later, and then each is asked for by its id, a call of its own.
+ * While no calls are queued the checks are frequent, because a Pod may wait. While calls are queued they take one call a
+ * second of the rate: the interval is a second for each hundred tasks, but at most three.
  */
-const CHECK_INTERVAL_MS = { idle: 250, busy: 1_000, mostBusy: 1_500 } as const;
+const CHECK_INTERVAL_MS = { idle: 250, busy: 1_000, mostBusy: 3_000 } as const;
 
 /**
  * How long an object shows no transition before its task is queried by id: a description may be older than the task.
