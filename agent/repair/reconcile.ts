@@ -87,7 +87,7 @@ export async function reconcile(deps: ReconcileDeps, cause: string): Promise<Rec
   const node = deps.nodeNetwork();
   if (node === undefined) return NOTHING_DONE;
   const startedMs = deps.clock.monotonicMs();
-  // The whole text, such as 'rule del by port 4711', is for the log; as first words there are only few.
+  // The whole text, such as 'rule del by ip (pid 4711)', is for the log; as first words there are only few.
   deps.metrics.passes.inc({ trigger: cause.split(/[ ,]/, 1)[0] ?? cause });
   const nft = await kernel.readNft(planned(deps, node, kernel.links()));
   // No await from here to the first operation: no ADD or DEL comes between planning, observing and applying.

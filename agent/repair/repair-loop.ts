@@ -241,7 +241,11 @@ function causeOf(event: MonitorEvent): string {
       const who = event.process === undefined ? '' : ` by ${event.process} (pid ${event.pid ?? '?'})`;
       return `nftables changed${who}`;
     }
-    default:
-      return `${event.kind} ${event.op} by ${senderName(event.portid) ?? 'an unknown process'}`;
+    default: {
+      // Of links, neighbours, settings and IPv6 addresses the kernel names no sender.
+      const isKnown = event.portid !== 0 || event.kind === 'rule' || event.kind === 'route';
+      const sender = isKnown ? senderName(event.portid) : undefined;
+      return sender === undefined ? `${event.kind} ${event.op}` : `${event.kind} ${event.op} by ${sender}`;
+    }
   }
 }

@@ -392,6 +392,7 @@ test('Recorder: tells of ADD, repair, DEL and a failed ADD of a Pod', withOps, C
   );
   t.true(add?.operations.some((line) => line.includes(` ${first.ip}/32 `)));
   t.true(repair?.operations[0]?.startsWith(`ip route replace ${first.ip}/32 `));
+  t.regex(repair?.cause ?? '', /^route del by (ip|a process that has ended, or one of a container) \(pid \d+\)/);
   t.deepEqual(
     del?.steps.map(({ name }) => name),
     ['queue', 'record', 'netlink', 'erase'],
@@ -407,7 +408,10 @@ test('Recorder: tells of ADD, repair, DEL and a failed ADD of a Pod', withOps, C
   // By address and by container.
   t.is((await recorded(pods[1]?.ip ?? '')).length, 1);
   t.is((await recorded(late.containerId.slice(0, 12))).length, 1);
-  t.is((await recorded('')).length, 7);
+  const [node, ...all] = await recorded('');
+  t.is(all.length, 7);
+  t.is(node?.pod, 'node', 'what was set up for the node and its ENI');
+  t.true(node?.operations.some(({ operations }) => operations.some((line) => line.startsWith('ip -4 rule add '))));
 });
 
 test(
