@@ -160,11 +160,20 @@ async function agentExplainsLikewise(
   { trial, pod }: FaultScene,
   explained: RunResult,
 ): Promise<void> {
-  for (const [words, known] of [[[pod.ip]], [wayOut(trial, pod), explained]] as const) {
+  const ask = async (words: readonly string[]): Promise<RunResult> => {
     const before = explainer.answered();
-    const byAgent = await runCli({ ...place, socketPath: explainer.socketPath }, 'explain', ...words);
+    const answer = await runCli({ ...place, socketPath: explainer.socketPath }, 'explain', ...words);
     t.is(explainer.answered(), before + 1, `the agent answers ${words.join(' ')}: ${explainer.child.stdout}`);
-    const byItself = known ?? (await runCli(place, 'explain', ...words));
+    return answer;
+  };
+  for (const [words, known] of [[[pod.ip]], [wayOut(trial, pod), explained]] as const) {
+    let byItself = known ?? (await runCli(place, 'explain', ...words));
+    let byAgent = await ask(words);
+    // The kernel forgets a neighbour that did not answer, also between the two.
+    for (let more = 0; more < 2 && byAgent.stdout !== byItself.stdout; more++) {
+      byItself = await runCli(place, 'explain', ...words);
+      byAgent = await ask(words);
+    }
     t.is(byAgent.stdout, byItself.stdout, words.join(' '));
     t.deepEqual([byAgent.code, byAgent.stderr], [byItself.code, byItself.stderr]);
   }
