@@ -10,6 +10,7 @@ import {
   type RuleVerdict,
 } from './evaluate-chain.ts';
 import { isRead } from './queue-listeners.ts';
+import { equalFlags, iptablesFlags, ordinaryFlags } from './tcp-flags.ts';
 
 /**
  * Evaluates the conditions of iptables rules for a packet. Rules without a decision or a change are left out.
@@ -148,7 +149,9 @@ function matchCondition(
     case '-f':
       return 'no';
     case '--tcp-flags':
-      return matchFlags(value, second, isEstablished);
+      return equalFlags(ordinaryFlags(isEstablished), iptablesFlags(value), iptablesFlags(second)) === true
+        ? 'yes'
+        : 'no';
     case '--ctstate':
     case '--state':
       return value.split(',').includes(isEstablished ? 'ESTABLISHED' : 'NEW') ? 'yes' : 'no';
@@ -169,13 +172,6 @@ function matchCondition(
     default:
       return NOT_EVALUATED;
   }
-}
-
-/** An ordinary packet has SYN as the first of its connection, and ACK as a later one. */
-function matchFlags(mask: string, flags: string, isEstablished: boolean): MatchResult {
-  const flag = isEstablished ? 'ACK' : 'SYN';
-  const has = mask === 'ALL' || mask.split(',').includes(flag) ? flag : 'NONE';
-  return flags === has ? 'yes' : 'no';
 }
 
 function matchPrefix(prefix: string, address: string | undefined): MatchResult {

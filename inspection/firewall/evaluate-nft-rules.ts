@@ -13,6 +13,7 @@ import {
   type RuleVerdict,
 } from './evaluate-chain.ts';
 import { isRead } from './queue-listeners.ts';
+import { flagsOf, matchFlags, ordinaryFlags } from './tcp-flags.ts';
 
 /** Elements of the named sets and maps of a table, by name. */
 export type NftSets = ReadonlyMap<string, readonly unknown[]>;
@@ -57,8 +58,6 @@ function stepsOf(
   if (match === 'no') return [];
   return statements.flatMap((statement): readonly RuleStep[] => {
     const map = recordOf(statement['vmap']);
-    if (map['key'] !== undefined && headersOf(recordOf(map['key'])).some((header) => isOfOtherHeader(header, packet)))
-      return [];
     if (map['key'] !== undefined)
       return ofMap(map, packet, sets).map((step) => ({ ...step, match: allMatch([match, step.match]) }));
     const verdict = 'queue' in statement ? queueVerdict(statement, listeners) : verdictOf(statement, packet);
@@ -68,6 +67,7 @@ function stepsOf(
 
 function ofMap({ key, data }: JsonObject, packet: Packet, sets: NftSets): readonly RuleStep[] {
   const left = recordOf(key);
+  if (headersOf(left).some((header) => isOfOtherHeader(header, packet))) return [];
   const entries = elementsOf(data, sets);
   if (entries === undefined) {
     const match = { notEvaluated: [`${conditionText(left)} vmap ${String(data)}`] };
@@ -169,44 +169,14 @@ function matchXt({ type, name }: JsonObject): MatchResult {
 
 function matchBy(op: string, left: JsonObject, right: unknown, packet: Packet, sets: NftSets): MatchResult {
   const flags = flagsOf(left);
-  if (flags !== undefined) return matchFlags(op, flags.mask, right, packet);
+  if (flags !== undefined)
+    return matchFlags(ordinaryFlags(packet.isEstablished === true), op, flags.mask, right) === true ? 'yes' : 'no';
   if (!EQUALITIES.has(op)) return { notEvaluated: [conditionText(left)] };
   const answer = matchValue(left, right, packet, sets);
   return op === '!=' ? negated(answer) : answer;
 }
 
 const EQUALITIES: ReadonlySet<string> = new Set(['==', '!=', 'in']);
-
-/** Returns the mask of a condition on the flags of TCP; undefined for another condition. */
-export function flagsOf(left: JsonObject): { readonly mask: readonly string[] | undefined } | undefined {
-  const [field, mask] = listOf(left['&'] ?? [left]);
-  const { protocol, field: name } = recordOf(recordOf(field)['payload']);
-  if (protocol !== 'tcp' || name !== 'flags') return undefined;
-  return { mask: mask === undefined ? undefined : flagNames(mask) };
-}
-
-/** Lists the flags of an expression: 'syn', ['syn', 'ack'], or {'|': ['syn', 'ack']} at any depth. */
-export function flagNames(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value];
-  return (Array.isArray(value) ? value : listOf(recordOf(value)['|'])).flatMap(flagNames);
-}
-
-/** An ordinary packet has SYN as the first of its connection, and ACK as a later one. */
-function matchFlags(
-  op: string,
-  mask: readonly string[] | undefined,
-  right: unknown,
-  { isEstablished = false }: Packet,
-): MatchResult {
-  const all = isEstablished ? ['ack'] : ['syn'];
-  const asked = mask === undefined ? all : all.filter((flag) => mask.includes(flag));
-  const isAny = flagNames(right).some((flag) => asked.includes(flag));
-  if (op === 'in') return isAny ? 'yes' : 'no';
-  if (op === '!') return isAny ? 'no' : 'yes';
-  const values = listOf(recordOf(right)['set'] ?? [right]).map(flagNames);
-  const isEqual = values.some((flags) => flags.length === asked.length && flags.every((flag) => asked.includes(flag)));
-  return isEqual === (op !== '!=') ? 'yes' : 'no';
-}
 
 /** A rule that writes a field of a header matches packets of that family: nft does not list this condition. */
 function isOfOtherFamily(statement: JsonObject, packet: Packet): boolean {

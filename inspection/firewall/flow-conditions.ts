@@ -1,5 +1,6 @@
 import { type JsonObject, listOf, recordOf } from '../../runtime/json.ts';
-import { conditionText, flagNames, flagsOf } from './evaluate-nft-rules.ts';
+import { conditionText } from './evaluate-nft-rules.ts';
+import { equalFlags, flagsOf, iptablesFlags, matchFlags } from './tcp-flags.ts';
 
 // Which conditions, statements and targets are the same for all packets of a flow that the fast path takes, in one direction.
 
@@ -65,7 +66,7 @@ const OPERATORS: ReadonlySet<string> = new Set([
 export function establishedMatch({ op, left, right }: JsonObject): boolean | undefined {
   if (isOfOtherProtocol({ op, left, right })) return false;
   const flags = flagsOf(recordOf(left));
-  if (flags !== undefined) return flagsMatch(String(op), flags.mask, right);
+  if (flags !== undefined) return matchFlags(TAKEN_FLAGS, String(op), flags.mask, right);
   if (recordOf(recordOf(left)['ct'])['key'] !== 'state') return undefined;
   const set = recordOf(right)['set'] ?? right;
   const isIn = (Array.isArray(set) ? set : [set]).includes('established');
@@ -88,18 +89,6 @@ function isOfOtherProtocol({ op, left, right }: JsonObject): boolean {
   return isProtocol && op !== '!=' && areOthers;
 }
 
-function flagsMatch(op: string, mask: readonly string[] | undefined, right: unknown): boolean | undefined {
-  const names = flagNames(right);
-  if (op === 'in' || op === '!') {
-    const known = names.map((flag) => TAKEN_FLAGS.get(flag));
-    const isAny = known.includes(true) ? true : known.includes(undefined) ? undefined : false;
-    return isAny === undefined ? undefined : isAny === (op === 'in');
-  }
-  const answers = listOf(recordOf(right)['set'] ?? [right]).map((each) => equalFlags(mask, flagNames(each)));
-  const isEqual = answers.includes(true) ? true : answers.includes(undefined) ? undefined : false;
-  return isEqual === undefined ? undefined : isEqual === (op !== '!=');
-}
-
 /** Flags of the packets that the fast path takes; the others differ. */
 const TAKEN_FLAGS: ReadonlyMap<string, boolean> = new Map([
   ['ack', true],
@@ -107,15 +96,6 @@ const TAKEN_FLAGS: ReadonlyMap<string, boolean> = new Map([
   ['fin', false],
   ['rst', false],
 ]);
-const ALL_FLAGS = ['fin', 'syn', 'rst', 'psh', 'ack', 'urg', 'ecn', 'cwr'];
-
-/** Whether the flags of a mask are these, and no others; undefined where packets differ. */
-function equalFlags(mask: readonly string[] = ALL_FLAGS, flags: readonly string[]): boolean | undefined {
-  const isOther = (flag: string) => TAKEN_FLAGS.has(flag) && TAKEN_FLAGS.get(flag) !== flags.includes(flag);
-  if (mask.some(isOther)) return false;
-  return mask.every((flag) => TAKEN_FLAGS.has(flag)) ? true : undefined;
-}
-
 /** A mark that is made of what is the same for a flow is the same too; the fast path repeats no rewriting of a header. */
 function mangleKinds({ key, value }: JsonObject): readonly string[] {
   const { payload } = recordOf(key);
@@ -203,10 +183,7 @@ export function holdsForEstablished(conditions: readonly string[]): boolean {
 function tcpFlagsMatch(conditions: readonly string[]): boolean | undefined {
   const at = conditions.indexOf('--tcp-flags');
   if (at < 0) return undefined;
-  const [mask = [], flags = []] = conditions.slice(at + 1, at + 3).map((each) => {
-    if (each === 'ALL') return ALL_FLAGS;
-    return each === 'NONE' ? [] : each.toLowerCase().split(',');
-  });
-  const isEqual = equalFlags(mask, flags);
+  const [mask = [], flags = []] = conditions.slice(at + 1, at + 3).map(iptablesFlags);
+  const isEqual = equalFlags(TAKEN_FLAGS, mask, flags);
   return isEqual === undefined ? undefined : isEqual === (conditions[at - 1] !== '!');
 }
