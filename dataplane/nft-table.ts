@@ -135,12 +135,16 @@ function preroutingChain(node: NodeNetwork, enis: readonly EniNetwork[], named: 
  * changes the mark. So the first chain flips a bit of ours and the second flips it back.
  *
  * In compact mode such packets have kept the mark of their ENI. In per-pod mode their source is no address of the node.
- * @see ip_vs_nat_xmit in ip_vs_xmit.c, nf_route_table_hook4 in nft_chain_route.c
+ *
+ * Copies of `TEE` and `dup to` pass the same hook, with the same mark and source, but connection tracking does not follow
+ * them. Another look-up would lead them to where the packet itself went, and it would arrive twice. IPVS leaves its packets
+ * tracked where `net.ipv4.vs.conntrack` is 1; kube-proxy sets that.
+ * @see ip_vs_nat_xmit in ip_vs_xmit.c, nf_route_table_hook4 in nft_chain_route.c, nf_dup_ipv4 in nf_dup_ipv4.c
  */
 function balancedChains(node: NodeNetwork): readonly string[] {
   const isSentOn =
     node.ruleMode === 'compact' ? `meta mark and ${hex(node.eniMarkMask)} != 0x0` : 'fib saddr type != local';
-  const flip = `${isSentOn} meta mark set meta mark xor ${primaryBit}`;
+  const flip = `ct state != untracked ${isSentOn} meta mark set meta mark xor ${primaryBit}`;
   // Behind iptables' mangle table, which may change marks too.
   return [
     chain('balanced', ['type filter hook output priority mangle + 1; policy accept;', flip]),

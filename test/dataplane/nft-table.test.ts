@@ -56,11 +56,11 @@ table inet tke_eni {
  }
  chain balanced {
   type filter hook output priority mangle + 1; policy accept;
-  meta mark and 0xff0000 != 0x0 meta mark set meta mark xor 0x80
+  ct state != untracked meta mark and 0xff0000 != 0x0 meta mark set meta mark xor 0x80
  }
  chain balanced_route {
   type route hook output priority mangle + 2; policy accept;
-  meta mark and 0xff0000 != 0x0 meta mark set meta mark xor 0x80
+  ct state != untracked meta mark and 0xff0000 != 0x0 meta mark set meta mark xor 0x80
  }
  chain returned {
   type filter hook forward priority filter; policy accept;
@@ -97,11 +97,11 @@ table inet tke_eni {
  }
  chain balanced {
   type filter hook output priority mangle + 1; policy accept;
-  fib saddr type != local meta mark set meta mark xor 0x80
+  ct state != untracked fib saddr type != local meta mark set meta mark xor 0x80
  }
  chain balanced_route {
   type route hook output priority mangle + 2; policy accept;
-  fib saddr type != local meta mark set meta mark xor 0x80
+  ct state != untracked fib saddr type != local meta mark set meta mark xor 0x80
  }
  chain returned {
   type filter hook forward priority filter; policy accept;

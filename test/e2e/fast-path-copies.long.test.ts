@@ -12,8 +12,6 @@ const RUN_MS = 4_000;
 /** Shorter than a flow is followed. */
 const LOOK_MS = 100;
 
-// A known fault, with the fast path and without: `balanced_route` (dataplane/nft-table.ts) takes a copy of the target TEE for a packet
-// of IPVS and has its route looked up again, so that it arrives a second time. The kernel alone does not.
 for (const [how, copies] of [
   [
     'dup, as the target TEE',
@@ -28,23 +26,20 @@ for (const [how, copies] of [
   }`,
   ],
 ] as const)
-  (how === 'dup, as the target TEE' ? test.failing : test)(
-    `fast path: copies to a Pod's link do not lead a flow there, ${how}`,
-    async (t) => {
-      await withWorld(async (world) => {
-        const { netns } = world.node('n1');
-        const b1 = world.pod('b1');
-        const side = await layAside(world);
-        await netns.nft(copies(b1.ips[4], b1.network.hostVeth.name));
-        const a1 = endOf(world, 'a1', 4);
-        const traffic = await startTraffic(a1, { netns: side, ip: SIDE }, { rate: 500 });
-        t.teardown(() => traffic.close());
-        await sleep(RUN_MS);
-        await learnsNothing(t, world, a1.ip);
-        t.deepEqual(describeLoss(await traffic.finish()), []);
-      });
-    },
-  );
+  test(`fast path: copies to a Pod's link do not lead a flow there, ${how}`, async (t) => {
+    await withWorld(async (world) => {
+      const { netns } = world.node('n1');
+      const b1 = world.pod('b1');
+      const side = await layAside(world);
+      await netns.nft(copies(b1.ips[4], b1.network.hostVeth.name));
+      const a1 = endOf(world, 'a1', 4);
+      const traffic = await startTraffic(a1, { netns: side, ip: SIDE }, { rate: 500 });
+      t.teardown(() => traffic.close());
+      await sleep(RUN_MS);
+      await learnsNothing(t, world, a1.ip);
+      t.deepEqual(describeLoss(await traffic.finish()), []);
+    });
+  });
 
 for (const how of ['of nftables, and the packet itself is dropped', 'of traffic control'] as const)
   test(`fast path: a copy is not learned in the place of a packet that leaves by an ENI, ${how}`, async (t) => {
