@@ -4,7 +4,7 @@ import { diffHost } from '../../dataplane/diff.ts';
 import type { ObservedFilters } from '../../dataplane/observed.ts';
 import { inverseOf, type Operation, renderOperation } from '../../dataplane/operation.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
-import { asPlanned } from '../cli/commands/diff/sight-fixture.ts';
+import { asPlanned } from '../inspection/judge/sight-fixture.ts';
 import { eni, node, pod } from './fixtures.ts';
 
 const POD = { ...pod(5, 10), hostVeth: { name: 'eni0123456789a', mac: '02:00:00:00:00:01', ifindex: 5010 } };

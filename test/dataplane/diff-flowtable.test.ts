@@ -4,7 +4,7 @@ import { flowtableDeviceCommands, flowtableReplaceCommands } from '../../datapla
 import type { ObservedFlowtable, ObservedHost } from '../../dataplane/observed.ts';
 import { inverseOf, type Operation, renderOperation, summarizeOperation } from '../../dataplane/operation.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
-import { asPlanned } from '../cli/commands/diff/sight-fixture.ts';
+import { asPlanned } from '../inspection/judge/sight-fixture.ts';
 import { eni, node, pod } from './fixtures.ts';
 
 const POD = pod(5, 10);

@@ -10,7 +10,7 @@ import type { ObservedHost, ObservedRoute, ObservedRule } from '../../dataplane/
 import { inverseOf, renderOperation } from '../../dataplane/operation.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
-import { asPlanned } from '../cli/commands/diff/sight-fixture.ts';
+import { asPlanned } from '../inspection/judge/sight-fixture.ts';
 import { assertLaw } from '../support/law.ts';
 import { bareKernel, blocks, bridge, bridgePod, eni, node, pod } from './fixtures.ts';
 import { applyToModel } from './kernel-model.ts';

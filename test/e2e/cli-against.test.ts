@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { compareNode } from '../../cli/commands/diff/compare-node.ts';
 import { observeNode } from '../../cli/commands/diff/observe-node.ts';
+import { compareNode } from '../../inspection/judge/compare-node.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { openDoor } from '../system/door.ts';
 import { countAssigned, createSystem, type System } from '../system/system.ts';

@@ -3,7 +3,6 @@ import { isObject, type NetnsView } from '../../sim/support/netns.ts';
 import { buildExecutables } from '../../tools/build.ts';
 import { IS_LONG, longTest, partOf } from '../support/suite-part.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { readFaultScene } from './support/fault-scene.ts';
 import { placeOf } from './support/fault-trial.ts';
 import {
   FOREIGN_FAULTS,
@@ -13,6 +12,7 @@ import {
   IPV6_FAULTS,
   isShortForeignFault,
 } from './support/foreign-faults.ts';
+import { readForeignScene } from './support/foreign-scene.ts';
 import { askCli, runCli } from './support/run-cli.ts';
 import type { AttachedPod } from './support/scene-node.ts';
 import { openTrial, type Trial } from './support/trial.ts';
@@ -38,29 +38,11 @@ test.before(async (t) => {
 
 test.after.always(() => trial?.close());
 
-async function readScene(trial: Trial, pod: AttachedPod): Promise<ForeignScene> {
-  const scene = await readFaultScene(trial, pod);
-  const { netns } = trial.node;
-  const gatewayOf = async (family: string): Promise<string> => {
-    const [route] = await netns.ipJson(family, 'route', 'show', 'table', scene.table, 'default');
-    return String(route?.['gateway']);
-  };
-  const [address] = await netns.ipJson('-4', 'address', 'show', 'dev', 'eth0');
-  const [info]: readonly unknown[] = Array.isArray(address?.['addr_info']) ? address['addr_info'] : [];
-  return {
-    ...scene,
-    ip6: pod.ips.find((ip) => ip.includes(':')) ?? '',
-    nodeIp: isObject(info) ? String(info['local']) : '',
-    gateway: await gatewayOf('-4'),
-    gateway6: await gatewayOf('-6'),
-  };
-}
-
 for (const fault of partOf([...FOREIGN_FAULTS, ...IPV6_FAULTS], isShortForeignFault)) {
   test.serial(`tke-eni doctor and explain: ${fault.name}`, async (t) => {
     t.timeout(60_000);
     if (trial === undefined || pod === undefined) throw new Error('there is no node');
-    await tryFault(t, fault, await readScene(trial, pod));
+    await tryFault(t, fault, await readForeignScene(trial, pod));
   });
 }
 
@@ -68,7 +50,7 @@ for (const one of HARMLESS) {
   longTest.serial(`tke-eni explain: does not fail for what stops no packet: ${one.name}`, async (t) => {
     t.timeout(60_000);
     if (trial === undefined || pod === undefined) throw new Error('there is no node');
-    const scene = await readScene(trial, pod);
+    const scene = await readForeignScene(trial, pod);
     const { target, source, netns } = wayOf(one, scene);
     await netns.run(['sh', '-e', '-c', one.inject(scene)]);
     try {

@@ -1,9 +1,9 @@
 import type { PodNetwork } from '../../../dataplane/network.ts';
 import type { Unjudged } from '../../../inspection/desired/desired-of.ts';
+import type { NodeSnapshot } from '../../../inspection/judge/compare-node.ts';
+import { type Difference, isDifferent, type NodeDifferences } from '../../../inspection/judge/difference.ts';
+import { buildNames, type DifferenceOwner } from '../../../inspection/model/build-names.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
-import { buildNames } from './build-names.ts';
-import type { NodeSnapshot } from './compare-node.ts';
-import { type Difference, type DifferenceOwner, isDifferent, type NodeDifferences } from './difference.ts';
 import type { TextLayout } from './render-differences.ts';
 
 /** Result of the check for one part of the node. */

@@ -8,6 +8,10 @@ import type { ObservedHost, ObservedNft } from '../../../dataplane/observed.ts';
 import { PlanError } from '../../../dataplane/plan-node.ts';
 import { type DesiredNode, desiredOf, type Unjudged } from '../../../inspection/desired/desired-of.ts';
 import { isUnchanged, mergeJournals } from '../../../inspection/desired/merge-journals.ts';
+import { lostVeths } from '../../../inspection/judge/compare-links.ts';
+import { compareNode, type NodeSnapshot } from '../../../inspection/judge/compare-node.ts';
+import type { PodSnapshot } from '../../../inspection/judge/compare-pod.ts';
+import { isDifferent } from '../../../inspection/judge/difference.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { readAgentFacts } from '../../../inspection/node/read-agent-facts.ts';
@@ -24,10 +28,6 @@ import { openSysctl } from '../../../sysctl/sysctl.ts';
 import { SysctlError } from '../../../sysctl/sysctl-error.ts';
 import { askHandlers } from '../../agent/ask-handlers.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { lostVeths } from './compare-links.ts';
-import { compareNode, type NodeSnapshot } from './compare-node.ts';
-import type { PodSnapshot } from './compare-pod.ts';
-import { isDifferent } from './difference.ts';
 import { readVethPeers } from './read-veth-peers.ts';
 
 /**

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import type { LostPeer } from '../../../inspection/judge/compare-links.ts';
 import { netnsNames } from '../../../inspection/node/read-insides.ts';
 import { LibcError } from '../../../netlink/errno.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
@@ -7,7 +8,6 @@ import { NetnsError, openNetns } from '../../../netlink/netns.ts';
 import { openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
 import { resolveHostPath } from '../../../runtime/host-path.ts';
 import type { GlobalArgs } from '../../command/command.ts';
-import type { LostPeer } from './compare-links.ts';
 
 /**
  * Finds the peers of veths: on the host, in the namespaces of /run/netns, in namespaces that are mounted anywhere, and

@@ -1,10 +1,10 @@
+import { renderChange } from '../../../inspection/judge/change.ts';
+import type { Difference, NodeDifferences } from '../../../inspection/judge/difference.ts';
 import { plainText } from '../../../runtime/plain-text.ts';
 import { textWidth } from '../../output/cell-text.ts';
 import { paint } from '../../output/color.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import { wrapText } from '../../output/render-text.ts';
-import { renderChange } from './change.ts';
-import type { Difference, NodeDifferences } from './difference.ts';
 
 /** Layout of text output. */
 export type TextLayout = { readonly width: number; readonly isColored: boolean };

@@ -1,3 +1,4 @@
+import { compareNode } from '../../../inspection/judge/compare-node.ts';
 import { findPod } from '../../../inspection/node/find-pod.ts';
 import { joinPods } from '../../../inspection/node/join-pods.ts';
 import type { CommandContext } from '../../command/command.ts';
@@ -5,7 +6,6 @@ import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { printDocument } from '../../output/print-document.ts';
 import type { CheckArgs } from './arguments.ts';
 import { buildVerdicts, renderVerdicts, verdictsDocument } from './build-verdicts.ts';
-import { compareNode } from './compare-node.ts';
 import { observeNode } from './observe-node.ts';
 
 /** Runs `check`: prints for the node, its ENIs and its Pods whether they are as planned. @throws UserError */

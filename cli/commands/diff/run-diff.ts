@@ -1,3 +1,6 @@
+import { compareNode, type NodeSnapshot } from '../../../inspection/judge/compare-node.ts';
+import { isDifferent, type NodeDifferences } from '../../../inspection/judge/difference.ts';
+import { buildNames } from '../../../inspection/model/build-names.ts';
 import type { AgentFacts } from '../../../inspection/node/node-facts.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
@@ -5,9 +8,6 @@ import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { plural } from '../../output/plural.ts';
 import { printDocument } from '../../output/print-document.ts';
 import type { DiffArgs } from './arguments.ts';
-import { buildNames } from './build-names.ts';
-import { compareNode, type NodeSnapshot } from './compare-node.ts';
-import { isDifferent, type NodeDifferences } from './difference.ts';
 import { observeNode } from './observe-node.ts';
 import { compareRemoteState } from './remote/compare-remote-state.ts';
 import { readCloud, readNec } from './remote/read-remote-state.ts';

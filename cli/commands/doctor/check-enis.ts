@@ -4,6 +4,7 @@ import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../../dataplane/numbers.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { eniId, linkId, routeId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { buildOutline, defaultRoutes, type EniOutline, type Outline } from '../../../inspection/model/build-outline.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { ownAddress, ownPrefix } from '../../../netlink/address-message.ts';
@@ -12,7 +13,6 @@ import type { RouteMessage } from '../../../netlink/route-message.ts';
 import { IFF_UP } from '../../../netlink/uapi/if-link.ts';
 import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/rtnetlink.ts';
 import { nodeNameOf } from './agent-pod-command.ts';
-import { buildOutline, defaultRoutes, type EniOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 
 /** Checks each ENI: present, up, with its address, and not configured by other programs. */

@@ -6,8 +6,8 @@ import { notEvaluatedFinding } from '../../../inspection/faults/not-evaluated-fi
 import { buildFirewallChains, type FirewallChain } from '../../../inspection/firewall/build-firewall-chains.ts';
 import type { Packet } from '../../../inspection/firewall/evaluate-chain.ts';
 import { dropsUnmarkedWayBack, evaluateFirewallChain } from '../../../inspection/firewall/evaluate-firewall-chain.ts';
+import { buildOutline, type Outline } from '../../../inspection/model/build-outline.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
-import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 import { commentOutOverride, findBootSetting, OUR_SYSCTL_FILE } from './find-boot-setting.ts';

@@ -1,11 +1,11 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { sysctlId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { buildOutline } from '../../../inspection/model/build-outline.ts';
 import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { NeighTableFacts } from '../../../inspection/node/read-kernel.ts';
-import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 

@@ -2,6 +2,7 @@ import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { type NftChain, parseNftChains } from '../../../inspection/firewall/parse-nft-chains.ts';
+import { buildOutline } from '../../../inspection/model/build-outline.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import {
   type IptablesRule,
@@ -11,7 +12,6 @@ import {
 import { prefixContains } from '../../../inspection/node/prefix-contains.ts';
 import { ownAddress } from '../../../netlink/address-message.ts';
 import { recordOf } from '../../../runtime/json.ts';
-import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
 
 /**

@@ -1,6 +1,7 @@
 import { hex } from '../../../dataplane/eni-mark.ts';
 import { NFT_TABLE } from '../../../dataplane/numbers.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { buildOutline, type Outline } from '../../../inspection/model/build-outline.ts';
 import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import {
@@ -11,7 +12,6 @@ import {
 } from '../../../inspection/node/parse-iptables-rules.ts';
 import { renderRule } from '../../../netlink/render-rule.ts';
 import { recordOf } from '../../../runtime/json.ts';
-import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 

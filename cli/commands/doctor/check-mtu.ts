@@ -1,8 +1,8 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { buildOutline, type EniOutline } from '../../../inspection/model/build-outline.ts';
 import type { NodePod } from '../../../inspection/node/join-pods.ts';
-import { buildOutline, type EniOutline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 
 /** Checks the MTUs on a packet's path: in the Pod, on its host interface, the ENI, the primary interface. */

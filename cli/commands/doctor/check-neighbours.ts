@@ -2,10 +2,10 @@ import { familyOf } from '../../../dataplane/ip-prefix.ts';
 import { type Finding, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
 import { findStaticNeighbour } from '../../../inspection/faults/find-neighbour-fault.ts';
 import { findInsideFaults, findSolicitFault } from '../../../inspection/faults/find-setting-fault.ts';
+import { buildOutline, type EniOutline } from '../../../inspection/model/build-outline.ts';
 import type { NodePod } from '../../../inspection/node/join-pods.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
-import { buildOutline, type EniOutline } from './build-outline.ts';
 import { type Check, done } from './check.ts';
 
 /** Checks that the node can find the gateways of its ENIs and its Pods, and that Pods answer and send far enough. */

@@ -1,7 +1,7 @@
 import { matchesGlob } from 'node:path';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
-import { buildOutline } from './build-outline.ts';
+import { buildOutline } from '../../../inspection/model/build-outline.ts';
 import { type Check, done, notRunning, whenKnown } from './check.ts';
 import type { NetworkManagerFacts } from './doctor-facts.ts';
 import { type IniEntry, iniBoolean, parseIni } from './parse-ini.ts';

@@ -2,7 +2,7 @@ import { parse } from 'yaml';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { buildOutline, type Outline } from './build-outline.ts';
+import { buildOutline, type Outline } from '../../../inspection/model/build-outline.ts';
 import { type Check, done, notRunning, skipped, whenKnown } from './check.ts';
 import type { NetworkdFacts } from './doctor-facts.ts';
 import { findLinkFile, lastValue } from './find-link-file.ts';

@@ -1,6 +1,6 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
+import { buildOutline } from '../../../inspection/model/build-outline.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
-import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped, whenKnown } from './check.ts';
 
 /** Checks that our nftables table exists, with a chain for each ENI. */

@@ -1,11 +1,11 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { buildOutline, type Outline } from '../../../inspection/model/build-outline.ts';
 import { keyOfLink } from '../../../inspection/node/find-pod-links.ts';
 import type { NodePod } from '../../../inspection/node/join-pods.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { IFF_UP } from '../../../netlink/uapi/if-link.ts';
-import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 import { macNote, macPolicy } from './find-link-file.ts';
 

@@ -1,10 +1,10 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId, sysctlId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { buildOutline } from '../../../inspection/model/build-outline.ts';
 import type { NodePod } from '../../../inspection/node/join-pods.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
-import { buildOutline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 import { commentOutOverride, findBootSetting, OUR_SYSCTL_FILE } from './find-boot-setting.ts';

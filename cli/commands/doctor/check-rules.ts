@@ -5,6 +5,7 @@ import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { routeId, tableId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { narrowSelectorOf } from '../../../inspection/faults/narrow-selector.ts';
+import { buildOutline, type Outline } from '../../../inspection/model/build-outline.ts';
 import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
 import { findCatchingRoute } from '../../../inspection/node/find-catching-route.ts';
 import { NODE_TABLE_NAMES } from '../../../inspection/node/merge-table-names.ts';
@@ -31,7 +32,6 @@ import {
   RTN_UNREACHABLE,
   RTPROT_KERNEL,
 } from '../../../netlink/uapi/rtnetlink.ts';
-import { buildOutline, type Outline } from './build-outline.ts';
 import { type Check, done } from './check.ts';
 
 const MAX_OUR_PRIORITY = Math.max(...OUR_PRIORITIES);

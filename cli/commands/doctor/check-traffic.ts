@@ -2,10 +2,10 @@ import { eniId, linkId, podId } from '../../../inspection/catalogue/element-id.t
 import { type Finding, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
 import { findLinkObstacles, type NamedLink } from '../../../inspection/faults/find-link-obstacles.ts';
 import { findXfrmFault } from '../../../inspection/faults/find-xfrm-fault.ts';
+import { buildOutline, type EniOutline } from '../../../inspection/model/build-outline.ts';
 import type { NodePod } from '../../../inspection/node/join-pods.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { HostFacts } from '../../../inspection/node/node-facts.ts';
-import { buildOutline, type EniOutline } from './build-outline.ts';
 import { type Check, done, skipped } from './check.ts';
 
 /** Checks that nothing of other programs takes packets on the links of ENIs and Pods. */

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { readBootId } from '../../../agent/journal/boot-id.ts';
 import { readJournal } from '../../../agent/journal/read-journal.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { compareNode } from '../../../inspection/judge/compare-node.ts';
+import { findingOf, isDifferent } from '../../../inspection/judge/difference.ts';
 import { type HostTree, knownFrom, openHostTree } from '../../../inspection/node/host-tree.ts';
 import { known, unknown } from '../../../inspection/node/known.ts';
 import type { Known } from '../../../inspection/node/node-facts.ts';
@@ -18,8 +20,6 @@ import { LONGER_WAIT } from '../../agent/agent-errors.ts';
 import { askHandlers } from '../../agent/ask-handlers.ts';
 import { type AgentPlace, isTooOld, openOpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext, GlobalArgs } from '../../command/command.ts';
-import { compareNode } from '../diff/compare-node.ts';
-import { findingOf, isDifferent } from '../diff/difference.ts';
 import { observeNode } from '../diff/observe-node.ts';
 import type {
   AgentStatus,

@@ -5,13 +5,13 @@ import { buildExplainContext } from '../../../inspection/explain/explain-context
 import { readPlannedNft } from '../../../inspection/explain/explain-node.ts';
 import type { Explanation } from '../../../inspection/explain/explanation.ts';
 import { openKernelLookup } from '../../../inspection/explain/open-kernel-lookup.ts';
+import { compareNode } from '../../../inspection/judge/compare-node.ts';
+import { findingOf } from '../../../inspection/judge/difference.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import { askHandlers } from '../../agent/ask-handlers.ts';
 import type { CommandContext } from '../../command/command.ts';
-import { compareNode } from '../diff/compare-node.ts';
-import { findingOf } from '../diff/difference.ts';
 import { observeNode } from '../diff/observe-node.ts';
 
 /** What the user asks to draw; without a subject the whole node. */

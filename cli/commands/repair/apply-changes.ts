@@ -2,6 +2,7 @@ import { leaseKey } from '../../../agent/journal/lease.ts';
 import { ApplyError, applyOperations } from '../../../dataplane/apply.ts';
 import type { Kernel } from '../../../dataplane/kernel.ts';
 import { openNft } from '../../../dataplane/nft.ts';
+import { type Change, renderChange } from '../../../inspection/judge/change.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { AgentFacts } from '../../../inspection/node/node-facts.ts';
 import { readAgentFacts } from '../../../inspection/node/read-agent-facts.ts';
@@ -14,7 +15,6 @@ import { openRtnetlink, openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
 import { messageOf } from '../../../runtime/error-text.ts';
 import { resolveHostPath } from '../../../runtime/host-path.ts';
 import { openSysctl } from '../../../sysctl/sysctl.ts';
-import { type Change, renderChange } from '../diff/change.ts';
 import type { FailedChange } from './repair.ts';
 
 /** Changes that were made, and those that failed. */

@@ -1,8 +1,8 @@
+import { renderChange } from '../../../inspection/judge/change.ts';
+import { isDifferent } from '../../../inspection/judge/difference.ts';
 import { plainLines } from '../../../runtime/plain-text.ts';
 import { paint } from '../../output/color.ts';
 import { plural } from '../../output/plural.ts';
-import { renderChange } from '../diff/change.ts';
-import { isDifferent } from '../diff/difference.ts';
 import { renderForeign, renderUnjudged, section, type TextLayout } from '../diff/render-differences.ts';
 import type { Repair } from './repair.ts';
 

@@ -1,4 +1,4 @@
-import type { NodeDifferences } from '../diff/difference.ts';
+import type { NodeDifferences } from '../../../inspection/judge/difference.ts';
 
 /** Result of a repair: what was changed, by which process, and what is still wrong. */
 export type Repair = {

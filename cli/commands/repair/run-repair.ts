@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { openDatabase } from '../../../agent/journal/journal-file.ts';
 import { isLocked } from '../../../agent/journal/sqlite-error.ts';
+import { type Change, renderChange } from '../../../inspection/judge/change.ts';
+import { compareNode } from '../../../inspection/judge/compare-node.ts';
+import { isDifferent, type NodeDifferences } from '../../../inspection/judge/difference.ts';
 import { plainLines } from '../../../runtime/plain-text.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import { isNoAgent, openOpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { printDocument } from '../../output/print-document.ts';
-import { type Change, renderChange } from '../diff/change.ts';
-import { compareNode } from '../diff/compare-node.ts';
-import { isDifferent, type NodeDifferences } from '../diff/difference.ts';
 import { observeNode } from '../diff/observe-node.ts';
 import { type Applied, applyChanges } from './apply-changes.ts';
 import type { RepairArgs } from './arguments.ts';

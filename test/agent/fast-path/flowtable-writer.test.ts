@@ -7,7 +7,7 @@ import { flowtableReplaceCommands } from '../../../dataplane/fast-path/flowtable
 import type { Operation } from '../../../dataplane/operation.ts';
 import { runInBackground } from '../../../runtime/background.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { leaseOf } from '../../cli/commands/diff/sight-fixture.ts';
+import { leaseOf } from '../../inspection/judge/sight-fixture.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const link = (ifindex: number, ifname: string) => ({ ifindex, ifname, mtu: 1500, isUp: true });

@@ -5,7 +5,7 @@ import { openFlowPrograms } from '../../../dataplane/fast-path/flow-programs.ts'
 import { openFilterReader } from '../../../dataplane/fast-path/observe-filters.ts';
 import { runInBackground } from '../../../runtime/background.ts';
 import { silentLogger } from '../../../runtime/log.ts';
-import { leaseOf } from '../../cli/commands/diff/sight-fixture.ts';
+import { leaseOf } from '../../inspection/judge/sight-fixture.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { TestNetns } from '../netlink/support/test-netns.ts';
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
-import type { LostPeer } from '../../../cli/commands/diff/compare-links.ts';
 import { readVethPeers } from '../../../cli/commands/diff/read-veth-peers.ts';
+import type { LostPeer } from '../../../inspection/judge/compare-links.ts';
 import { readNetnsFacts } from '../../../inspection/node/read-netns-facts.ts';
 import { openNetns, warmThreadPool } from '../../../netlink/netns.ts';
 import { Child } from '../../../sim/support/child.ts';

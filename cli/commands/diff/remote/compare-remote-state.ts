@@ -3,10 +3,10 @@ import { canonicalAddress } from '../../../../dataplane/ip-prefix.ts';
 import type { EniNetwork } from '../../../../dataplane/network.ts';
 import { type FindingId, finding } from '../../../../inspection/catalogue/catalogue.ts';
 import type { DesiredNode } from '../../../../inspection/desired/desired-of.ts';
+import { subjectOf } from '../../../../inspection/judge/compare-host.ts';
+import type { Difference } from '../../../../inspection/judge/difference.ts';
+import type { DifferenceOwner, ObjectNames } from '../../../../inspection/model/build-names.ts';
 import type { AgentFacts } from '../../../../inspection/node/node-facts.ts';
-import type { ObjectNames } from '../build-names.ts';
-import { subjectOf } from '../compare-host.ts';
-import type { Difference, DifferenceOwner } from '../difference.ts';
 import type { RemoteEni, RemoteState } from './remote-state.ts';
 
 /**

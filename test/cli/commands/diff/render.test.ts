@@ -1,7 +1,5 @@
 import test from 'ava';
 import { buildVerdicts, renderVerdicts } from '../../../../cli/commands/diff/build-verdicts.ts';
-import { compareNode, type NodeSnapshot } from '../../../../cli/commands/diff/compare-node.ts';
-import type { NodeDifferences } from '../../../../cli/commands/diff/difference.ts';
 import {
   differencesDocument,
   renderDifferences,
@@ -9,8 +7,10 @@ import {
 } from '../../../../cli/commands/diff/render-differences.ts';
 import { renderRepair } from '../../../../cli/commands/repair/render-repair.ts';
 import type { Repair } from '../../../../cli/commands/repair/repair.ts';
+import { compareNode, type NodeSnapshot } from '../../../../inspection/judge/compare-node.ts';
+import type { NodeDifferences } from '../../../../inspection/judge/difference.ts';
+import { healthySight } from '../../../inspection/judge/sight-fixture.ts';
 import { matchesGolden } from '../../../support/golden.ts';
-import { healthySight } from './sight-fixture.ts';
 
 /** A node with something of each kind: ours on the host, ours in a Pod, foreign, and not to be judged. */
 function brokenSight(): NodeSnapshot {

@@ -1,10 +1,10 @@
 import test from 'ava';
-import { buildNames } from '../../../../../cli/commands/diff/build-names.ts';
 import { compareRemoteState } from '../../../../../cli/commands/diff/remote/compare-remote-state.ts';
 import { remoteStateOfCloud, remoteStateOfNec } from '../../../../../cli/commands/diff/remote/read-remote-state.ts';
 import type { RemoteEni, RemoteState } from '../../../../../cli/commands/diff/remote/remote-state.ts';
 import type { Eni } from '../../../../../cloud/cloud.ts';
-import { ENIS, healthySight } from '../sight-fixture.ts';
+import { buildNames } from '../../../../../inspection/model/build-names.ts';
+import { ENIS, healthySight } from '../../../../inspection/judge/sight-fixture.ts';
 
 const SIGHT = healthySight();
 const NAMES = buildNames(SIGHT.agent, SIGHT.desired);

@@ -1,12 +1,12 @@
 import test from 'ava';
-import { buildNames } from '../../../../cli/commands/diff/build-names.ts';
-import { compareHost } from '../../../../cli/commands/diff/compare-host.ts';
-import { diffHost } from '../../../../dataplane/diff.ts';
-import type { ObservedHost } from '../../../../dataplane/observed.ts';
-import { planNode } from '../../../../dataplane/plan-node.ts';
-import type { DesiredNode } from '../../../../inspection/desired/desired-of.ts';
-import { bareKernel, blocks, bridge, bridgePod, node } from '../../../dataplane/fixtures.ts';
-import { applyToModel } from '../../../dataplane/kernel-model.ts';
+import { diffHost } from '../../../dataplane/diff.ts';
+import type { ObservedHost } from '../../../dataplane/observed.ts';
+import { planNode } from '../../../dataplane/plan-node.ts';
+import type { DesiredNode } from '../../../inspection/desired/desired-of.ts';
+import { compareHost } from '../../../inspection/judge/compare-host.ts';
+import { buildNames } from '../../../inspection/model/build-names.ts';
+import { bareKernel, blocks, bridge, bridgePod, node } from '../../dataplane/fixtures.ts';
+import { applyToModel } from '../../dataplane/kernel-model.ts';
 import { healthySight } from './sight-fixture.ts';
 
 const pod = bridgePod(10);

@@ -1,6 +1,6 @@
-import type { LeaseKey } from '../../../agent/journal/lease.ts';
-import { type Operation, renderOperation } from '../../../dataplane/operation.ts';
-import { plainLines } from '../../../runtime/plain-text.ts';
+import type { LeaseKey } from '../../agent/journal/lease.ts';
+import { type Operation, renderOperation } from '../../dataplane/operation.ts';
+import { plainLines } from '../../runtime/plain-text.ts';
 
 /** One change that repair would make, with its place. */
 export type Change =

@@ -1,16 +1,16 @@
-import type { Lease } from '../../../../agent/journal/lease.ts';
-import type { NodeSnapshot } from '../../../../cli/commands/diff/compare-node.ts';
-import type { NetState } from '../../../../dataplane/desired.ts';
-import { RTPROT_TKE_ENI } from '../../../../dataplane/numbers.ts';
-import type { ObservedHost } from '../../../../dataplane/observed.ts';
-import { renderRoute, renderRule } from '../../../../dataplane/operation.ts';
-import { desiredOf } from '../../../../inspection/desired/desired-of.ts';
-import { known } from '../../../../inspection/node/known.ts';
-import type { AgentFacts, NodeFacts } from '../../../../inspection/node/node-facts.ts';
-import type { LinkMessage } from '../../../../netlink/link-message.ts';
-import { sysctlName } from '../../../../sysctl/sysctl-key.ts';
-import { eni, node } from '../../../dataplane/fixtures.ts';
-import { NO_TRAFFIC } from '../../../inspection/node/no-traffic.ts';
+import type { Lease } from '../../../agent/journal/lease.ts';
+import type { NetState } from '../../../dataplane/desired.ts';
+import { RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
+import type { ObservedHost } from '../../../dataplane/observed.ts';
+import { renderRoute, renderRule } from '../../../dataplane/operation.ts';
+import { desiredOf } from '../../../inspection/desired/desired-of.ts';
+import type { NodeSnapshot } from '../../../inspection/judge/compare-node.ts';
+import { known } from '../../../inspection/node/known.ts';
+import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
+import type { LinkMessage } from '../../../netlink/link-message.ts';
+import { sysctlName } from '../../../sysctl/sysctl-key.ts';
+import { eni, node } from '../../dataplane/fixtures.ts';
+import { NO_TRAFFIC } from '../node/no-traffic.ts';
 
 /** The ENIs of the fixture node. */
 export const ENIS = [eni(5), eni(6)];

@@ -1,19 +1,19 @@
-import { leaseKey } from '../../../agent/journal/lease.ts';
-import { ON_LINK_ENI_ID } from '../../../agent/journal/supply.ts';
-import { permanentMac } from '../../../dataplane/find-nic.ts';
-import type { PodNetwork } from '../../../dataplane/network.ts';
-import { finding } from '../../../inspection/catalogue/catalogue.ts';
-import { eniId, linkId, podId } from '../../../inspection/catalogue/element-id.ts';
-import type { DesiredNode } from '../../../inspection/desired/desired-of.ts';
-import { isAbsentEni } from '../../../inspection/desired/match-recorded-enis.ts';
-import { keyOfLink } from '../../../inspection/node/find-pod-links.ts';
-import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
-import { ownAddress, ownPrefix } from '../../../netlink/address-message.ts';
-import { AF_INET } from '../../../netlink/uapi/netlink.ts';
-import type { ObjectNames } from './build-names.ts';
+import { leaseKey } from '../../agent/journal/lease.ts';
+import { ON_LINK_ENI_ID } from '../../agent/journal/supply.ts';
+import { permanentMac } from '../../dataplane/find-nic.ts';
+import type { PodNetwork } from '../../dataplane/network.ts';
+import { ownAddress, ownPrefix } from '../../netlink/address-message.ts';
+import { AF_INET } from '../../netlink/uapi/netlink.ts';
+import { finding } from '../catalogue/catalogue.ts';
+import { eniId, linkId, podId } from '../catalogue/element-id.ts';
+import type { DesiredNode } from '../desired/desired-of.ts';
+import { isAbsentEni } from '../desired/match-recorded-enis.ts';
+import type { DifferenceOwner, ObjectNames } from '../model/build-names.ts';
+import { keyOfLink } from '../node/find-pod-links.ts';
+import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
 import { renderChange } from './change.ts';
 import { subjectOf } from './compare-host.ts';
-import type { Difference, DifferenceOwner } from './difference.ts';
+import type { Difference } from './difference.ts';
 
 /** Place of the peer of a host veth without a lease. */
 export type LostPeer =

@@ -1,8 +1,13 @@
-import { leaseKey } from '../../../agent/journal/lease.ts';
-import type { EniNetwork, PodNetwork } from '../../../dataplane/network.ts';
-import type { DesiredNode } from '../../../inspection/desired/desired-of.ts';
-import type { AgentFacts } from '../../../inspection/node/node-facts.ts';
-import type { DifferenceOwner } from './difference.ts';
+import { leaseKey } from '../../agent/journal/lease.ts';
+import type { EniNetwork, PodNetwork } from '../../dataplane/network.ts';
+import type { DesiredNode } from '../desired/desired-of.ts';
+import type { AgentFacts } from '../node/node-facts.ts';
+
+/** Part of the node that a difference belongs to. */
+export type DifferenceOwner =
+  | { readonly kind: 'pod'; readonly key: string }
+  | { readonly kind: 'eni'; readonly eniId: string }
+  | { readonly kind: 'node' };
 
 /** Index of owners by interface, address and table, from the plan. */
 export type ObjectNames = {

@@ -1,6 +1,6 @@
-import type { SupplyEni } from '../../../agent/journal/supply.ts';
-import { familyOf } from '../../../dataplane/ip-prefix.ts';
-import type { RuleMode } from '../../../dataplane/network.ts';
+import type { SupplyEni } from '../../agent/journal/supply.ts';
+import { familyOf } from '../../dataplane/ip-prefix.ts';
+import type { RuleMode } from '../../dataplane/network.ts';
 import {
   DEFAULT_ENI_MARK_MASK,
   NODEPORT_MARK,
@@ -9,14 +9,14 @@ import {
   TABLE_MAIN,
   TABLE_POD_ROUTES,
   TABLE_PODLESS,
-} from '../../../dataplane/numbers.ts';
-import { type EniFacts, findEnis } from '../../../inspection/node/find-enis.ts';
-import { joinPods, type NodePod } from '../../../inspection/node/join-pods.ts';
-import { ifKnown } from '../../../inspection/node/known.ts';
-import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
-import type { LinkMessage } from '../../../netlink/link-message.ts';
-import type { RouteMessage } from '../../../netlink/route-message.ts';
-import { RTN_UNICAST } from '../../../netlink/uapi/rtnetlink.ts';
+} from '../../dataplane/numbers.ts';
+import type { LinkMessage } from '../../netlink/link-message.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
+import { RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
+import { type EniFacts, findEnis } from '../node/find-enis.ts';
+import { joinPods, type NodePod } from '../node/join-pods.ts';
+import { ifKnown } from '../node/known.ts';
+import type { NodeFacts } from '../node/node-facts.ts';
 
 /** An ENI with its link and its entry in the supply. */
 export type EniOutline = EniFacts & {

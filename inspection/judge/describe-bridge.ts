@@ -1,9 +1,9 @@
-import { renderPort } from '../../../dataplane/bridge-port.ts';
-import type { HostState } from '../../../dataplane/desired.ts';
-import { type Operation, renderAddress } from '../../../dataplane/operation.ts';
-import type { FindingId } from '../../../inspection/catalogue/catalogue.ts';
-import { linkId } from '../../../inspection/catalogue/element-id.ts';
-import type { ObjectNames } from './build-names.ts';
+import { renderPort } from '../../dataplane/bridge-port.ts';
+import type { HostState } from '../../dataplane/desired.ts';
+import { type Operation, renderAddress } from '../../dataplane/operation.ts';
+import type { FindingId } from '../catalogue/catalogue.ts';
+import { linkId } from '../catalogue/element-id.ts';
+import type { ObjectNames } from '../model/build-names.ts';
 import type { OperationFinding } from './difference.ts';
 
 /** Describes an operation on the bridge of GlobalRoute Pods or on a port of it; undefined for one on anything else. */

@@ -1,8 +1,8 @@
-import type { ObservedHost } from '../../../dataplane/observed.ts';
-import { findingKey } from '../../../inspection/catalogue/finding.ts';
-import type { DesiredNode, Unjudged } from '../../../inspection/desired/desired-of.ts';
-import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
-import { buildNames } from './build-names.ts';
+import type { ObservedHost } from '../../dataplane/observed.ts';
+import { findingKey } from '../catalogue/finding.ts';
+import type { DesiredNode, Unjudged } from '../desired/desired-of.ts';
+import { buildNames } from '../model/build-names.ts';
+import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
 import { type Change, renderChange } from './change.ts';
 import { compareForeignObjects } from './compare-foreign-objects.ts';
 import { compareHost, hostOperations } from './compare-host.ts';

@@ -1,20 +1,20 @@
-import { isSameRoute, type RouteState, type RuleState } from '../../../dataplane/desired.ts';
-import { describeMissingSetting, diffHost, missingSettings } from '../../../dataplane/diff.ts';
-import { isLinkLocal } from '../../../dataplane/ip-prefix.ts';
-import type { RuleMode } from '../../../dataplane/network.ts';
-import { FLOW_PROGRAM_NAME, FLOWTABLE_TABLE, PRIORITY } from '../../../dataplane/numbers.ts';
-import type { ObservedHost } from '../../../dataplane/observed.ts';
-import { type Operation, renderRoute, renderRule } from '../../../dataplane/operation.ts';
-import { type FindingId, finding } from '../../../inspection/catalogue/catalogue.ts';
-import { type ElementId, eniId, linkId, podId, routeId, sysctlId } from '../../../inspection/catalogue/element-id.ts';
-import type { DesiredNode } from '../../../inspection/desired/desired-of.ts';
-import { consequenceWithoutBlockRule } from '../../../inspection/node/consequence-without-block-rule.ts';
-import { ruleElement } from '../../../inspection/node/rule-selector.ts';
-import { sysctlName } from '../../../sysctl/sysctl-key.ts';
-import type { ObjectNames } from './build-names.ts';
+import { isSameRoute, type RouteState, type RuleState } from '../../dataplane/desired.ts';
+import { describeMissingSetting, diffHost, missingSettings } from '../../dataplane/diff.ts';
+import { isLinkLocal } from '../../dataplane/ip-prefix.ts';
+import type { RuleMode } from '../../dataplane/network.ts';
+import { FLOW_PROGRAM_NAME, FLOWTABLE_TABLE, PRIORITY } from '../../dataplane/numbers.ts';
+import type { ObservedHost } from '../../dataplane/observed.ts';
+import { type Operation, renderRoute, renderRule } from '../../dataplane/operation.ts';
+import { sysctlName } from '../../sysctl/sysctl-key.ts';
+import { type FindingId, finding } from '../catalogue/catalogue.ts';
+import { type ElementId, eniId, linkId, podId, routeId, sysctlId } from '../catalogue/element-id.ts';
+import type { DesiredNode } from '../desired/desired-of.ts';
+import type { DifferenceOwner, ObjectNames } from '../model/build-names.ts';
+import { consequenceWithoutBlockRule } from '../node/consequence-without-block-rule.ts';
+import { ruleElement } from '../node/rule-selector.ts';
 import { renderChange } from './change.ts';
 import { describeAddress, describeBridge } from './describe-bridge.ts';
-import type { Difference, DifferenceOwner, OperationFinding } from './difference.ts';
+import type { Difference, OperationFinding } from './difference.ts';
 
 /**
  * Returns one difference for each operation that would repair the host's namespace. A rule with a wrong table is one

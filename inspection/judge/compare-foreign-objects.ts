@@ -1,31 +1,31 @@
-import { familyOfMessage } from '../../../dataplane/address-family.ts';
-import { type Conflict, routeConflicts, ruleConflicts } from '../../../dataplane/conflict.ts';
-import { routeKey, ruleKey } from '../../../dataplane/desired.ts';
-import { familyOf } from '../../../dataplane/ip-prefix.ts';
-import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
-import type { ObservedHost, ObservedRule } from '../../../dataplane/observed.ts';
-import { toRoute, toRule } from '../../../dataplane/to-state.ts';
-import { type FindingId, finding } from '../../../inspection/catalogue/catalogue.ts';
-import { routeId } from '../../../inspection/catalogue/element-id.ts';
-import type { DesiredNode } from '../../../inspection/desired/desired-of.ts';
-import { findCatchingRoute } from '../../../inspection/node/find-catching-route.ts';
-import type { HostFacts } from '../../../inspection/node/node-facts.ts';
-import { prefixContains } from '../../../inspection/node/prefix-contains.ts';
-import { ruleElement } from '../../../inspection/node/rule-selector.ts';
-import { renderRoute } from '../../../netlink/render-route.ts';
-import { renderRule } from '../../../netlink/render-rule.ts';
-import type { RouteMessage } from '../../../netlink/route-message.ts';
-import type { RuleMessage } from '../../../netlink/rule-message.ts';
-import { FR_ACT_TO_TBL } from '../../../netlink/uapi/fib-rules.ts';
+import { familyOfMessage } from '../../dataplane/address-family.ts';
+import { type Conflict, routeConflicts, ruleConflicts } from '../../dataplane/conflict.ts';
+import { routeKey, ruleKey } from '../../dataplane/desired.ts';
+import { familyOf } from '../../dataplane/ip-prefix.ts';
+import { isOurTable, OUR_PRIORITIES, PRIORITY, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import type { ObservedHost, ObservedRule } from '../../dataplane/observed.ts';
+import { toRoute, toRule } from '../../dataplane/to-state.ts';
+import { renderRoute } from '../../netlink/render-route.ts';
+import { renderRule } from '../../netlink/render-rule.ts';
+import type { RouteMessage } from '../../netlink/route-message.ts';
+import type { RuleMessage } from '../../netlink/rule-message.ts';
+import { FR_ACT_TO_TBL } from '../../netlink/uapi/fib-rules.ts';
 import {
   RTN_BLACKHOLE,
   RTN_PROHIBIT,
   RTN_THROW,
   RTN_UNREACHABLE,
   RTPROT_KERNEL,
-} from '../../../netlink/uapi/rtnetlink.ts';
-import type { ObjectNames } from './build-names.ts';
-import type { Difference, DifferenceOwner } from './difference.ts';
+} from '../../netlink/uapi/rtnetlink.ts';
+import { type FindingId, finding } from '../catalogue/catalogue.ts';
+import { routeId } from '../catalogue/element-id.ts';
+import type { DesiredNode } from '../desired/desired-of.ts';
+import type { DifferenceOwner, ObjectNames } from '../model/build-names.ts';
+import { findCatchingRoute } from '../node/find-catching-route.ts';
+import type { HostFacts } from '../node/node-facts.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
+import { ruleElement } from '../node/rule-selector.ts';
+import type { Difference } from './difference.ts';
 
 const REFUSING: ReadonlySet<number> = new Set([RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT, RTN_THROW]);
 

@@ -1,7 +1,8 @@
-import type { FindingId } from '../../../inspection/catalogue/catalogue.ts';
-import type { ElementId } from '../../../inspection/catalogue/element-id.ts';
-import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import type { Unjudged } from '../../../inspection/desired/desired-of.ts';
+import type { FindingId } from '../catalogue/catalogue.ts';
+import type { ElementId } from '../catalogue/element-id.ts';
+import type { Finding } from '../catalogue/finding.ts';
+import type { Unjudged } from '../desired/desired-of.ts';
+import type { DifferenceOwner } from '../model/build-names.ts';
 import type { Change } from './change.ts';
 
 /** One difference between the desired and the observed state. */
@@ -15,12 +16,6 @@ export type Difference = Finding & {
   /** What two reads that show the same difference share; absent: its id and text. */
   readonly readKey?: string;
 };
-
-/** Part of the node that a difference belongs to. */
-export type DifferenceOwner =
-  | { readonly kind: 'pod'; readonly key: string }
-  | { readonly kind: 'eni'; readonly eniId: string }
-  | { readonly kind: 'node' };
 
 /** What one operation would repair. */
 export type OperationFinding = {
