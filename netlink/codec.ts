@@ -64,22 +64,6 @@ export const u32: Codec<number> = {
   },
 };
 
-const TWO_32 = 0x1_0000_0000;
-
-/** 64-bit unsigned integer in host order, as far as a number is exact: below 2^53. */
-export const u64: Codec<number> = {
-  read(view, offset, length) {
-    // The low word comes first: the supported Node builds for Linux are little-endian.
-    const value = length === 8 ? view.readU32(offset) + view.readU32(offset + 4) * TWO_32 : Number.NaN;
-    return Number.isSafeInteger(value) ? value : undefined;
-  },
-  write(writer, value, field) {
-    checkInteger(value, 0, Number.MAX_SAFE_INTEGER, field);
-    writer.u32(value % TWO_32);
-    writer.u32(Math.floor(value / TWO_32));
-  },
-};
-
 /** struct of 32-bit unsigned integers in host order, `names` in their order. */
 export function u32Struct<const N extends string>(...names: readonly N[]): Codec<{ readonly [K in N]: number }> {
   return {
@@ -93,12 +77,6 @@ export function u32Struct<const N extends string>(...names: readonly N[]): Codec
     },
   };
 }
-
-/** An attribute without payload: its presence is the value. */
-export const flag: Codec<true> = {
-  read: (_view, _offset, length) => (length === 0 ? true : undefined),
-  write: () => {},
-};
 
 /** 32-bit signed integer in host order. */
 export const i32: Codec<number> = {

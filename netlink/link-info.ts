@@ -6,8 +6,6 @@ import { LINK_FIELDS } from './link-fields.ts';
 import { BRIDGE_INFO, type BridgeInfo } from './link-kind/bridge.ts';
 import { BRIDGE_PORT, type BridgePort } from './link-kind/bridge-port.ts';
 import { MACVLAN_INFO, type MacvlanInfo } from './link-kind/macvlan.ts';
-import { TUN_INFO, type TunInfo } from './link-kind/tun.ts';
-import { VXLAN_INFO, type VxlanInfo } from './link-kind/vxlan.ts';
 import { type MessageOf, messageCodec, type NestedOf, nested } from './message-codec.ts';
 import type { Rtattr } from './rtattr.ts';
 import {
@@ -37,12 +35,8 @@ export type LinkInfo = {
   readonly peer?: NestedOf<VethPeer>;
   /** Parameters, when `slaveKind` is 'bridge'. */
   readonly bridgePort?: NestedOf<BridgePort>;
-  /** Parameters, when `kind` is 'vxlan'. */
-  readonly vxlan?: NestedOf<VxlanInfo>;
   /** Parameters, when `kind` is 'macvlan' or 'macvtap'. */
   readonly macvlan?: NestedOf<MacvlanInfo>;
-  /** Parameters, when `kind` is 'tun'. */
-  readonly tun?: NestedOf<TunInfo>;
   /** Data of a port of an unknown kind; written back unchanged. */
   readonly slaveData?: Uint8Array;
   /** Data of an unknown kind; written back unchanged. */
@@ -67,10 +61,8 @@ const KIND_DATA_BYTES = 4096;
 /** The field of each kind's data in a message, and its codec. */
 const KIND_DATA = {
   bridge: ['bridge', nested(BRIDGE_INFO)],
-  vxlan: ['vxlan', nested(VXLAN_INFO)],
   macvlan: ['macvlan', nested(MACVLAN_INFO)],
   macvtap: ['macvlan', nested(MACVLAN_INFO)],
-  tun: ['tun', nested(TUN_INFO)],
 } as const satisfies Readonly<Record<string, readonly [keyof LinkInfo, Codec<never> | Codec<object>]>>;
 const vethData = nested(VETH_DATA);
 const portData = nested(BRIDGE_PORT);
@@ -90,7 +82,7 @@ export const linkInfo: Codec<LinkInfo> = {
     return info.kindData === undefined ? withPort : readKindData(withPort, info.kindData);
   },
   write(writer, info) {
-    const { bridge, vxlan, macvlan, tun, peer, bridgePort, linkinfoUnknown, ...rest } = info;
+    const { bridge, macvlan, peer, bridgePort, linkinfoUnknown, ...rest } = info;
     const kindData = encodeKindData(info);
     LINK_INFO.write(writer, {
       ...rest,
@@ -120,11 +112,9 @@ function readSlaveData(info: LinkInfo, bytes: Uint8Array): LinkInfo {
   return port === undefined ? info : { ...known, bridgePort: port };
 }
 
-function encodeKindData({ bridge, vxlan, macvlan, tun, peer }: LinkInfo): Uint8Array | undefined {
+function encodeKindData({ bridge, macvlan, peer }: LinkInfo): Uint8Array | undefined {
   if (bridge !== undefined) return encode(KIND_DATA.bridge[1], bridge, 'link.bridge');
-  if (vxlan !== undefined) return encode(KIND_DATA.vxlan[1], vxlan, 'link.vxlan');
   if (macvlan !== undefined) return encode(KIND_DATA.macvlan[1], macvlan, 'link.macvlan');
-  if (tun !== undefined) return encode(KIND_DATA.tun[1], tun, 'link.tun');
   return peer === undefined ? undefined : encode(vethData, { peer }, 'link.veth');
 }
 

@@ -33,27 +33,12 @@ function flatten(wire: LinkWire): LinkMessage {
 }
 
 function unflatten(message: Partial<LinkMessage>): Partial<LinkWire> {
-  const {
-    kind,
-    slaveKind,
-    bridge,
-    vxlan,
-    macvlan,
-    tun,
-    bridgePort,
-    slaveData,
-    peer,
-    kindData,
-    linkinfoUnknown,
-    ...rest
-  } = message;
+  const { kind, slaveKind, bridge, macvlan, bridgePort, slaveData, peer, kindData, linkinfoUnknown, ...rest } = message;
   const linkinfo = {
     ...(kind === undefined ? {} : { kind }),
     ...(slaveKind === undefined ? {} : { slaveKind }),
     ...(bridge === undefined ? {} : { bridge }),
-    ...(vxlan === undefined ? {} : { vxlan }),
     ...(macvlan === undefined ? {} : { macvlan }),
-    ...(tun === undefined ? {} : { tun }),
     ...(bridgePort === undefined ? {} : { bridgePort }),
     ...(slaveData === undefined ? {} : { slaveData }),
     ...(peer === undefined ? {} : { peer }),

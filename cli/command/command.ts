@@ -42,6 +42,8 @@ export type OptionSpec = {
   /** One letter. */
   readonly alias?: string;
   readonly choices?: readonly string[];
+  /** Choices of an earlier release, each with what to take instead: the refusal says it. */
+  readonly formerChoices?: Readonly<Record<string, string>>;
   readonly default?: string | number | boolean;
   /** Kind of values that a shell completes after this option. */
   readonly completes?: Completes;

@@ -59,11 +59,11 @@ function readOption(name: string, spec: OptionSpec, value: unknown, faults: stri
   }
   if (spec.type === 'strings') {
     const items = texts.flatMap((text) => text.split(',')).filter((item) => item !== '');
-    for (const item of items) checkChoice(`--${name}`, spec.choices, item, faults);
+    for (const item of items) checkChoice(`--${name}`, spec, item, faults);
     return items;
   }
   const lastText = texts.at(-1) ?? '';
-  checkChoice(`--${name}`, spec.choices, lastText, faults);
+  checkChoice(`--${name}`, spec, lastText, faults);
   return spec.type === 'number' ? readNumber(name, lastText, faults) : lastText;
 }
 
@@ -75,8 +75,17 @@ function readNumber(name: string, text: string, faults: string[]): number | unde
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
-function checkChoice(what: string, choices: readonly string[] | undefined, value: string, faults: string[]): void {
+function checkChoice(
+  what: string,
+  { choices, formerChoices = {} }: Pick<OptionSpec, 'choices' | 'formerChoices'>,
+  value: string,
+  faults: string[],
+): void {
   if (choices === undefined || choices.includes(value)) return;
+  if (Object.hasOwn(formerChoices, value)) {
+    faults.push(`${what} takes ${quote(value)} no longer: ${formerChoices[value]}`);
+    return;
+  }
   const meant = findSuggestion(value, choices);
   const hint = meant === undefined ? '' : `; did you mean ${quote(meant)}?`;
   faults.push(`${what} takes ${orList(choices)}, not ${quote(value)}${hint}`);
@@ -101,7 +110,7 @@ function readPositionals(
     if (text === undefined && spec.isOptional !== true) {
       faults.push(`${command.name} needs <${name}>: ${spec.summary}`);
     } else if (text !== undefined) {
-      checkChoice(`<${name}>`, spec.choices, text, faults);
+      checkChoice(`<${name}>`, spec, text, faults);
     }
   }
   for (const text of rest.slice(specs.length)) {

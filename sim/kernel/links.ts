@@ -35,7 +35,6 @@ const NEW_PORT = {
   isolated: 0,
   unicastFlood: 1,
   bcastFlood: 1,
-  mcastFlood: 1,
   learning: 1,
   proxyarp: 0,
   locked: 0,

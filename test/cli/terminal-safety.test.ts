@@ -83,7 +83,7 @@ async function openNode(t: ExecutionContext): Promise<readonly string[]> {
 const LINES = [
   ...['status', 'status --all-addresses', 'pool', 'pods', 'enis', 'events', 'top --once', 'doctor', 'diff', 'check'],
   ...['repair', 'repair --dry-run', 'explain 10.0.2.10', 'explain 10.9.9.9', 'routes --all', 'rules --all'],
-  ...['links --all', 'addrs --all', 'neigh --all', 'routes --table 4001', 'graph -o mermaid', 'graph -o svg'],
+  ...['links --all', 'addrs --all', 'neigh --all', 'routes --table 4001', 'graph -o svg'],
   ...[
     'graph -o html',
     'dump -o ip',

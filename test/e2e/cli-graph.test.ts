@@ -134,9 +134,10 @@ browserTest(
 shortTest.serial('tke-eni graph: makes what the file is named after, and refuses what it cannot do', async (t) => {
   const { trial } = theNode();
   const place = placeOf(trial);
-  const mermaid = await runCli(place, 'graph');
-  t.regex(mermaid.stdout, /^---\ntitle: .*\n---\nflowchart LR\n/);
-  t.regex((await runCli(place, 'graph', '-o', 'svg')).stdout, /^<\?xml .*<\/svg>\n$/s);
+  t.regex((await runCli(place, 'graph')).stdout, /^<\?xml .*<\/svg>\n$/s);
+  const former = await runCli(place, 'graph', '-o', 'mermaid');
+  t.is(former.code, 64);
+  t.regex(former.stderr, /--output takes "mermaid" no longer: take svg/);
   const lost = await runCli(place, 'graph', '--file', '/nowhere/at/all.svg');
   t.is(lost.code, 2);
   t.regex(lost.stderr, /\/nowhere\/at\/all\.svg cannot be written: ENOENT/);

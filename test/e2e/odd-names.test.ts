@@ -33,7 +33,7 @@ test.after.always(() => trial?.close());
 
 const LINES = [
   ...['status', 'pool', 'pods', 'enis', 'doctor', 'diff', 'check', 'links --all', 'addrs --all', 'routes --all'],
-  ...['rules --all', 'neigh --all', 'dump', 'dump -o ip', 'dump -o ip --stand-ins', 'graph -o mermaid', 'graph -o svg'],
+  ...['rules --all', 'neigh --all', 'dump', 'dump -o ip', 'dump -o ip --stand-ins', 'graph -o svg'],
   ...[
     'graph -o html',
     'top --once',

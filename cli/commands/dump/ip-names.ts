@@ -12,8 +12,6 @@ export type IpNames = {
   realm(realm: number): string;
   /** Name of a protocol, IPPROTO_*: 'tcp'. */
   ipProtocol(protocol: number): string;
-  user(uid: number): string;
-  userGroup(gid: number): string;
 };
 
 /** One object of the output of `ip -j`; its members are in the order of `ip`. */

@@ -61,8 +61,6 @@ export function openIpNames(hostRoot: string, linkNames: Pick<ReadonlyMap<number
       listed('rt_dsfield', () => readIpNames(hostRoot, 'rt_dsfield')).get(tos) ??
       `0x${tos.toString(16).padStart(2, '0')}`,
     ipProtocol: (number) => ofSystem('/etc/protocols', /^([^#\s]+)\s+(\d+)/, number) ?? `ipproto-${number}`,
-    user: (uid) => ofSystem('/etc/passwd', /^([^:]+):[^:]*:(\d+):/, uid) ?? String(uid),
-    userGroup: (gid) => ofSystem('/etc/group', /^([^:]+):[^:]*:(\d+):/, gid) ?? String(gid),
   };
 }
 

@@ -21,7 +21,6 @@ import {
   IFF_UP,
 } from '../../../netlink/uapi/if-link.ts';
 import type { IpNames, IpObject } from './ip-names.ts';
-import { renderLinkInfoJson } from './render-link-info-json.ts';
 
 /** How links are rendered. */
 type LinkView = {
@@ -81,7 +80,7 @@ function renderRest(link: LinkMessage, names: IpNames, view: LinkView): IpObject
     ...(link.permAddress === undefined || link.permAddress === link.address ? {} : { permaddr: link.permAddress }),
     ...(link.linkNetnsid === undefined ? {} : { link_netnsid: link.linkNetnsid }),
     ...(link.protoDown === undefined || link.protoDown === 0 ? {} : { proto_down: true }),
-    ...(view.isDetailed ? renderDetails(link, names) : {}),
+    ...(view.isDetailed ? renderDetails(link) : {}),
     ...(link.ifalias === undefined ? {} : { ifalias: link.ifalias }),
     ...(view.isDetailed && link.parentDevBusName !== undefined ? { parentbus: link.parentDevBusName } : {}),
     ...(view.isDetailed && link.parentDevName !== undefined ? { parentdev: link.parentDevName } : {}),
@@ -89,7 +88,7 @@ function renderRest(link: LinkMessage, names: IpNames, view: LinkView): IpObject
   };
 }
 
-function renderDetails(link: LinkMessage, names: IpNames): IpObject {
+function renderDetails(link: LinkMessage): IpObject {
   const mode = link.afSpec?.inet6?.addrGenMode;
   const token = link.afSpec?.inet6?.token;
   const found: IpObject = {
@@ -97,7 +96,7 @@ function renderDetails(link: LinkMessage, names: IpNames): IpObject {
     allmulti: link.allmulti,
     min_mtu: link.minMtu,
     max_mtu: link.maxMtu,
-    linkinfo: renderLinkInfoJson(link, names),
+    linkinfo: renderLinkInfo(link),
     inet6_addr_gen_mode: mode === undefined ? undefined : (ADDR_GEN_MODES[mode] ?? `0x${mode.toString(16)}`),
     inet6_token: token === '::' ? undefined : token,
     num_tx_queues: link.numTxQueues,
@@ -112,6 +111,52 @@ function renderDetails(link: LinkMessage, names: IpNames): IpObject {
   };
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
+
+/** Renders the kinds of a link; of a bridge and its port also what an agent sets, or a script of `-o ip` does. */
+function renderLinkInfo({ kind, slaveKind, bridge, bridgePort }: LinkMessage): IpObject | undefined {
+  if (kind === undefined && slaveKind === undefined) return undefined;
+  return {
+    ...(kind === undefined ? {} : { info_kind: kind }),
+    ...(bridge === undefined ? {} : { info_data: renderBridge(bridge) }),
+    ...(slaveKind === undefined ? {} : { info_slave_kind: slaveKind }),
+    ...(bridgePort === undefined ? {} : { info_slave_data: renderPort(bridgePort) }),
+  };
+}
+
+function renderBridge(bridge: NonNullable<LinkMessage['bridge']>): IpObject {
+  return {
+    forward_delay: bridge.forwardDelay,
+    hello_time: bridge.helloTime,
+    max_age: bridge.maxAge,
+    ageing_time: bridge.ageingTime,
+    stp_state: bridge.stpState,
+    priority: bridge.bridgePriority,
+    vlan_filtering: bridge.vlanFiltering,
+    vlan_default_pvid: bridge.vlanDefaultPvid,
+  };
+}
+
+function renderPort({ state, ...port }: NonNullable<LinkMessage['bridgePort']>): IpObject {
+  return {
+    state: state === undefined ? undefined : (PORT_STATES[state] ?? String(state)),
+    priority: port.priority,
+    cost: port.cost,
+    hairpin: isSet(port.mode),
+    learning: isSet(port.learning),
+    flood: isSet(port.unicastFlood),
+    proxy_arp: isSet(port.proxyarp),
+    bcast_flood: isSet(port.bcastFlood),
+    isolated: isSet(port.isolated),
+    locked: isSet(port.locked),
+  };
+}
+
+function isSet(value: number | undefined): boolean | undefined {
+  return value === undefined ? undefined : value !== 0;
+}
+
+/** Names of BR_STATE_*, by number. */
+const PORT_STATES: readonly string[] = ['disabled', 'listening', 'learning', 'forwarding', 'blocking'];
 
 /** Names of IF_OPER_*, by number. @see RFC 2863 */
 const OPERSTATES: readonly string[] = ['UNKNOWN', 'NOTPRESENT', 'DOWN', 'LOWERLAYERDOWN', 'TESTING', 'DORMANT', 'UP'];

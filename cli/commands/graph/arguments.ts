@@ -14,9 +14,10 @@ export const OPTIONS = {
   output: {
     type: 'string',
     alias: 'o',
-    summary: "what to make; default: by the file's ending, else mermaid",
+    summary: "what to make; default: by the file's ending, else svg",
     metavar: 'FORMAT',
-    choices: ['mermaid', 'svg', 'html', 'json'],
+    choices: ['svg', 'html', 'json'],
+    formerChoices: { mermaid: 'take svg, a picture that GitHub and GitLab show, too, or json for the boxes and edges' },
   },
   to: { type: 'string', summary: 'where the Pod sends to', metavar: 'ADDR' },
   file: {

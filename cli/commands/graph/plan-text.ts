@@ -31,7 +31,7 @@ export function fitText(text: string, width: number, font: TextFont): string {
  * Makes one visible line of any text. Characters that break a line, are invisible or change the text direction become
  * replacement characters.
  */
-export function oneLine(text: string): string {
+function oneLine(text: string): string {
   return showByteText(text).replace(/\s+/gu, ' ').replace(INVISIBLE, '\ufffd').trim();
 }
 

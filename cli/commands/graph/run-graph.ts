@@ -11,7 +11,6 @@ import type { Graph, GraphPath } from './graph.ts';
 import { DRAWING_SHEET, PAGE_SCRIPT, PAGE_SHEET } from './page/page-sources.inline.ts';
 import { readGraphInput } from './read-graph-input.ts';
 import { renderHtml } from './render-html.ts';
-import { renderMermaid } from './render-mermaid.ts';
 import { renderSvg } from './render-svg.ts';
 
 /** Draws the node. @throws UserError */
@@ -45,8 +44,6 @@ function render(graph: Graph, named: string | undefined, format: GraphFormat, is
       return renderHtml(graph, named, { script: PAGE_SCRIPT, pageSheet: PAGE_SHEET, drawingSheet: DRAWING_SHEET });
     case 'svg':
       return renderSvg(graph, mainPaths(focus), DRAWING_SHEET);
-    case 'mermaid':
-      return renderMermaid(graph, mainPaths(focus));
     case 'json':
       return renderJson(graph, isTerminal);
   }
@@ -78,20 +75,19 @@ async function write(file: string, text: string): Promise<void> {
 }
 
 /** Output formats of `graph`. */
-export type GraphFormat = 'mermaid' | 'svg' | 'html' | 'json';
+export type GraphFormat = 'svg' | 'html' | 'json';
 
-/** Decides the output format: the requested one, else by the ending of the file, else Mermaid. */
+/** Decides the output format: the requested one, else by the ending of the file, else SVG. */
 export function decideFormat(requested: GraphFormat | undefined, file: string | undefined): GraphFormat {
   if (requested !== undefined) return requested;
   const ending = file?.toLowerCase().match(/\.([a-z]+)$/)?.[1];
   switch (ending) {
-    case 'svg':
     case 'json':
       return ending;
     case 'html':
     case 'htm':
       return 'html';
     default:
-      return 'mermaid';
+      return 'svg';
   }
 }

@@ -154,3 +154,9 @@ test('runProgram: says what needs root to somebody who is not, wherever the kern
 test('runProgram: lets a fault of ours through', async (t) => {
   await t.throwsAsync(runSample(['fail'], failing(new TypeError('x is not a function'))), { instanceOf: TypeError });
 });
+
+test('runProgram: a choice of an earlier release is refused with what to take instead', async (t) => {
+  const ports = memoryPorts({ isRoot: true });
+  t.is(await runProgram(['graph', '-o', 'mermaid'], ports), 64);
+  t.regex(ports.printed.stderr, /--output takes "mermaid" no longer: take svg, .*\n {2}next: see tke-eni graph --help/);
+});

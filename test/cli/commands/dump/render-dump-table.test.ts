@@ -46,8 +46,6 @@ const NUMBERS: Omit<IpNames, 'link'> = {
   dsfield: String,
   realm: String,
   ipProtocol: String,
-  user: String,
-  userGroup: String,
 };
 
 function render(

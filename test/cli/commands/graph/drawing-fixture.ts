@@ -7,7 +7,7 @@ import type { NodeFacts } from '../../../../inspection/node/node-facts.ts';
 import { explanationFixture } from './explanation-fixture.ts';
 import { nodeFixture } from './node-fixture.ts';
 
-/** Names that must stay names, wherever they are put: markup, script, Mermaid, quotes, text that turns around. */
+/** Names that must stay names, wherever they are put: markup, script, quotes, text that turns around. */
 export const HOSTILE_NAMES = [
   '<script>window.hacked = 1</script>',
   '</script><img src=x onerror="window.hacked=1">',
