@@ -1,4 +1,5 @@
 import { hex } from '../../dataplane/eni-mark.ts';
+import { compareTables } from '../../dataplane/nft-replace.ts';
 import { NFT_TABLE, NODEPORT_MARK, PRIORITY } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { finding } from '../catalogue/catalogue.ts';
@@ -8,6 +9,7 @@ import type { FirewallChain } from '../firewall/build-firewall-chains.ts';
 import type { Packet } from '../firewall/evaluate-chain.ts';
 import { rewritesAt } from '../firewall/evaluate-firewall-chain.ts';
 import { nodeFirewalls } from '../firewall/node-firewalls.ts';
+import { ifKnown } from '../node/known.ts';
 import { evaluatePacketMark, type NftVerdict } from './evaluate-packet-mark.ts';
 import { expectedRouteToPod } from './expected-route.ts';
 import type { ExplainContext, ExplainedEni, ExplainedPod } from './explain-context.ts';
@@ -127,10 +129,8 @@ function markFault(
   verdict: NftVerdict,
 ): Finding | undefined {
   const { plannedNft, mask, facts, node } = context;
-  const isChanged =
-    plannedNft.kind === 'known' &&
-    facts.host.nft.kind === 'known' &&
-    plannedNft.value !== facts.host.nft.value.ourTable;
+  const present = ifKnown(facts.host.nft)?.ourTable ?? '';
+  const isChanged = plannedNft.kind === 'known' && !compareTables(present, plannedNft.value).isSame;
   // With --egress=node the table sets the NodePort bit on purpose.
   const isMarked = (verdict.mark & NODEPORT_MARK) !== 0;
   // So are packets that a Pod with an ENI of its own sends by the node.

@@ -7,7 +7,7 @@ import { openRtnetlink, type Rtnetlink } from '../../netlink/rtnetlink.ts';
 import { AF_INET, AF_INET6 } from '../../netlink/uapi/netlink.ts';
 import { TC_H_INGRESS_EGRESS, TC_H_MIN_EGRESS, TC_H_MIN_INGRESS } from '../../netlink/uapi/pkt-sched.ts';
 import { listXfrmPolicies } from '../../netlink/xfrm.ts';
-import { openSysctl } from '../../sysctl/sysctl.ts';
+import { openSysctl, type Sysctl } from '../../sysctl/sysctl.ts';
 import { isSysctlError } from '../../sysctl/sysctl-error.ts';
 import { parseSysctlName, type SysctlKey, sysctlKey, sysctlName } from '../../sysctl/sysctl-key.ts';
 import { known, unknown } from './known.ts';
@@ -57,7 +57,8 @@ function settingsOf(
   return sysctls === 'when-asked' && netns === undefined ? new SettingsWhenAsked() : readSysctls(ifnames);
 }
 
-function readDumps(rtnetlink: Rtnetlink): Omit<NetnsFacts, 'sysctls' | 'traffic' | 'packetLinks'> {
+/** Reads what rtnetlink lists of a namespace. @throws NetlinkError */
+export function readDumps(rtnetlink: Rtnetlink): Omit<NetnsFacts, 'sysctls' | 'traffic' | 'packetLinks'> {
   const families = [AF_INET, AF_INET6];
   return {
     links: rtnetlink.link.list(),
@@ -106,9 +107,14 @@ const PER_INTERFACE = {
 /** Settings of each interface for its neighbours, the same for both families. */
 const PER_NEIGHBOUR_TABLE = ['mcast_solicit', 'app_solicit'] as const;
 
-/** Reads the relevant settings of the current namespace, by dotted name; a setting that does not exist is left out. */
-function readSysctls(ifnames: readonly string[]): ReadonlyMap<string, string> {
-  const sysctl = openSysctl();
+/**
+ * Reads the relevant settings, those of interfaces by their names, by dotted name; a setting that does not exist is left
+ * out. Default: of the current namespace.
+ */
+export function readSysctls(
+  ifnames: readonly string[],
+  sysctl: Pick<Sysctl, 'find'> = openSysctl(),
+): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const key of [...GLOBAL.map((path) => sysctlKey(...path)), ...interfaceKeys(ifnames)]) {
     const value = readable(() => sysctl.find(key));

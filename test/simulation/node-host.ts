@@ -52,6 +52,11 @@ export class NodeHost {
     return this.#kernel;
   }
 
+  /** The node as its agent planned it last since it booted. */
+  get record(): NodeRecord | undefined {
+    return this.#record;
+  }
+
   /** It boots: another kernel, an empty tmpfs, no sandbox. Who ran on it is dead. */
   reboot(bootId: string): void {
     this.#bootId = bootId;

@@ -16,6 +16,7 @@ import { openBlocks } from './blocks.ts';
 import { openCallsOnRecord } from './calls-on-record.ts';
 import { openClaimsAreMarks } from './claims.ts';
 import { openEipsAreClaims } from './eips.ts';
+import { openExplainedPackets } from './explained-packets.ts';
 import { openGrowingEpochs } from './growing-epochs.ts';
 import { openHistory } from './history.ts';
 import { openLeasesOfLock } from './leases-of-lock.ts';
@@ -38,5 +39,6 @@ export const AUDITORS: readonly OpenAuditor[] = [
     openNodesAreInstances,
     openBindings,
     openOthersState,
+    openExplainedPackets,
   ],
 ];

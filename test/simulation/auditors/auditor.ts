@@ -3,6 +3,7 @@ import type { StoreEvent } from '../../../sim/kube-api/store.ts';
 import type { CloudHost, RequestMoment } from '../../../sim/vpc/api/host.ts';
 import type { Told } from '../life.ts';
 import type { Sandbox } from '../standins/kubelet.ts';
+import type { Streams } from '../streams.ts';
 import type { WholeAgent } from '../whole-agent.ts';
 
 /** A machine, as auditors look at it. */
@@ -20,6 +21,7 @@ type AuditedMachine = {
 /** A world, as auditors look at it: its models, and no program. */
 export type AuditedWorld = {
   readonly time: { readonly nowMs: number };
+  readonly streams: Streams;
   readonly host: CloudHost;
   readonly machines: readonly AuditedMachine[];
   /** Of the agents. */

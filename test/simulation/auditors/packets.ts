@@ -4,7 +4,7 @@ import type { WholeAgent } from '../whole-agent.ts';
 import type { AuditedWorld, OpenAuditor } from './auditor.ts';
 
 /** An address of the VPC that no ENI of a world has. */
-const OF_VPC = '10.0.0.250';
+export const OF_VPC = '10.0.0.250';
 /** An address outside. */
 export const OUTSIDE = '8.8.8.8';
 /** So long an agent that lives may take to mend what others have changed, milliseconds. */
@@ -36,7 +36,7 @@ export function judgeOf({ machines, host }: AuditedWorld): Judge {
 
 type Machine = AuditedWorld['machines'][number];
 
-function judgedNode({ name, instanceId, whole, isOff, kubelet }: Machine): JudgedNode {
+export function judgedNode({ name, instanceId, whole, isOff, kubelet }: Machine): JudgedNode {
   const namespace = (netns: string) => whole?.host.kernel.namespace(netns) ?? [];
   const pods = [...kubelet.sandboxes.values()].flatMap(({ netns = '' }) => namespace(netns));
   return { name, instanceId, host: isOff ? undefined : whole?.host.kernel.namespace('host'), pods };

@@ -1,5 +1,6 @@
+import { NFT_TABLE } from '../../../dataplane/numbers.ts';
 import { AF_INET } from '../../../netlink/uapi/netlink.ts';
-import { rpFilter } from '../../../sysctl/sysctl-key.ts';
+import { rpFilter, sysctlKey } from '../../../sysctl/sysctl-key.ts';
 import type { NodeHost } from '../node-host.ts';
 
 /** What somebody does to a node who knows nothing of the agent. */
@@ -11,6 +12,8 @@ export const VANDALISM = [
   'the table',
   'a link down',
   'rp_filter',
+  'forwarding',
+  'a chain',
 ] as const;
 type Vandalism = (typeof VANDALISM)[number];
 
@@ -42,7 +45,7 @@ export async function vandalise({ kernel }: NodeHost, what: Vandalism, draw: () 
       for (const route of what === 'a route' ? one(routes) : routes) rtnetlink.route.delete(route);
       break;
     case 'the table':
-      await kernel.openNft(host).load('table inet tke_eni\ndelete table inet tke_eni\n');
+      await kernel.openNft(host).load(`table inet ${NFT_TABLE}\ndelete table inet ${NFT_TABLE}\n`);
       break;
     case 'a link down':
       for (const { ifindex } of one(links)) rtnetlink.link.set({ ifindex, up: false });
@@ -50,5 +53,13 @@ export async function vandalise({ kernel }: NodeHost, what: Vandalism, draw: () 
     case 'rp_filter':
       for (const { ifname } of one(links)) sysctl.set(rpFilter(ifname), ifname.startsWith('eth') ? '1' : '0');
       break;
+    case 'forwarding':
+      for (const { ifname } of one(links)) sysctl.set(sysctlKey('net', 'ipv4', 'conf', ifname, 'forwarding'), '0');
+      break;
+    case 'a chain': {
+      const chains = [...(kernel.namespace('host')?.nft.get(NFT_TABLE)?.keys() ?? [])];
+      for (const name of one(chains)) await kernel.openNft(host).load(`flush chain inet ${NFT_TABLE} ${name}\n`);
+      break;
+    }
   }
 }
