@@ -8,6 +8,7 @@ type Note<T> = {
   readonly value: T | undefined;
   /** Of the value; of a deleted object its last one. */
   readonly revision: string;
+  readonly generation: number | undefined;
   /** How many lists the cache had asked for by then. */
   readonly lists: number;
 };
@@ -20,12 +21,22 @@ type Note<T> = {
 export class FreshStore<T> {
   readonly #cache: Cache<T>;
   readonly #revisionOf: (value: T) => string | undefined;
+  readonly #generationOf: (value: T) => number | undefined;
   /** By key, the oldest first. */
   readonly #notes = new Map<string, Note<T>>();
 
-  constructor(cache: Cache<T>, revisionOf: (value: T) => string | undefined) {
+  /**
+   * @param generationOf A restored server gives revisions a second time. Two states with one revision and two generations are
+   * of two histories, and what was noted is of the later one: a cache has nothing of it before it lists.
+   */
+  constructor(
+    cache: Cache<T>,
+    revisionOf: (value: T) => string | undefined,
+    generationOf: (value: T) => number | undefined = () => undefined,
+  ) {
     this.#cache = cache;
     this.#revisionOf = revisionOf;
+    this.#generationOf = generationOf;
   }
 
   /** Number of writes that are kept. */
@@ -78,12 +89,13 @@ export class FreshStore<T> {
 
   #add(key: string, value: T | undefined, revision: string): void {
     this.#notes.delete(key);
-    this.#notes.set(key, { value, revision, lists: this.#cache.progress.listsAsked });
+    const generation = value === undefined ? undefined : this.#generationOf(value);
+    this.#notes.set(key, { value, revision, generation, lists: this.#cache.progress.listsAsked });
     // A cache receives writes in their order. A deletion may not come about for long: a finalizer keeps the object.
     for (const [oldest, { value: its }] of this.#notes) if (this.isBehind(oldest) && its !== undefined) break;
   }
 
-  #hasReceived(key: string, { value, revision, lists }: Note<T>): boolean {
+  #hasReceived(key: string, { value, revision, generation, lists }: Note<T>): boolean {
     const { progress } = this.#cache;
     if (progress.listReceived > lists) return true;
     const cached = this.#cache.get(key);
@@ -92,6 +104,8 @@ export class FreshStore<T> {
     if (known === undefined) return false;
     // Of revisions that are not numbers nothing shows the order: then the cache counts.
     const order = compareRevisions(known, revision);
+    if (order === 0 && cached !== undefined && value !== undefined && this.#generationOf(cached) !== generation)
+      return false;
     return order === undefined || (cached !== undefined && value === undefined ? order > 0 : order >= 0);
   }
 }

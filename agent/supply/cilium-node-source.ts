@@ -105,7 +105,11 @@ class KubeCiliumNodeSource implements CiliumNodeSource {
       query: { fieldSelector: `metadata.name=${nodeName}` },
       decode: (object) => object,
     });
-    this.#fresh = new FreshStore(this.#informer, ({ metadata }) => metadata.resourceVersion);
+    this.#fresh = new FreshStore(
+      this.#informer,
+      ({ metadata }) => metadata.resourceVersion,
+      ({ metadata }) => metadata.generation,
+    );
     this.#informer.subscribe(({ after }) => this.#onChange(after));
     background('following the CiliumNode', this.#informer.start(this.#closing.signal));
     background('serving the CiliumNode', this.#run());

@@ -94,7 +94,11 @@ class KubeNecSource implements NecSource {
       query: { fieldSelector: `metadata.name=${nodeName}` },
       decode: (object) => object,
     });
-    this.#fresh = new FreshStore(this.#informer, ({ metadata }) => metadata.resourceVersion);
+    this.#fresh = new FreshStore(
+      this.#informer,
+      ({ metadata }) => metadata.resourceVersion,
+      ({ metadata }) => metadata.generation,
+    );
     this.#informer.subscribe(({ after }) => this.#onChange(after));
     background('following the NodeENIConfig', this.#informer.start(this.#closing.signal));
   }

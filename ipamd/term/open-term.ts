@@ -96,7 +96,11 @@ export function openTerm(
     ...base,
     ...{ instances, lookup, instanceIds, subnets, vpcId, registered, staticEnis, requests, facts },
     memory: new NodeMemories(),
-    freshNecs: new FreshStore(necs, ({ object }) => object.metadata.resourceVersion),
+    freshNecs: new FreshStore(
+      necs,
+      ({ object }) => object.metadata.resourceVersion,
+      ({ object }) => object.metadata.generation,
+    ),
     renewals: new Renewals(),
     noteRequests: (node) => {
       enqueueNode(node);

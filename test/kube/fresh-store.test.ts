@@ -234,6 +234,24 @@ test('FreshStore: an older answer replaces no newer one', (t) => {
   t.deepEqual(model.store.get('a'), { revision: 102 });
 });
 
+test('FreshStore: after a restore a revision that comes a second time is not taken for the one before', (t) => {
+  type One = { readonly revision: number; readonly generation: number };
+  const cached: One = { revision: 64, generation: 16 };
+  const progress = { revision: '64', listsAsked: 1, listReceived: 1 };
+  const cache = { get: () => cached, keys: () => ['a'], progress };
+  const store = new FreshStore<One>(
+    cache,
+    ({ revision }) => `${revision}`,
+    ({ generation }) => generation,
+  );
+  const written = { revision: 64, generation: 12 };
+  store.note('a', written);
+  t.is(store.get('a'), written);
+  t.deepEqual([...store.values()], [written]);
+  progress.listsAsked = progress.listReceived = 2;
+  t.is(store.get('a'), cached, 'a list counts');
+});
+
 test('FreshStore: an object whose deletion does not come about keeps no later writes', (t) => {
   const cached = new Map([['held', '5']]);
   const progress = { revision: '5', listsAsked: 1, listReceived: 1 };

@@ -3,6 +3,7 @@ import type { Term } from '../../calls/term.ts';
 import { numberBlocks } from '../../config/cidr-blocks.ts';
 import { blockSettingsOf } from '../../config/ipamd-config.ts';
 import type { Guest } from '../../term/guest.ts';
+import type { LeaderTerm } from '../../term/leader-term.ts';
 import { keepClusterRoutes } from './keep-cluster-routes.ts';
 import { keepPodCidrs } from './keep-pod-cidrs.ts';
 import { SecondAllocator } from './second-allocator.ts';
@@ -18,7 +19,7 @@ export function podCidrs({ config, nodes, clock }: Pick<Term, 'config' | 'nodes'
     open: (term) => {
       const podRoutes = config.grRoutes === 'ipamd' ? new RouteCache(clock) : undefined;
       const routes = podRoutes === undefined ? {} : { routes: () => podRoutes.view() };
-      const vpcCidrs = () => term.subnets.all().map(({ cidr }) => cidr);
+      const vpcCidrs = () => (areSubnetsKnown(term) ? term.subnets.all().map(({ cidr }) => cidr) : undefined);
       return {
         controllers: [
           ...(podRoutes === undefined ? [] : [(signal: AbortSignal) => keepClusterRoutes(term, podRoutes, signal)]),
@@ -35,4 +36,13 @@ export function podCidrs({ config, nodes, clock }: Pick<Term, 'config' | 'nodes'
       };
     },
   };
+}
+
+/** Reports whether the subnets of the VPC were described, or no instance shows that there is a VPC. */
+function areSubnetsKnown({ subnets, instances, instanceIds }: LeaderTerm): boolean {
+  const isOutside = (id: string): boolean => {
+    const record = instances.find(id);
+    return record !== undefined && record.instance?.vpcId === undefined;
+  };
+  return subnets.isReady || (subnets.config()?.vpcId === undefined && [...instanceIds()].every(isOutside));
 }

@@ -22,8 +22,8 @@ type PodCidrDeps = Pick<Term, 'kube' | 'nodes' | 'clock' | 'log' | 'random' | 'e
   readonly secondAllocator: Pick<SecondAllocator, 'found' | 'note'>;
   /** The last read of the VPC's routes to Pods; undefined when routes cannot be read. */
   readonly routes?: () => PodRoutes | undefined;
-  /** Networks of the VPC, as far as they are known: no node gets a block that overlaps one. */
-  readonly vpcCidrs: () => readonly string[];
+  /** Networks of the VPC; undefined while they are not known. No node gets a block that overlaps one. */
+  readonly vpcCidrs: () => readonly string[] | undefined;
 };
 
 /** Most podCIDRs that are written at once; the rate limit of the client is common to all. */
@@ -118,7 +118,9 @@ class PodCidrTerm {
 
   /** Reads, decides, records and reports once; returns what is to be written. @throws KubeError, OutdatedTerm */
   async #round(signal: AbortSignal) {
-    const { config, blocks, routes, vpcCidrs, metrics } = this.#deps;
+    const { config, blocks, routes, metrics } = this.#deps;
+    const networks = this.#deps.vpcCidrs();
+    if (networks === undefined) return [];
     const holdMs = config.podCidrHoldMs;
     const nodes = this.#readNodes();
     const now = this.#now();
@@ -127,7 +129,7 @@ class PodCidrTerm {
     this.#forgetWrites(observed);
     const { found } = this.#deps.secondAllocator;
     const stopped = found === undefined ? '' : renderStopped(found);
-    const subnets = vpcCidrs().filter((cidr) => blocks.overlapping(cidr).length > 0);
+    const subnets = networks.filter((cidr) => blocks.overlapping(cidr).length > 0);
     this.#reports.reportCluster(found, blocks.settings.clusterCidrs, subnets);
     const reserved = new Set(subnets.flatMap((cidr) => blocks.overlapping(cidr)));
     const known = routes === undefined ? 'none' : (routes() ?? 'unread');

@@ -21,6 +21,7 @@ import {
   heldBlock,
   lateBlock,
   otherAllocator,
+  subnetsUnknown,
 } from './blocks.ts';
 import { clusterRoutes, globalRoutes, ROUTE_STORMS, tableRoutes } from './ccm-routes.ts';
 import {
@@ -127,7 +128,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ clearedGroups, leaderlessEdits, twoDifferences },
   ...{ keptAddress, eips, podCidrs },
   ...{ lackedInstances, manyGone, lastAddresses, emptySubnet, silentExtender, ignoredExtender, admittedPods },
-  ...{ heldBlock, formerBlock, otherAllocator, givenByHand, brokenRecord, lateBlock, blocksInStorm },
+  ...{ subnetsUnknown, heldBlock, formerBlock, otherAllocator, givenByHand, brokenRecord, lateBlock, blocksInStorm },
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
   ...{ forcedAway, elsewhere, deletedClaims, nominated, staticRules, keptLists, manyMoves, registeredAddress },
   ...{ nominatedFirst, namedSubnet, keepingNode, lostClaims, lostForGood, editedClaims, keptInStorm, nextName },

@@ -47,6 +47,22 @@ export const heldBlock: Story = {
   },
 };
 
+/** The leader dies, and the next one is not told of the subnets for a while: one of them is within the networks of the blocks. */
+export const subnetsUnknown: Story = {
+  title: 'a new leader gives no block before it knows the subnets',
+  world: worldOf('10.2.0.0/24,192.168.0.0/23'),
+  tell: async (stage) => {
+    await joinWithBlock(stage);
+    const heal = stage.cloudFault({ fault: { kind: 'error', code: 'InternalError' }, actions: ['DescribeSubnets'] });
+    stage.killLeader();
+    const node = await stage.join();
+    await stage.minutes(2);
+    stage.expect('it has to wait', stage.podCidrOf(node) === undefined);
+    heal();
+    await untilGiven(stage, node);
+  },
+};
+
 /** Nodes register again, also while nobody leads, and another machine gets the name of one. */
 export const formerBlock: Story = {
   title: 'a node that registers again gets its block, and another machine of its name another',
