@@ -36,7 +36,10 @@ type OpsParts = Pick<
   AgentComponents,
   'clock' | 'log' | 'journal' | 'state' | 'recorder' | 'hub' | 'metrics' | 'programs' | 'view' | 'kubeUse'
 > & {
-  readonly config: Pick<AgentConfig, 'ipCooldownMs' | 'nodeName' | 'supplySource' | 'grWiring'>;
+  readonly config: Pick<
+    AgentConfig,
+    'ipCooldownMs' | 'nodeName' | 'supplySource' | 'grWiring' | 'enableQuickRelease' | 'releaseIntervalMs'
+  >;
   readonly host: Pick<HostPorts, 'openExplainer'>;
   readonly finder: Pick<AgentComponents['finder'], 'primary'>;
   readonly reconcile: PreviewDeps;
@@ -53,15 +56,19 @@ export function openOps(deps: OpsDeps): OpsUseCases {
   const { config, clock, state, recorder, hub } = components;
   const explainer = components.host.openExplainer(() => listRuntimeHandlers(components.view, clock));
   return {
-    pool: async ({ runtimeHandlers }) =>
-      poolReply(state, {
+    pool: async ({ runtimeHandlers }) => {
+      const warm = cluster?.warm() ?? state.supply?.warm ?? NO_WARM;
+      const isQuick = config.enableQuickRelease || warm.isQuickRelease === true;
+      return poolReply(state, {
         ...(runtimeHandlers ? { handlers: await listRuntimeHandlers(components.view, clock) } : {}),
         bootMs: clock.bootMs(),
         cooldownMs: config.ipCooldownMs,
         ...(cluster?.asked === undefined ? {} : { asked: cluster.asked }),
-        warm: cluster?.warm() ?? state.supply?.warm ?? NO_WARM,
+        warm,
         outside: cluster?.outside() ?? { waiting: state.addsWaiting.size, floor: 0 },
-      }),
+        release: config.supplySource === 'file' ? undefined : { isQuick, everyMs: config.releaseIntervalMs },
+      });
+    },
     summary: () => summary(deps),
     repair: (request) => repair(deps, request),
     recorder: (pod) => recorderReply(recorder, pod),

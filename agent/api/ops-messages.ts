@@ -52,6 +52,16 @@ export type PoolAddress = MessageOf<typeof POOL_ADDRESS>;
 /** POOL_ADDRESS to encode: missing fields get their defaults. */
 export type PoolAddressInit = InitOf<typeof POOL_ADDRESS>;
 
+/** A reason why an ENI is not given back. */
+export const ENI_STAY = {
+  reason: { number: 1, type: 'string' },
+  text: { number: 2, type: 'string' },
+} as const satisfies MessageTable;
+/** ENI_STAY, decoded. */
+export type EniStay = MessageOf<typeof ENI_STAY>;
+/** ENI_STAY to encode: missing fields get their defaults. */
+export type EniStayInit = InitOf<typeof ENI_STAY>;
+
 /** One ENI of the node. */
 export const POOL_ENI = {
   eniId: { number: 1, type: 'string' },
@@ -70,6 +80,7 @@ export const POOL_ENI = {
   primaryIps: { number: 14, type: 'string', repeated: true },
   subnetCidrs: { number: 15, type: 'string', repeated: true },
   deviceIndex: { number: 16, type: 'uint32' },
+  stays: { number: 17, type: 'message', message: ENI_STAY, repeated: true },
 } as const satisfies MessageTable;
 /** POOL_ENI, decoded. */
 export type PoolEni = MessageOf<typeof POOL_ENI>;

@@ -1,8 +1,9 @@
 import { ADDRESS_STATE, type PoolReplyInit } from '../api/ops-messages.ts';
 import { claimKey, type SupplyEni, type WarmTargets } from '../journal/supply.ts';
-import { isFree, type OutsideDemand } from '../pool/demand.ts';
+import { demandInUnits, isFree, type OutsideDemand } from '../pool/demand.ts';
 import type { PoolAddress } from '../pool/pool-state.ts';
 import { isRegistered } from '../pool/registered.ts';
+import { type DecidedPool, whyStays } from '../pool/why-stays.ts';
 import type { NodeState } from '../state/node-state.ts';
 
 /** Inputs of the reply besides the agent's state. */
@@ -12,6 +13,8 @@ type PoolView = {
   readonly cooldownMs: number;
   readonly warm: WarmTargets;
   readonly outside: OutsideDemand;
+  /** Absent: the supply has no object to write offers to. */
+  readonly release?: DecidedPool['release'];
   /** Returns the demand that the API server has; absent without a cluster. */
   readonly asked?: () => number | undefined;
   /** Handlers of the runtime by container id; absent unless they were asked for. */
@@ -26,12 +29,18 @@ export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
     (address) => address.state !== 'free' || isRegistered(state.bridgePool.state, address),
   );
   const byEni = Map.groupBy(addresses, ({ eniId }) => eniId);
-  const { warm } = view;
+  const { warm, outside, release } = view;
+  const supplyProblem = state.distrusted ?? state.supplyWaitsFor() ?? '';
+  const units = demandInUnits(state.pool.state, warm, outside);
+  const decided = { units, warm, outside, supplyProblem, release };
   return {
     addresses: [...addresses, ...onBridge].map((address) => addressMessage(state, address, view)),
-    enis: (state.supply?.enis ?? []).map((eni) => eniMessage(state, eni, byEni.get(eni.eniId) ?? [])),
+    enis: (state.supply?.enis ?? []).map((eni) => ({
+      ...eniMessage(state, eni, byEni.get(eni.eniId) ?? []),
+      stays: whyStays(state.pool.state, eni.eniId, decided),
+    })),
     ...{ warmMin: warm.min, warmMax: warm.max, limit: warm.limit ?? 0 },
-    demand: state.pool.demand(warm, view.outside).desired,
+    demand: units.desired,
     asked: askedOf(view),
     waiting: [...state.addsWaiting].map(([key, { podNamespace, podName }]) => ({
       ...splitKey(key),
@@ -39,7 +48,7 @@ export function poolReply(state: NodeState, view: PoolView): PoolReplyInit {
       podName,
     })),
     supplyEpoch: Math.max(0, state.supply?.epoch ?? 0),
-    supplyProblem: state.distrusted ?? state.supplyWaitsFor() ?? '',
+    supplyProblem,
     families: state.podFamilies(),
     hasSupply: state.supply !== undefined,
     cooldownMs: view.cooldownMs,

@@ -37,7 +37,8 @@ function opsOf(t: ExecutionContext, { config, cluster, readiness, runtime }: Cha
   const ops = openOps({
     components: {
       config: {
-        ...{ ipCooldownMs: 120_000, nodeName: '', supplySource: 'file', grWiring: 'bridge', ...config },
+        ...{ ipCooldownMs: 120_000, nodeName: '', supplySource: 'file', grWiring: 'bridge' },
+        ...{ enableQuickRelease: false, releaseIntervalMs: 120_000, ...config },
       },
       host: { openExplainer: () => ({ explain: async () => ({ declined: 'nobody asks' }) }) },
       ...runtime,

@@ -2,7 +2,7 @@ import type { Eni } from '../../../cloud/cloud.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { compareTexts } from '../../../runtime/compare-texts.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
-import type { Stay } from '../pool/why-eni-stays.ts';
+import type { Stay } from '../pool/stays.ts';
 import { necAddresses } from './build-address-index.ts';
 import type { ClusterFacts } from './cluster-facts.ts';
 import { findEniStays } from './find-eni-stays.ts';

@@ -1,20 +1,14 @@
-import { INTENTS } from '../../../crd/intent.ts';
 import type { NodeEniAddress, NodeEniInfo } from '../../../crd/node-eni-config-fields.ts';
 import { canonicalAddress } from '../../../dataplane/ip-prefix.ts';
-import {
-  type EniSituation,
-  type NodeSituation,
-  type PoolSituation,
-  type RecordedCall,
-  type Stay,
-  type StayAddress,
-  whyEniStays,
-} from '../pool/why-eni-stays.ts';
-import type { ClusterNec, WorkIntent } from './cluster-facts.ts';
+import { ageText } from '../../agent/duration-text.ts';
+import { plural } from '../../output/plural.ts';
+import { type Stay, type StayAddress, UNKNOWN_STAY, usesOf } from '../pool/stays.ts';
+import type { ClusterNec } from './cluster-facts.ts';
 import { workIntentOf } from './decode-objects.ts';
 
 /**
- * Lists for each ENI of a NodeENIConfig why it is not returned. Cooling addresses do not show: they count as idle.
+ * Lists for each ENI of a NodeENIConfig why it is not returned, as the object has it: what its addresses and calls show, and
+ * what ipamd wrote into the conditions. Why an address without a Pod is not offered, its agent alone says.
  * @param podOf `namespace/name` of the Pod with an address in canonical form; no Pod has any where Pods may not be read
  */
 export function findEniStays(
@@ -22,58 +16,56 @@ export function findEniStays(
   podOf: ReadonlyMap<string, string>,
   nowMs: number,
 ): ReadonlyMap<string, readonly Stay[]> {
-  const enis = (nec.status.eniInfos ?? []).map((eni) => ({ eni, addresses: addressesOf(nec, eni, podOf) }));
-  const intents = (nec.status.intents ?? []).map((intent) => ({
-    enis: [intent.eniID, intent.targetENIID],
-    call: callOf(workIntentOf(intent), nowMs),
-  }));
-  const node = nodeOf(nec);
-  const pools = { shared: poolOf(nec, enis, 'shared'), exclusive: poolOf(nec, enis, 'exclusive') };
   return new Map(
-    enis.map(({ eni, addresses }) => {
-      const instanceCall = intents.find(
-        ({ enis: ids, call }) => OF_INSTANCE.includes(call.action) && !ids.includes(eni.eniID),
-      );
-      const stays = whyEniStays({
-        kind: kindOf(eni),
-        state: STATES[eni.state],
-        isDraining: eni.draining === true,
-        addresses: addresses.map(({ stay }) => stay),
-        pool: pools[kindOf(eni)],
-        node: { ...node, instanceCall: instanceCall?.call },
-        calls: intents.filter(({ enis: ids }) => ids.includes(eni.eniID)).map(({ call }) => call),
-        refusal: refusalOf(nec, eni.eniID),
-      });
-      return [eni.eniID, stays];
+    (nec.status.eniInfos ?? []).map((eni) => {
+      const isWhole = eni.mode === 'direct-eni';
+      const addresses = isWhole ? wholeOf(nec, eni, podOf) : addressesOf(nec, eni, podOf);
+      const found = [
+        ...usesOf(addresses, isWhole),
+        ...(eni.state === 'Attached' ? offersOf(nec, addresses) : [STATES[eni.state]]),
+        ...callsOf(nec, eni.eniID, nowMs),
+        ...refusalOf(nec, eni.eniID),
+        ...drainingOf(nec, eni),
+      ];
+      return [eni.eniID, found.length === 0 ? [UNKNOWN_STAY] : found];
     }),
   );
 }
 
-const STATES = { Attached: 'attached', Attaching: 'attaching', Detaching: 'detaching' } as const;
-/** Calls of which an instance accepts one at a time. */
-const OF_INSTANCE: readonly string[] = ['CreateNetworkInterface', 'AttachNetworkInterface', 'DetachNetworkInterface'];
+const STATES = {
+  Attaching: { reason: 'attaching', text: 'ipamd attaches it' },
+  Detaching: { reason: 'detaching', text: 'ipamd detaches and deletes it' },
+} as const;
 
-type Kind = EniSituation['kind'];
-type Counted = { readonly stay: StayAddress; readonly isStatic: boolean };
-
-function kindOf({ mode }: NodeEniInfo): Kind {
-  return mode === 'direct-eni' ? 'exclusive' : 'shared';
-}
-
-function addressesOf(nec: ClusterNec, eni: NodeEniInfo, podOf: ReadonlyMap<string, string>): readonly Counted[] {
-  if (kindOf(eni) === 'exclusive') return [exclusiveOf(nec, eni, podOf)];
+function addressesOf(nec: ClusterNec, eni: NodeEniInfo, podOf: ReadonlyMap<string, string>): readonly StayAddress[] {
   const offers = new Map((nec.spec.releasableIPs ?? []).map(({ ip, assignmentID }) => [ip, assignmentID]));
   return (eni.addresses ?? []).flatMap((address) => {
     const owner = podOf.get(canonicalAddress(address.ip));
     // An IPv6 address comes and goes with its IPv4 address; it counts only where a Pod has it.
     if (owner === undefined && address.ip.includes(':')) return [];
     const isOffered = address.state === 'Assigned' && offers.get(address.ip) === address.assignmentID;
-    const stay = registeredOr(nec, [canonicalAddress(address.ip)], stayOf(address, owner, isOffered));
-    return [{ stay, isStatic: address.claim !== undefined }];
+    return [registeredOr(nec, [canonicalAddress(address.ip)], stayOf(address, owner, isOffered))];
   });
 }
 
-function stayOf({ state, claim }: NodeEniAddress, owner: string | undefined, isOffered: boolean): StayAddress {
+/** Returns the one address that stands for an exclusive ENI, none once it is detached as a whole. */
+function wholeOf(nec: ClusterNec, eni: NodeEniInfo, podOf: ReadonlyMap<string, string>): readonly StayAddress[] {
+  const ips = [eni.primaryIP, eni.primaryIPv6].flatMap((ip) => (ip === undefined ? [] : canonicalAddress(ip)));
+  const owner = ips.map((ip) => podOf.get(ip)).find((pod) => pod !== undefined);
+  const isOffered = (nec.spec.releasableENIs ?? []).some(
+    ({ eniID, assignmentID }) => eniID === eni.eniID && assignmentID === eni.assignmentID,
+  );
+  if (owner === undefined && eni.state === 'Detaching') return [];
+  const { claim } = eni;
+  const stay = stayOf({ state: 'Assigned', ...(claim === undefined ? {} : { claim }) }, owner, isOffered);
+  return [registeredOr(nec, ips, stay)];
+}
+
+function stayOf(
+  { state, claim }: Pick<NodeEniAddress, 'state' | 'claim'>,
+  owner: string | undefined,
+  isOffered: boolean,
+): StayAddress {
   if (owner !== undefined) return { use: 'in-use', owner };
   if (state === 'Releasing') return { use: 'releasing' };
   if (claim !== undefined) return { use: 'static', owner: `${claim.namespace}/${claim.name}` };
@@ -86,58 +78,48 @@ function registeredOr({ registeredIps = [] }: ClusterNec, ips: readonly string[]
   return isOpen && registeredIps.some((ip) => ips.includes(canonicalAddress(ip))) ? { use: 'registered' } : stay;
 }
 
-/** Returns the one address that stands for an exclusive ENI. */
-function exclusiveOf(nec: ClusterNec, eni: NodeEniInfo, podOf: ReadonlyMap<string, string>): Counted {
-  const { eniID, assignmentID, claim, state } = eni;
-  const ips = [eni.primaryIP, eni.primaryIPv6].flatMap((ip) => (ip === undefined ? [] : canonicalAddress(ip)));
-  const owner = ips.map((ip) => podOf.get(ip)).find((pod) => pod !== undefined);
-  const isOffered = (nec.spec.releasableENIs ?? []).some(
-    (offer) => offer.eniID === eniID && offer.assignmentID === assignmentID,
-  );
-  const address = state === 'Detaching' ? 'Releasing' : 'Assigned';
-  const stay = stayOf(
-    { ip: ips[0] ?? '', assignmentID: assignmentID ?? '', state: address, ...(claim === undefined ? {} : { claim }) },
-    owner,
-    isOffered,
-  );
-  return { stay: registeredOr(nec, ips, stay), isStatic: claim !== undefined };
+function callsOf({ status }: ClusterNec, eniId: string, nowMs: number): readonly Stay[] {
+  return (status.intents ?? [])
+    .filter(({ eniID }) => eniID === eniId)
+    .map((intent) => {
+      const { action, phase, recordedMs, tries, lastError } = workIntentOf(intent);
+      const error = lastError === '' ? '' : `, ${lastError}`;
+      const age = ageText(nowMs - recordedMs);
+      const text = `on record: ${action} ${phase} for ${age}, ${tries === 1 ? '1 try' : `${tries} tries`}${error}`;
+      return { reason: 'call', text };
+    });
 }
 
-/** Counts as ipamd does: what is not static, on ENIs of the kind that are attached and do not drain. */
-function poolOf(
-  { spec }: ClusterNec,
-  enis: readonly { readonly eni: NodeEniInfo; readonly addresses: readonly Counted[] }[],
-  kind: Kind,
-): PoolSituation {
-  const counted = enis
-    .filter(({ eni }) => kindOf(eni) === kind && eni.state === 'Attached' && eni.draining !== true)
-    .flatMap(({ addresses }) => addresses.filter(({ isStatic }) => !isStatic));
-  const count = (...uses: readonly StayAddress['use'][]) =>
-    counted.filter(({ stay }) => uses.includes(stay.use)).length;
-  const held = count('in-use', 'registered');
-  const numbers = { have: held + count('idle'), offered: count('offered'), used: held };
-  if (kind === 'exclusive') return { ...numbers, demand: spec.desiredDirectENI };
-  const { desiredRouteENIIP, desiredRouteENIPodNum: minimum } = spec;
-  const demand = desiredRouteENIIP === undefined ? undefined : Math.max(desiredRouteENIIP, minimum ?? 0);
-  return { ...numbers, demand, minimum };
+/** Returns what the cloud refuses, where the condition names the ENI: it has one refusal of the node. */
+function refusalOf({ status }: ClusterNec, eniId: string): readonly Stay[] {
+  const refusal = status.conditions?.find(({ type, status: is }) => type === 'CloudAccepts' && is === 'False');
+  if (refusal?.message?.includes(eniId) !== true) return [];
+  return [{ reason: 'refused', text: `the cloud refuses: ${refusal.message}` }];
 }
 
-function nodeOf({ spec, status, deletionRequestedMs }: ClusterNec): NodeSituation {
-  const isDraining = (status.conditions ?? []).some(({ type, reason }) => type === 'Ready' && reason === 'Draining');
-  return {
-    isLeaving: isDraining || deletionRequestedMs !== undefined,
-    isQuickRelease: spec.enableQuickRelease === true,
-    epochs: { supply: status.supplyEpoch ?? 0, observed: spec.observedSupplyEpoch },
-    calls: { count: (status.intents ?? []).length, max: INTENTS.maxItems },
-  };
+function drainingOf({ status, deletionRequestedMs }: ClusterNec, { draining }: NodeEniInfo): readonly Stay[] {
+  const ready = status.conditions?.find(({ type, reason }) => type === 'Ready' && reason === 'Draining');
+  if (ready !== undefined || deletionRequestedMs !== undefined) {
+    const text = ready?.message ?? 'all ENIs of this node are being released';
+    return [{ reason: 'node-draining', text }];
+  }
+  return draining === true ? [{ reason: 'draining', text: 'it drains: it is returned once no Pod uses it' }] : [];
 }
 
-/** Returns what the cloud refuses, where the condition names the ENI: it tells one refusal of the node. */
-function refusalOf({ status }: ClusterNec, eniId: string): string | undefined {
-  const refusal = (status.conditions ?? []).find(({ type, status: is }) => type === 'CloudAccepts' && is === 'False');
-  return refusal?.message?.includes(eniId) === true ? refusal.message : undefined;
-}
-
-function callOf({ action, phase, recordedMs, tries, lastError }: WorkIntent, nowMs: number): RecordedCall {
-  return { action, phase, ageMs: Math.max(0, nowMs - recordedMs), tries, lastError };
+/** Says what the agent has to do before ipamd takes anything. */
+function offersOf({ spec, status }: ClusterNec, addresses: readonly StayAddress[]): readonly Stay[] {
+  const countOf = (use: StayAddress['use']) => addresses.filter((one) => one.use === use).length;
+  const [idle, offered] = [countOf('idle'), countOf('offered')];
+  const { supplyEpoch = 0 } = status;
+  const { observedSupplyEpoch: seen } = spec;
+  const epochs = `supply epoch ${supplyEpoch}, seen by the agent: ${seen ?? 'none'}`;
+  if ((seen ?? 0) < supplyEpoch && offered > 0) {
+    return [{ reason: 'offer-unconfirmed', text: `the agent has to confirm its offers by its next write: ${epochs}` }];
+  }
+  if ((seen ?? 0) < supplyEpoch && idle > 0) {
+    return [{ reason: 'agent-behind', text: `the agent has not acted on the supply yet: ${epochs}` }];
+  }
+  if (idle === 0) return [];
+  const what = `${plural(idle, 'address')} without a Pod ${idle === 1 ? 'is' : 'are'} not offered`;
+  return [{ reason: 'not-offered', text: `${what}: the agent says why, \`tke-eni enis\` on the node` }];
 }

@@ -1,5 +1,6 @@
 import type { SummaryReply } from '../../../agent/api/ops-messages.ts';
 import type { Family } from '../../../dataplane/ip-prefix.ts';
+import type { Stay } from './stays.ts';
 
 /**
  * State of an address. unready: assigned to an ENI that cannot serve now (being attached or set up, draining). kept: a
@@ -96,10 +97,11 @@ export type PoolView = {
   readonly supplyProblem: string;
 };
 
-/** A pool view, and where the supply comes from: `file`, `cluster`, or empty when that is not known. */
+/** A pool view, and what the agent says besides. */
 export type PoolReading = {
   readonly view: PoolView;
-  readonly supplySource: string;
+  /** By ENI why the agent offers none of its free addresses; empty where no agent answers. */
+  readonly agentStays: ReadonlyMap<string, readonly Stay[]>;
   /** The agent's summary of the same moment; absent where the journal was read. */
   readonly summary?: SummaryReply;
 };

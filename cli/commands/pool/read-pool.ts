@@ -16,8 +16,9 @@ export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>
   try {
     const ask = (client: OpsClient) => Promise.all([client.pool(), client.summary()]);
     const [pool, summary] = await readPatiently(context.global, ask);
-    const { nodeName, supplySource, bridge, role } = summary;
-    return { view: buildAgentPool(pool, nodeName, bridge, role), supplySource, summary };
+    const { nodeName, bridge, role } = summary;
+    const agentStays = new Map(pool.enis.map(({ eniId, stays }) => [eniId, stays]));
+    return { view: buildAgentPool(pool, nodeName, bridge, role), agentStays, summary };
   } catch (error) {
     if (!isNoAgent(error)) throw error;
     // Imported where it is needed: beside a running agent nothing of it is.
@@ -42,6 +43,6 @@ export async function readPool(context: Pick<CommandContext, 'global' | 'clock'>
       isAgentOld: isTooOld(error),
       ...(isSilent(error) ? { isAgentSilent: true } : {}),
     };
-    return { view: reading, supplySource: '' };
+    return { view: reading, agentStays: new Map() };
   }
 }

@@ -3,7 +3,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { ClusterNec } from '../../../../cli/commands/cluster/cluster-facts.ts';
 import { findEniStays } from '../../../../cli/commands/cluster/find-eni-stays.ts';
-import type { Stay } from '../../../../cli/commands/pool/why-eni-stays.ts';
+import type { Stay } from '../../../../cli/commands/pool/stays.ts';
 import { type CallFate, NecWorld } from '../../../ipamd/support/nec-world.ts';
 import { assertLaw } from '../../../support/law.ts';
 
@@ -62,7 +62,7 @@ function drainingOf({ eniInfos = [] }: NecWorld['status']): readonly string[] {
 }
 
 /** Reasons that keep all of an ENI. */
-const HOLDING: readonly Stay['reason'][] = ['in-use', 'static', 'minimum', 'demand', 'pace', 'offer-unconfirmed'];
+const HOLDING: readonly Stay['reason'][] = ['in-use', 'static', 'agent-behind', 'not-offered', 'offer-unconfirmed'];
 /** Reasons of which one is there before ipamd unassigns an address. */
 const GOING: readonly Stay['reason'][] = ['offered', 'releasing', 'draining'];
 

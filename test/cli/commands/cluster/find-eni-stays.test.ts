@@ -40,14 +40,17 @@ function intentOf(action: string, parts: object) {
   };
 }
 
-test('findEniStays: what the node asks for stays', (t) => {
-  t.deepEqual(reasonsOf(FOUR), ['in-use demand']);
-  t.deepEqual(reasonsOf(FOUR, { spec: { desiredRouteENIIP: 2 } }), ['in-use demand pace']);
-  t.deepEqual(reasonsOf(FOUR, { spec: { desiredRouteENIIP: 1 } }), ['in-use pace']);
+test('findEniStays: why an address without a Pod is not offered, its agent alone says', (t) => {
+  t.deepEqual(reasonsOf(FOUR, { spec: { desiredRouteENIIP: 1 } }), ['in-use not-offered']);
+  const [stays = []] = staysOf(FOUR, { spec: { desiredRouteENIIP: 9, desiredRouteENIPodNum: 9 } });
+  t.is(stays[1]?.text, '3 addresses without a Pod are not offered: the agent says why, `tke-eni enis` on the node');
 });
 
-test('findEniStays: desired-route-eni-pod-num holds addresses, whatever the agent asks for', (t) => {
-  t.deepEqual(reasonsOf(FOUR, { spec: { desiredRouteENIIP: 1, desiredRouteENIPodNum: 4 } }), ['in-use minimum demand']);
+test('findEniStays: an agent that has not acted on the supply offers nothing, and its offers do not count', (t) => {
+  const status = { supplyEpoch: 8 };
+  t.deepEqual(reasonsOf(FOUR, { spec: { observedSupplyEpoch: 7 }, status }), ['in-use agent-behind']);
+  const spec = { observedSupplyEpoch: 7, releasableIPs: offersOf('10.0.1.11') };
+  t.deepEqual(reasonsOf(['10.0.1.11'], { spec, status }), ['offered offer-unconfirmed']);
 });
 
 test('findEniStays: an address that is unassigned is shown with its call', (t) => {
@@ -57,16 +60,9 @@ test('findEniStays: an address that is unassigned is shown with its call', (t) =
   const [stays = []] = staysOf([], { spec: { desiredRouteENIIP: 1 }, addresses, status: { intents } });
   t.deepEqual(
     stays.map(({ reason }) => reason as string),
-    ['in-use', 'releasing'],
+    ['in-use', 'releasing', 'call'],
   );
-  t.is(stays[1]?.text, 'ipamd unassigns 1 address: UnassignPrivateIpAddresses Accepted for 5m, 1 try');
-});
-
-test('findEniStays: a call of another ENI holds up an ENI that is all offered, not one with Pods', (t) => {
-  const intents = [intentOf('AttachNetworkInterface', { eniID: 'eni-other000', instanceID: 'ins-00000001' })];
-  const spec = { desiredRouteENIIP: 0, releasableIPs: offersOf('10.0.1.11') };
-  t.deepEqual(reasonsOf(['10.0.1.11'], { spec, status: { intents } }), ['instance-busy offered']);
-  t.deepEqual(reasonsOf(['10.0.1.10', '10.0.1.11'], { spec, status: { intents } }), ['in-use offered']);
+  t.is(stays[2]?.text, 'on record: UnassignPrivateIpAddresses Accepted for 5m, 1 try');
 });
 
 test('findEniStays: a refusal is of the ENI that it names', (t) => {
@@ -78,15 +74,17 @@ test('findEniStays: a refusal is of the ENI that it names', (t) => {
   });
   const spec = { desiredRouteENIIP: 0, releasableIPs: offersOf('10.0.1.11') };
   const ofThis = refusal('cannot take addresses off eni-00000001: UnsupportedOperation: no');
-  t.deepEqual(reasonsOf(['10.0.1.11'], { spec, status: ofThis }), ['refused offered']);
+  t.deepEqual(reasonsOf(['10.0.1.11'], { spec, status: ofThis }), ['offered refused']);
   t.deepEqual(reasonsOf(['10.0.1.11'], { spec, status: refusal('cannot detach eni-other000: no') }), ['offered']);
 });
 
 test('findEniStays: a node that is torn down asks for nothing', (t) => {
-  const conditions = [{ type: 'Ready', status: 'False', reason: 'Draining', lastTransitionTime: OLD }];
-  t.deepEqual(reasonsOf(FOUR, { status: { conditions } }), ['in-use node-draining']);
+  const message = 'all ENIs of this node are being released; they wait for Pods that use their addresses: shop/cart-0';
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'Draining', message, lastTransitionTime: OLD }];
+  const [stays = []] = staysOf([FOUR[0] ?? ''], { status: { conditions } });
+  t.deepEqual(stays[1], { reason: 'node-draining', text: message });
   const metadata = { deletionTimestamp: OLD, finalizers: ['networking.tke.cloud.tencent.com/cloud-resources'] };
-  t.deepEqual(reasonsOf(FOUR, { metadata }), ['in-use node-draining']);
+  t.deepEqual(reasonsOf(FOUR, { metadata }), ['in-use not-offered node-draining']);
 });
 
 test('findEniStays: static addresses, with whose they are', (t) => {
@@ -104,8 +102,7 @@ test('findEniStays: exclusive ENIs', (t) => {
   ];
   const ask = (desiredDirectENI: number, spec: object = {}) =>
     reasonsOf([], { spec: { desiredDirectENI, ...spec }, status: { eniInfos } });
-  t.deepEqual(ask(2), ['in-use', 'static', 'demand']);
-  t.deepEqual(ask(1), ['in-use', 'static', 'pace']);
+  t.deepEqual(ask(2), ['in-use', 'static', 'not-offered']);
   t.deepEqual(ask(1, { releasableENIs: [{ eniID: 'eni-0000000c', assignmentID: 'w-1' }] }), [
     'in-use',
     'static',
@@ -117,7 +114,7 @@ test('findEniStays: where Pods may not be read, addresses in use count as not of
   const facts = { ...factsOf([necObject(1, FOUR)]), pods: unknown('may not list pods', '') };
   t.deepEqual(
     buildEniRows(facts).flatMap(({ stays }) => stays.map(({ reason }) => reason as string)),
-    ['demand'],
+    ['not-offered'],
   );
 });
 
