@@ -94,8 +94,9 @@ test.serial('pods, enis, status, diff, check, repair, graph: take a Pod with an 
     const { code, stdout, stderr } = await ask(...words);
     t.is(code, 0, `${words.join(' ')}:\n${stdout}${stderr}`);
   }
-  const { code, stdout, stderr } = await ask('graph');
+  const { code, stdout, stderr } = await ask('graph', '-o', 'json');
   t.is(code, 0, `${stdout}${stderr}`);
-  t.regex(stdout, /ENIs inside of Pods · 1 Pod/);
-  t.notRegex(stdout, /:::broken/);
+  const { groups, nodes } = JSON.parse(stdout);
+  t.true(groups.some((one: object) => 'title' in one && one.title === 'ENIs inside of Pods'));
+  t.false(nodes.some((one: object) => 'state' in one && one.state === 'broken'));
 });
