@@ -2,6 +2,7 @@ import { VANDALISM } from '../standins/vandals.ts';
 import { WRONG_INPUT } from '../standins/wrong-writers.ts';
 import { WORLD } from '../stories/services.ts';
 import { between, type Draw, Streams } from '../streams.ts';
+import { BLOCK_CLASSES, BLOCK_FLAGS, BLOCKS } from './block-classes.ts';
 import type { Action, Script, Temper } from './deed.ts';
 import { EIP_CLASSES, EIP_PODS } from './eip-classes.ts';
 import { API_ACTIONS, below, drawCloudFault, drawFate, type FaultClass, LEADER_FATES, oneOf } from './fault-class.ts';
@@ -171,6 +172,7 @@ const CLASSES: readonly FaultClass[] = [
     draw: (draw, { nodes }) => (draw() < 0.5 ? [{ kind: 'join' }] : [{ kind: 'leave', node: below(draw, nodes) }]),
   },
   ...EIP_CLASSES,
+  ...BLOCK_CLASSES,
   ...SERVICE_CLASSES,
 ];
 
@@ -204,6 +206,7 @@ function drawTemper(streams: Streams, only: Only): Temper {
       ...(hasExclusive ? ['--enable-direct-eni=true'] : []),
       // An EIP whose claim is lost is found within the time that a script may take to come to rest.
       ...(EIP_PODS in rates ? ['--sync-interval=1m', '--orphan-grace=2m'] : []),
+      ...(BLOCKS in rates ? BLOCK_FLAGS : []),
     ],
     agentFlags: draw() < 0.3 ? ['--rule-mode=per-pod'] : [],
     ...(hasCcm && { ccmFlags: WORLD.ccmFlags }),
@@ -215,6 +218,7 @@ function drawFaults({ name, isOf, draw: drawDeeds }: FaultClass, temper: Temper,
   const { rates = {}, isWhole, minutes } = temper;
   const rate = rates[name] ?? 0;
   if (rate === 0 || (isOf === 'agents' && !isWhole) || (isOf === 'EIPs' && !(EIP_PODS in rates))) return [];
+  if (isOf === 'blocks' && !(BLOCKS in rates)) return [];
   const actions: Action[] = [];
   for (let atMs = gap(draw, rate); atMs < minutes * MINUTE_MS; atMs += gap(draw, rate))
     for (const { afterMs = 0, ...deed } of drawDeeds(draw, temper))

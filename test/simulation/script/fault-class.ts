@@ -12,7 +12,7 @@ export type FaultClass = {
   /** In which share of tempers it strikes; default half of them. */
   readonly share?: number;
   /** Whose it is: it strikes only where that is part of the world. */
-  readonly isOf?: 'agents' | 'ccm' | 'EIPs';
+  readonly isOf?: 'agents' | 'ccm' | 'EIPs' | 'blocks';
   readonly draw: (draw: Draw, temper: Temper) => readonly (Deed & { readonly afterMs?: number })[];
 };
 
