@@ -200,7 +200,9 @@ else {
       await createAll(admin, [{ ...nec, spec: {}, status: { supplyEpoch: 1 } }]);
       const edit = (token: string, status: object): Promise<Answer> =>
         admin.call('PATCH', `${NECS}/n3`, { status }, { token, contentType: MERGE });
-      const isInForce = async () => (await edit(server.token, { instanceID: 'ins-1' })).status === 403;
+      // Another value each time: until it is in force an edit goes through, and the same again is no change.
+      let tries = 0;
+      const isInForce = async () => (await edit(server.token, { instanceID: `ins-${++tries}` })).status === 403;
       await waitUntil(isInForce, { what: 'the policy is in force', timeoutMs: 60_000, everyMs: 200 });
       const refused = await edit(server.token, { supplyEpoch: 2, routeENIs: 1 });
       t.is(refused.status, 403);
