@@ -97,10 +97,12 @@ class NodeReconciler {
     if (origin.kind === 'old') return await this.#rebuild(entry, read, origin.why);
     const early = this.#deps.facts.viewOf(this.#name, entry);
     noteContradictions(this.#deps, this.#memory, this.#name, read.status, early);
+    const mustDescribe = this.#memory.describe !== undefined;
     const drift = await repairDrift(this.#deps, this.#memory, read, this.#stop);
     const baseline = takeBaseline(this.#deps, this.#memory, read);
     const input = { ...read, ...withConfirmedOffers(read.spec, drift.status, baseline) };
-    const facts = this.#deps.facts.viewOf(this.#name, entry);
+    // A description takes a while, in which other facts change too.
+    const facts = mustDescribe ? this.#deps.facts.viewOf(this.#name, entry) : early;
     const plan = planReconcile(this.#deps, this.#memory, input, facts);
     for (const followUp of plan.followUps)
       startCall(this.#deps, this.#memory, followUp.kind, this.#caseOf(entry, plan.status, followUp));

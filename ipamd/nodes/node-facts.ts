@@ -54,8 +54,17 @@ type NodeFactsDeps = Pick<Term, 'nodes' | 'pods' | 'clock'> & {
   readonly staticEnis?: Pick<StaticEniIndex, 'ofNode'>;
 };
 
+type UnknownFacts = Extract<NodeFactsAnswer, { readonly kind: 'unknown' }>;
+type FoundNode = {
+  readonly kind: 'found';
+  readonly config: NodeEniConfig;
+  readonly instanceId: string | undefined;
+};
+
 /** Facts for the node controller, beside those for every node's reconcile. */
 export type KnownNodeFacts = NodeFactsSource & {
+  /** Returns when to ask again for a node of which nothing can be decided yet, milliseconds; undefined: `viewOf` knows it. */
+  unknownFor(name: string, entry: NecEntry): number | undefined;
   /** Returns the instance of a Node; undefined when unknown. */
   instanceIdOf(node: NodeEntry | undefined): string | undefined;
   /** Decides which instance the NodeENIConfig belongs to. */
@@ -105,7 +114,18 @@ class CachedNodeFacts implements KnownNodeFacts {
   }
 
   viewOf(name: string, entry: NecEntry): NodeFactsAnswer {
-    const config = entry.decoded;
+    const found = this.#find(name, entry);
+    if (found.kind === 'unknown') return found;
+    return { kind: 'known', values: this.#valuesOf(name, found.config, entry.object, found.instanceId) };
+  }
+
+  unknownFor(name: string, entry: NecEntry): number | undefined {
+    const found = this.#find(name, entry);
+    return found.kind === 'unknown' ? found.afterMs : undefined;
+  }
+
+  /** Finds what must be known of a node before anything can be decided: its object, and its instance. */
+  #find(name: string, { decoded: config }: NecEntry): UnknownFacts | FoundNode {
     if (config === undefined) return unknown('ObjectInvalid', 'nothing can be read from its status', UNREADABLE_MS);
     const { nodes, subnets, instances } = this.#deps;
     if (!nodes.isSynced || !subnets.isReady) {
@@ -116,7 +136,7 @@ class CachedNodeFacts implements KnownNodeFacts {
     const { instanceId } = this.instanceOf(nodes.get(name), config);
     if (instanceId !== undefined && instances.presence(instanceId) === 'unknown')
       return unknown('InstanceUnknown', `the cloud was not asked for ${instanceId} yet, or had none`, DESCRIBING_MS);
-    return { kind: 'known', values: this.#valuesOf(name, config, entry.object, instanceId) };
+    return { kind: 'found', config, instanceId };
   }
 
   subnetUsed(subnetId: string, count: number): void {
@@ -481,6 +501,6 @@ function problem(reason: IpamdEventReason, message: string): readonly NodeProble
   return message === '' ? [] : [{ reason, message }];
 }
 
-function unknown(reason: IpamdEventReason, message: string, afterMs: number): NodeFactsAnswer {
+function unknown(reason: IpamdEventReason, message: string, afterMs: number): UnknownFacts {
   return { kind: 'unknown', problem: { reason, message }, afterMs };
 }

@@ -139,8 +139,8 @@ function postponeWhileStarting({ clock, leader, necs, facts }: LeaderTerm, name:
   if (clock.monotonicMs() - leader.term.startedMs >= STARTING_MS) return undefined;
   const entry = necs.get(name);
   if (entry?.decoded === undefined) return undefined;
-  const answer = facts.viewOf(name, entry);
-  return answer.kind === 'unknown' ? { kind: 'again', afterMs: answer.afterMs } : undefined;
+  const afterMs = facts.unknownFor(name, entry);
+  return afterMs === undefined ? undefined : { kind: 'again', afterMs };
 }
 
 /** A deletion that is not the object's own is looked at again after this; then the work has ended mostly. */
