@@ -1,6 +1,6 @@
 import test from 'ava';
 import { CLOUD_FINALIZER, NODE_DIRECT_ENI_LABEL } from '../../../crd/names.ts';
-import { NODES, VPC_ENIS, VPC_IP_CLAIMS } from '../../../kube/resource-types.ts';
+import { NODE_ENI_CONFIGS, NODES, VPC_ENIS, VPC_IP_CLAIMS } from '../../../kube/resource-types.ts';
 import { recordOf } from '../../../runtime/json.ts';
 import type { ModelEni } from '../../../sim/vpc/api/model/types.ts';
 import { DirectCluster } from './exclusive-cluster.ts';
@@ -235,6 +235,35 @@ test('ipamd: gives an ENI up whose VpcENI a person deletes, once no node has it;
   await cluster.until(() => cluster.kept(eniId) === undefined, 'it goes when the node has let go of it');
   await cluster.until(() => cluster.cloudEnis().length === 1, 'the cloud has all of the node back');
   t.is(cluster.objects('vpcenis').length, 1, 'that of the other node');
+  await cluster.stopIpamd();
+});
+
+test('ipamd: a kept ENI whose node is lost with its object stays where it is, says so once, and goes on when the instance is gone', async (t) => {
+  const cluster = await DirectCluster.make({ a: 3, b: 3 });
+  const { kube, host } = cluster.scene;
+  await cluster.startIpamd();
+  const first = await cluster.createKept('web-0', 'a');
+  await cluster.until(() => cluster.sandboxes.has(first), 'the Pod has an ENI');
+  const { eniId = '' } = cluster.sandboxes.get(first) ?? {};
+  await cluster.until(() => cluster.kept(eniId)?.[0] === 'Attached', 'its VpcENI says so');
+  await cluster.deletePod('web-0');
+  // Node and object are deleted by force: nothing is drained.
+  await cluster.run(kube.delete(NODES, { name: 'a' }));
+  const body = { metadata: { finalizers: null } };
+  await cluster.run(kube.delete(NODE_ENI_CONFIGS, { name: 'a' }));
+  await cluster.run(kube.patch(NODE_ENI_CONFIGS, { name: 'a' }, { kind: 'merge', body }).catch(() => undefined));
+  const second = await cluster.createKept('web-0', 'b');
+  const stuck = () => cluster.events().filter((text) => text.startsWith('DirectENIStuck'));
+  await cluster.until(() => stuck().length > 0, 'it is told');
+  const made = () => host.seen.filter(({ action }) => action === 'CreateNetworkInterface').length;
+  const before = made();
+  await cluster.pass(15 * 60_000);
+  t.false(cluster.sandboxes.has(second));
+  t.regex(stuck().join(), /it is on an instance, and no NodeENIConfig has it/);
+  t.is(stuck().length, 1);
+  t.is(made(), before, 'no second one is made for the name');
+  host.model.state.removeInstance('ins-nodea');
+  await cluster.until(() => cluster.sandboxes.get(second)?.eniId === eniId, 'it comes to node b');
   await cluster.stopIpamd();
 });
 
