@@ -334,8 +334,11 @@ export type EipPort = {
 
 /** Tasks that the cloud accepted. */
 export type TaskPort = {
-  /** Waits until the goal is reached or can no longer be; `pending` when the time of the context ran out first. */
-  settle(task: CloudTask, context: CallContext): Promise<TaskOutcome>;
+  /**
+   * Waits until the goal is reached or can no longer be; `pending` when the time of the context ran out first. What is there
+   * at the first look may have been so before the task: then the task is asked for, unless the goal `isNew`.
+   */
+  settle(task: CloudTask, context: CallContext & { readonly isNew?: boolean }): Promise<TaskOutcome>;
 };
 
 /** A route: packets to the network go to the instance with this address. */

@@ -19,8 +19,9 @@ type TaskDeps = {
 
 /**
  * Intervals of the checks. All tasks are checked at the same moments, so that one request describes a hundred objects.
- * While no calls are queued the checks are frequent, because a Pod may wait. While calls are queued they take one call a
- * second of the rate: the interval is a second for each hundred tasks, but at most three.
+ * While no calls are queued the checks are frequent, because a Pod may wait. While calls are queued they take of the rate
+ * what those could have: a second apart, and three where one request does not describe all. Tasks that came at different
+ * times share moments, as one interval is a multiple of the other.
  */
 const CHECK_INTERVAL_MS = { idle: 250, busy: 1_000, mostBusy: 3_000 } as const;
 
@@ -59,8 +60,8 @@ export function createTaskPort(deps: TaskDeps): TaskPort {
       const rest = { ...context, timeoutMs: Math.max(1, endMs - clock.monotonicMs()) };
       const state = await checkGoal(deps, task, rest);
       const isReached = state === 'reached';
-      // An address that moves back, or is assigned again, was there a moment ago: an old description shows that.
-      const mayBeOld = task.goal.kind === 'ips-assigned' && !hasBeenMissing;
+      // An address that moves back, or an ENI that is attached again, was there a moment ago: an old description shows that.
+      const mayBeOld = context.isNew !== true && task.goal.kind !== 'created' && !hasBeenMissing;
       if (isReached && !mayBeOld) return { kind: 'done' };
       hasBeenMissing ||= !isReached;
       if (!schedule.isDue(state, clock.monotonicMs())) continue;
@@ -113,7 +114,7 @@ class QuerySchedule {
 /** Returns the milliseconds until the next common check of this process, or until the end if that is earlier. */
 function untilNextCheck({ clock, isBusy }: TaskDeps, followed: number, endMs: number): number {
   const { idle, busy, mostBusy } = CHECK_INTERVAL_MS;
-  const eachMs = isBusy() ? Math.min(mostBusy, busy * Math.ceil(followed / IDS_PER_CALL)) : idle;
+  const eachMs = isBusy() ? (followed > IDS_PER_CALL ? mostBusy : busy) : idle;
   const nowMs = clock.monotonicMs();
   return Math.max(1, Math.min(endMs - nowMs, eachMs - (nowMs % eachMs)));
 }

@@ -1,5 +1,6 @@
 import type { NodeEniConfigStatus } from '../../crd/node-eni-config-fields.ts';
 import { LastReports } from '../../kube/reporter.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { claimKeysOf } from '../decide/claim-marks.ts';
 import type { Intent } from '../decide/decision.ts';
 import type { IntentEvaluation } from '../decide/evaluate-intent.ts';
@@ -7,6 +8,7 @@ import { findEditedFields } from '../decide/undo-edit.ts';
 import type { Baseline } from '../decide/with-confirmed-offers.ts';
 import type { AllocatableWrite } from './decide-allocatable-write.ts';
 import { OwnState } from './own-state.ts';
+import { MAX_DESCRIPTION_AGE_MS, RecentChanges } from './recent-changes.ts';
 
 /** What is done for an intent: its call is sent, its task followed, or its outcome resolved. */
 export type CallKind = 'send' | 'follow' | 'resolve';
@@ -47,8 +49,6 @@ export type NodeMemory = {
   readonly eniSinceMs: Map<string, number>;
   /** Since when an ENI has been Attaching, by its id; monotonic milliseconds. */
   readonly attachingSinceMs: Map<string, number>;
-  /** Addresses that own calls took off an ENI lately, and when: a description may be older; monotonic milliseconds. */
-  readonly removedIpsMs: Map<string, number>;
   /** Why the cloud is to be described, and the earliest time; monotonic milliseconds. */
   describe: { readonly why: string; readonly notBeforeMs: number } | undefined;
   /** Until when an own call without an answer, which the object does not contain any more, may have its effect; monotonic milliseconds. */
@@ -76,10 +76,7 @@ export type NodeMemory = {
   allocatableWrite: AllocatableWrite | undefined;
 };
 
-/** No description is older than this, and no call has its effect so much later than it was sent. */
-export const MAX_DESCRIPTION_AGE_MS = 60_000;
-
-/** Notes since when intents, ENIs and attaching ENIs exist, and forgets removed ones, and addresses that were removed long ago. */
+/** Notes since when intents, ENIs and attaching ENIs exist, and forgets removed ones. */
 export function trackIntents(memory: NodeMemory, status: NodeEniConfigStatus, nowMs: number): void {
   const intents = new Set((status.intents ?? []).map((intent) => intent.id));
   const { eniInfos = [] } = status;
@@ -92,8 +89,6 @@ export function trackIntents(memory: NodeMemory, status: NodeEniConfigStatus, no
     memory.unclear.delete(id);
     noteLate(memory, lastMs);
   }
-  for (const [ip, atMs] of memory.removedIpsMs)
-    if (nowMs - atMs > MAX_DESCRIPTION_AGE_MS) memory.removedIpsMs.delete(ip);
   for (const [id, call] of memory.calls) {
     // A running call may still change the cloud: the rebuild of a restored object waits for it.
     if (intents.has(id) || call.outcome === undefined) continue;
@@ -140,8 +135,14 @@ export class NodeMemories {
   readonly #lateUntilMs = new Map<string, number>();
   /** Calls for static addresses, of all nodes. */
   readonly claimCalls = new ClaimCalls();
+  /** What own calls changed lately, of all nodes, also of those whose object is made again. */
+  readonly changes: RecentChanges;
   /** Whether all that the former leader wrote has been read: what differs from then on was written by another client. */
   hasFormerWrites = false;
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.changes = new RecentChanges(clock);
+  }
 
   /** Returns the memory of a node; undefined for a node that was never reconciled. */
   find(name: string): NodeMemory | undefined {
@@ -160,7 +161,6 @@ export class NodeMemories {
       unclear: new Map(),
       eniSinceMs: new Map(),
       attachingSinceMs: new Map(),
-      removedIpsMs: new Map(),
       describe: undefined,
       lateUntilMs: this.#lateUntilMs.get(name) ?? Number.NEGATIVE_INFINITY,
       rebuiltMs: undefined,

@@ -9,10 +9,12 @@ import { rebuildStatus } from '../decide/rebuild-status.ts';
 import { isStaticEniOf } from '../decide/static-eni.ts';
 import { withCounts } from '../decide/with-enis.ts';
 import type { ObserveRequest } from './cloud-observer.ts';
+import { isTakenLately } from './eni-changes.ts';
 import type { NodeDeps } from './node-deps.ts';
-import { MAX_DESCRIPTION_AGE_MS, type NodeMemory } from './node-memory.ts';
+import type { NodeMemory } from './node-memory.ts';
 import { trackDescribe } from './note-refusal.ts';
 import type { ReconcileInput } from './read-input.ts';
+import { MAX_DESCRIPTION_AGE_MS } from './recent-changes.ts';
 
 /** A status, repaired or not. `afterMs`: when the cloud is to be described again. */
 export type RepairResult = {
@@ -143,14 +145,14 @@ export async function rebuildRestored(
     // A description that came too early is corrected by the next one.
     memory.describe = { why: 'an old state was restored', notBeforeMs: nowMs + CONFIRM_MS };
   }
-  const { status, spec, reservedIps } = input;
-  const seen = withoutIps(snapshot, memory.removedIpsMs);
+  const { name, status, spec, reservedIps } = input;
+  const seen = withoutIps(snapshot, (ip) => isTakenLately(deps.memory.changes, name, ip, nowMs));
   const rebuilt = rebuildStatus(status, spec, seen, deps.ids, undefined, reservedIps());
   return { kind: 'rebuilt', status: rebuilt, onWritten };
 }
 
-function withoutIps({ enis, isComplete }: CloudSnapshot, removed: { has(ip: string): boolean }): CloudSnapshot {
-  const left = [...enis].map(([id, eni]) => [id, { ...eni, ips: eni.ips.filter((ip) => !removed.has(ip)) }] as const);
+function withoutIps({ enis, isComplete }: CloudSnapshot, isTaken: (ip: string) => boolean): CloudSnapshot {
+  const left = [...enis].map(([id, eni]) => [id, { ...eni, ips: eni.ips.filter((ip) => !isTaken(ip)) }] as const);
   return { enis: new Map(left), isComplete };
 }
 

@@ -2,6 +2,7 @@ import { classifyError } from '../../cloud/classify-error.ts';
 import type { CloudTask, Eni, TaskOutcome } from '../../cloud/cloud.ts';
 import { DEADLINE_CODE, isCloudError, type Retry } from '../../cloud/cloud-error.ts';
 import { MUTATIONS } from '../../crd/intent.ts';
+import { mayArriveUntilMs } from '../decide/decide-intent-resolution.ts';
 import type { CloudSnapshot, Intent, IntentFailure, IntentOutcome, ObservedEni } from '../decide/decision.ts';
 import {
   ENI_GONE_CODE,
@@ -12,8 +13,9 @@ import {
 } from '../decide/evaluate-intent.ts';
 import { isValidEni } from '../decide/observed-eni.ts';
 import { checkSourceReleased } from './check-source-released.ts';
+import { isTakenLately, mayBeOfBefore } from './eni-changes.ts';
 import type { NodeDeps } from './node-deps.ts';
-import { MAX_DESCRIPTION_AGE_MS } from './node-memory.ts';
+import { sinceMsOf } from './node-memory.ts';
 import {
   endProbes,
   failureOf,
@@ -29,6 +31,7 @@ import {
   trackDescribe,
   UNCONFIRMED_CODE,
 } from './note-refusal.ts';
+import { MAX_DESCRIPTION_AGE_MS } from './recent-changes.ts';
 import { type Accepted, resultOf, sendCall, taskOf } from './send-call.ts';
 
 /** How long a call waits for its task before it is recorded as accepted. */
@@ -168,11 +171,12 @@ export async function resolveUntilKnown(
   const { clock, ids, memory } = deps;
   const lastError = failure === undefined ? one.intent.lastError : { ...failure, at: ids.now() };
   const sought = { ...one, intent: { ...one.intent, ...(lastError === undefined ? {} : { lastError }) } };
+  const certainMs = certainFromMs(deps, sought);
   let seen: IntentEvaluation | undefined;
   let undone = 0;
   for (let looks = 1; failure === undefined || looks <= MAX_DESCRIBES; looks++) {
     try {
-      seen = await lookOnce(deps, sought, seen, signal);
+      seen = await lookOnce(deps, sought, seen, certainMs, signal);
       if (seen === 'repeat' ? failure === undefined : seen.kind !== 'unclear') return seen;
       if (seen === 'repeat') undone += 1;
     } catch (error) {
@@ -191,32 +195,40 @@ export async function resolveUntilKnown(
 /**
  * Evaluates a call by one description. `repeat`: it is not done and may be sent again. An ENI that is missing counts as
  * gone, whatever that means for the call, when the description `before` lacked it too and no description can be older than
- * the ENI, or when the cloud refused the call for that. @throws CloudError when the cloud cannot be described
+ * the ENI, or when the cloud refused the call for that. Otherwise a call is neither done nor refused by a description that
+ * may be older than it is. @param certainMs from when on no description is. @throws CloudError when the cloud cannot be described
  */
 async function lookOnce(
   deps: NodeDeps,
   one: IntentCase,
   before: IntentEvaluation | undefined,
+  certainMs: number,
   signal: AbortSignal,
 ): Promise<IntentEvaluation> {
-  const { intent, status } = one;
+  const { node, intent, status } = one;
+  const beganMs = deps.clock.monotonicMs();
   const snapshot = await observeCloud(deps, one, signal);
-  const memory = deps.memory.of(one.node);
+  const { changes } = deps.memory;
   const last = intent.lastError;
   const refusal = last !== undefined && isRefusal(intent, last) ? last : undefined;
   const missing = findMissing(intent, snapshot);
-  const sinceMs = memory.eniSinceMs.get(missing ?? '') ?? Number.NEGATIVE_INFINITY;
+  const sinceMs = deps.memory.of(node).eniSinceMs.get(missing ?? '') ?? Number.NEGATIVE_INFINITY;
   const isYoung = deps.clock.monotonicMs() - sinceMs <= MAX_DESCRIPTION_AGE_MS;
   const isSure = (isMissingEni(before) && !isYoung) || (last !== undefined && isRefusedAsGone(intent, last));
   if (missing !== undefined && !isSure) return unclear(ENI_GONE_CODE, `no description shows ${missing}`);
-  const seen = evaluateIntent(intent, snapshot, status, new Set(memory.removedIpsMs.keys()));
+  const seen = evaluateIntent(intent, snapshot, status, (ip) => isTakenLately(changes, node, ip, beganMs));
   if (seen === 'repeat') {
     const failure = refusal ?? (isGivenUp(intent) ? last : undefined);
     return failure === undefined ? seen : refuse(deps, one, failure);
   }
+  const isDenied = refusal !== undefined && refusal.code !== TASK_CODE.lost;
+  if (seen.kind === 'refused' && missing === undefined && !isDenied && beganMs < certainMs)
+    return unclear(MOVING_CODE, `${seen.error.message}, by a description that may be older than the call`);
+  if (seen.kind === 'done' && missing === undefined && mayBeOfBefore(changes, node, intent, beganMs))
+    return unclear(MOVING_CODE, 'the description may be of before, when it was so too');
   if (seen.kind === 'refused' && seen.error.code === NOT_MOVED_CODE) return refuse(deps, one, refusal ?? seen.error);
   if (seen.kind === 'refused') {
-    deps.memory.requestDescribe(one.node, `a call contradicts the object: ${seen.error.message}`);
+    deps.memory.requestDescribe(node, `a call contradicts the object: ${seen.error.message}`);
     return refuse(deps, one, seen.error, CONTRADICTED_MS);
   }
   if (seen.kind !== 'done') return seen;
@@ -225,6 +237,13 @@ async function lookOnce(
     return unclear(MOVING_CODE, `the description of ${seen.result.eni.eniID} is incomplete`);
   noteDone(deps, one);
   return seen;
+}
+
+/** Returns from when on no description is older than a call; monotonic milliseconds. */
+function certainFromMs({ clock, leader, memory }: NodeDeps, { node, intent }: IntentCase): number {
+  const firstSeenMs = sinceMsOf(memory.of(node), intent.id) ?? clock.monotonicMs();
+  const context = { ownEpoch: leader.epoch, firstSeenMs, leaseMs: leader.term.leaseMs };
+  return mayArriveUntilMs(intent, context) + MAX_DESCRIPTION_AGE_MS;
 }
 
 /** Reports whether a description of before the call may show its effect: it names addresses, which were there before perhaps. */
@@ -307,13 +326,14 @@ async function observeCreated(
 
 async function settle(
   deps: NodeDeps,
-  { node, priority }: IntentCase,
+  { node, intent, priority }: IntentCase,
   task: CloudTask,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<TaskOutcome> {
   try {
-    const context = { priority, owner: node, signal, timeoutMs };
+    const isNew = !mayBeOfBefore(deps.memory.changes, node, intent, deps.clock.monotonicMs());
+    const context = { priority, owner: node, signal, timeoutMs, isNew };
     return await trackDescribe(deps, node, () => deps.cloud.tasks.settle(task, context));
   } catch (error) {
     signal.throwIfAborted();

@@ -1,6 +1,7 @@
 import { openChildSignal } from '../../runtime/child-signal.ts';
-import type { IntentOutcome, IntentResult } from '../decide/decision.ts';
+import type { IntentOutcome } from '../decide/decision.ts';
 import type { IntentEvaluation } from '../decide/evaluate-intent.ts';
+import { noteEniChange } from './eni-changes.ts';
 import type { NodeDeps } from './node-deps.ts';
 import type { CallKind, NodeMemory, RunningCall } from './node-memory.ts';
 import type { IntentCase } from './note-refusal.ts';
@@ -24,22 +25,12 @@ export function startCall(deps: NodeDeps, memory: NodeMemory, kind: CallKind, on
     if (outcome === undefined) return;
     call.endedMs = clock.monotonicMs();
     call.outcome = outcome;
-    if (outcome !== 'repeat' && outcome.kind === 'done') noteAddresses(deps, one, outcome.result);
+    if (outcome !== 'repeat' && outcome.kind === 'done')
+      noteEniChange(deps.memory.changes, one.node, one.intent, outcome.result, one.sourceNode);
     if (!memory.isReconciling) deps.enqueueNode(one.node);
   }
   memory.calls.set(id, call);
   if (kind === 'send') memory.intentSinceMs.set(id, startedMs);
-}
-
-/** Notes which addresses a call took from a node, and which it brought there: for a while a description may be older. */
-function noteAddresses({ clock, memory }: NodeDeps, { node, sourceNode = '' }: IntentCase, result: IntentResult): void {
-  const ips = 'eni' in result ? result.eni.ips : 'ips' in result ? result.ips : [];
-  const isTaken = result.action === 'UnassignPrivateIpAddresses';
-  const from = memory.find(isTaken ? node : sourceNode);
-  for (const ip of ips) {
-    from?.removedIpsMs.set(ip, clock.monotonicMs());
-    if (!isTaken) memory.find(node)?.removedIpsMs.delete(ip);
-  }
 }
 
 /** Waits until one of the calls ends, the node is queued again because something has changed, or `ms` have passed. */

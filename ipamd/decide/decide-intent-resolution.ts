@@ -4,12 +4,11 @@ import type { Intent } from './decision.ts';
 /** Whether a recorded intent may be resolved now. */
 type IntentResolution = { readonly kind: 'wait'; readonly ms: number } | { readonly kind: 'resolve' };
 
-/** The leader and the time at which an intent is checked. */
+/** The leader that checks an intent. */
 type ResolutionContext = {
   readonly ownEpoch: number;
   /** When this leader first read the intent; for its own intents, when the call ended. Monotonic milliseconds. */
   readonly firstSeenMs: number;
-  readonly nowMs: number;
   readonly leaseMs: number;
 };
 
@@ -24,18 +23,27 @@ const MAY_STILL_ARRIVE: readonly string[] = ['TIMEOUT', 'NETWORK'];
  */
 export function decideIntentResolution(
   intent: Intent,
-  { ownEpoch, firstSeenMs, nowMs, leaseMs }: ResolutionContext,
+  { nowMs, ...context }: ResolutionContext & { readonly nowMs: number },
 ): IntentResolution {
   if (intent.phase === 'Accepted' && intent.taskID !== undefined) return { kind: 'resolve' };
-  const isOwn = intent.leaderEpoch === ownEpoch;
-  if (isOwn && !isHarmfulLate(intent)) return { kind: 'resolve' };
-  const waitMs = (isOwn ? 0 : leaseMs) + intent.requestTimeoutSeconds * 1000;
-  const leftMs = firstSeenMs + waitMs - nowMs;
+  if (intent.leaderEpoch === context.ownEpoch && !isHarmfulLate(intent)) return { kind: 'resolve' };
+  const leftMs = mayArriveUntilMs(intent, context) - nowMs;
   return leftMs > 0 ? { kind: 'wait', ms: leftMs } : { kind: 'resolve' };
+}
+
+/** Returns until when a request for an intent may arrive at the cloud; monotonic milliseconds. */
+export function mayArriveUntilMs(intent: Intent, { ownEpoch, firstSeenMs, leaseMs }: ResolutionContext): number {
+  const isOwn = intent.leaderEpoch === ownEpoch;
+  if (isOwn && !mayStillArrive(intent)) return firstSeenMs;
+  return firstSeenMs + (isOwn ? 0 : leaseMs) + intent.requestTimeoutSeconds * 1000;
 }
 
 /** Reports whether a late request does harm. The id of an ENI is never used again, so a late deletion finds nothing. */
 function isHarmfulLate(intent: Intent): boolean {
   if (MUTATIONS[intent.action].takesClientToken || intent.action === 'DeleteNetworkInterface') return false;
-  return intent.phase === 'Unclear' && MAY_STILL_ARRIVE.includes(intent.lastError?.code ?? 'TIMEOUT');
+  return intent.phase === 'Unclear' && mayStillArrive(intent);
+}
+
+function mayStillArrive({ lastError }: Intent): boolean {
+  return MAY_STILL_ARRIVE.includes(lastError?.code ?? 'TIMEOUT');
 }

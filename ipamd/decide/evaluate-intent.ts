@@ -11,14 +11,15 @@ export type IntentEvaluation = IntentOutcome | 'repeat';
 /**
  * Evaluates from a description what became of a call without an answer. `repeat` means that sending the call again does
  * no harm: it has the same ClientToken, or the description shows that it is not done. An ENI between two states stays
- * unclear until it is at rest. A description may be older than the last call: `removedIps`, addresses that were taken
- * off an ENI of the node a moment ago, are no result of an assignment.
+ * unclear until it is at rest. A description may be older than the last call: addresses that were taken off an ENI of the
+ * node a moment ago are no result of an assignment.
+ * @param isTaken reports such an address
  */
 export function evaluateIntent(
   intent: Intent,
   snapshot: CloudSnapshot,
   status: NodeEniConfigStatus,
-  removedIps: ReadonlySet<string> = new Set(),
+  isTaken: (ip: string) => boolean = () => false,
 ): IntentEvaluation {
   if (intent.action === 'CreateNetworkInterface') return evaluateCreation(intent, snapshot);
   if (intent.action === 'MigratePrivateIpAddress') return evaluateMigration(intent, snapshot);
@@ -35,7 +36,7 @@ export function evaluateIntent(
       if (eni.instanceID === undefined) return 'repeat';
       return refused('STILL_ATTACHED', `${eniID} is on instance ${eni.instanceID}`);
     case 'AssignPrivateIpAddresses':
-      return evaluateAssignment(intent, eni, status, removedIps);
+      return evaluateAssignment(intent, eni, status, isTaken);
     case 'UnassignPrivateIpAddresses':
       return evaluateUnassignment(intent, eni);
     case 'ModifyNetworkInterfaceAttribute': {
@@ -110,7 +111,7 @@ function evaluateAssignment(
   { ips: wanted, ipCount }: Intent,
   eni: ObservedEni,
   status: NodeEniConfigStatus,
-  removedIps: ReadonlySet<string>,
+  isTaken: (ip: string) => boolean,
 ): IntentEvaluation {
   if (wanted !== undefined && ipCount === undefined) {
     if (wanted.every((ip) => eni.ips.includes(ip))) return done({ action: 'AssignPrivateIpAddresses', ips: wanted });
@@ -118,7 +119,7 @@ function evaluateAssignment(
   }
   const entry = status.eniInfos?.find((candidate) => candidate.eniID === eni.eniID);
   const known = new Set((entry?.addresses ?? []).map((address) => address.ip));
-  const isNew = (ip: string) => !known.has(ip) && (wanted?.includes(ip) ?? !removedIps.has(ip));
+  const isNew = (ip: string) => !known.has(ip) && (wanted?.includes(ip) ?? !isTaken(ip));
   if (eni.pendingIps.some(isNew)) return moving(eni);
   const ips = eni.ips.filter(isNew);
   return ips.length > 0 ? done({ action: 'AssignPrivateIpAddresses', ips }) : 'repeat';

@@ -123,7 +123,7 @@ export const IPAMD_EVENTS = {
   },
   InstanceTaken: {
     type: 'Warning',
-    objects: ['Node'],
+    objects: [NEC, 'Node'],
     cause: 'another Node names the same instance and already uses it',
     cure: 'delete the Node that is gone, or correct its `spec.providerID`',
   },

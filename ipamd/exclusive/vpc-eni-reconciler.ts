@@ -13,7 +13,7 @@ import { VPC_ENIS, VPC_IP_CLAIMS } from '../../kube/resource-types.ts';
 import { listOf, recordOf } from '../../runtime/json.ts';
 import { refOfKey } from '../cache/pod-facts.ts';
 import { decodeVpcEni, VPC_ENIS_BY, type VpcEniEntry } from '../cache/vpc-eni-entry.ts';
-import { MAX_DESCRIPTION_AGE_MS } from '../calls/node-memory.ts';
+import { MAX_DESCRIPTION_AGE_MS } from '../calls/recent-changes.ts';
 import type { Term } from '../calls/term.ts';
 import { isSameData } from '../decide/same-data.ts';
 import {

@@ -35,7 +35,7 @@ type KnownConfig = {
 export type ConfigStep =
   | { readonly kind: 'create' }
   /** Request its deletion: its finalizer keeps it until nothing is left in the cloud. */
-  | { readonly kind: 'remove'; readonly why: 'NodeGone' | 'InstanceReplaced' }
+  | { readonly kind: 'remove'; readonly why: 'NodeGone' | 'InstanceReplaced' | 'InstanceTaken' }
   /** It exists and stays; its policy fields are updated. */
   | { readonly kind: 'keep' }
   /** Nothing can be decided yet. */
@@ -56,7 +56,7 @@ function decideNew({ node, instanceId, presence, hasLimits, rival }: ConfigFacts
   return presence === 'running' ? { kind: 'create' } : { kind: 'none' };
 }
 
-function decideOld({ node, instanceId }: ConfigFacts, config: KnownConfig): ConfigStep {
+function decideOld({ node, instanceId, rival }: ConfigFacts, config: KnownConfig): ConfigStep {
   if (config.isLeaving) return { kind: 'none' };
   // ENIs are drained first: a deletion cannot be undone, and a node that registers again needs its ENIs while its Pods
   // run on.
@@ -64,5 +64,7 @@ function decideOld({ node, instanceId }: ConfigFacts, config: KnownConfig): Conf
   // The name is often the node's address, and addresses are used again: the ENIs are still those of the former
   // instance.
   const isReplaced = config.instanceId !== undefined && instanceId !== undefined && config.instanceId !== instanceId;
-  return isReplaced ? { kind: 'remove', why: 'InstanceReplaced' } : { kind: 'keep' };
+  if (isReplaced) return { kind: 'remove', why: 'InstanceReplaced' };
+  // Somebody made it beside that of another Node of the instance. One that has ENIs is held: it is not sure whose they are.
+  return rival !== undefined && !config.isInUse ? { kind: 'remove', why: 'InstanceTaken' } : { kind: 'keep' };
 }

@@ -27,21 +27,23 @@ export function decideInstance({ ofConfig, ofNode, nodeCreatedAt, configCreatedA
   return { instanceId: isReplaced ? ofConfig : ofNode, isReplaced };
 }
 
-/** A Node that names an instance, and whether its NodeENIConfig holds that instance. */
-export type Claimant = { readonly node: NodeEntry; readonly ownsInstance: boolean };
+/** A Node that names an instance, and since when its NodeENIConfig holds that instance; undefined when it does not. */
+export type Claimant = { readonly node: NodeEntry; readonly ownsSince: string | undefined };
 
 /**
  * Finds another Node that has a node's instance. An instance has one node: ENIs that two NodeENIConfigs create for it
- * would conflict. The Node whose NodeENIConfig holds the instance keeps it; if none does, the first by name gets it. A
- * Node that is to have no ENIs does not count.
+ * would conflict. The Node whose NodeENIConfig holds the instance keeps it, of two the older one; if none does, the first by
+ * name gets it. A Node that is to have no ENIs does not count.
  */
 export function findRival(name: string, claimants: Iterable<Claimant>): string | undefined {
-  const others = [...claimants].filter(({ node }) => node.name !== name && takesEnis(node));
-  const holder = others.find(({ ownsInstance }) => ownsInstance);
-  if (holder !== undefined) return holder.node.name;
-  const [first] = others.map(({ node }) => node.name).sort();
-  return first !== undefined && first < name ? first : undefined;
+  const rankOf = ({ node, ownsSince }: Claimant): string => `${ownsSince ?? NEVER} ${node.name}`;
+  const all = [...claimants].filter(({ node }) => node.name === name || takesEnis(node));
+  const [first] = all.sort((one, other) => (rankOf(one) < rankOf(other) ? -1 : 1));
+  return first?.node.name === name ? undefined : first?.node.name;
 }
+
+/** After every time in RFC 3339. */
+const NEVER = '~';
 
 function takesEnis({ isInstance, annotations }: NodeEntry): boolean {
   return isInstance && annotations[NODE_ANNOTATION.disableEni] !== 'true';

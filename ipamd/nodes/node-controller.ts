@@ -27,7 +27,7 @@ import { continueGroupSync } from './continue-group-sync.ts';
 import { type ConfigStep, decideConfig } from './decide-config.ts';
 import { type AppliedPolicy, decidePolicy, isStaticNode, type Policy, readDesiredPodNum } from './decide-policy.ts';
 import type { InstanceCache } from './instance-cache.ts';
-import { annotationNotes, type KnownNodeFacts } from './node-facts.ts';
+import { annotationNotes, type KnownNodeFacts, takenText } from './node-facts.ts';
 import type { NodeSettingsFlags } from './node-flags.ts';
 import { newConfig } from './render-config.ts';
 import type { Renewals } from './renewals.ts';
@@ -231,8 +231,7 @@ function problemsOf(
   const notes = annotationNotes(node).map((message): NodeProblem => ({ reason: 'AnnotationInvalid', message }));
   if (step.kind !== 'wait' || step.why === 'NotDescribed') return notes;
   if (step.why === 'InstanceTaken') {
-    const message = `instance ${instanceId} is Node ${rival}; it gets no ENI. Delete the Node that does not exist any more, or correct its spec.providerID`;
-    return [...notes, { reason: 'InstanceTaken', message }];
+    return [...notes, { reason: 'InstanceTaken', message: takenText(instanceId, rival) }];
   }
   return [...notes, { reason: 'InstanceUnknown', message: `${whyUnknown(node, instanceId, why)}; it gets no ENI` }];
 }
@@ -316,7 +315,7 @@ function isInUse({ decoded }: NecEntry): boolean {
 async function removeConfig(
   context: Context,
   { name, entry }: Subject,
-  why: 'NodeGone' | 'InstanceReplaced',
+  why: Extract<ConfigStep, { readonly kind: 'remove' }>['why'],
   signal: AbortSignal,
 ): Promise<void> {
   const { kube, log, metrics } = context;

@@ -50,6 +50,8 @@ type NodeFactsDeps = Pick<Term, 'nodes' | 'pods' | 'clock'> & {
   readonly keptIps?: (node: NodeEntry) => NodeView['ciliumIps'];
   /** Where the released static addresses of a node are by now. Default: unknown. */
   readonly movedTo?: (nodeName: string) => NodeView['movedTo'];
+  /** Finds another Node that has the instance of a node. Default: there is none. */
+  readonly rivalOf?: (name: string, instanceId: string) => string | undefined;
   /** Static exclusive ENIs, as far as a node needs them. Default: none. */
   readonly staticEnis?: Pick<StaticEniIndex, 'ofNode'>;
 };
@@ -89,6 +91,8 @@ export type KnownNodeFacts = NodeFactsSource & {
 const STARTING_MS = 1_000;
 /** Retry while the instance was not described. */
 const DESCRIBING_MS = 5_000;
+/** Retry of a node whose instance another one has; a change of its Node enqueues it earlier. */
+const TAKEN_MS = 30_000;
 /** Retry of an unreadable object; a change of it enqueues the node earlier. */
 const UNREADABLE_MS = 60_000;
 /** An absent Node is read again after this, when its node is reconciled. */
@@ -125,7 +129,7 @@ class CachedNodeFacts implements KnownNodeFacts {
   }
 
   /** Finds what must be known of a node before anything can be decided: its object, and its instance. */
-  #find(name: string, { decoded: config }: NecEntry): UnknownFacts | FoundNode {
+  #find(name: string, { decoded: config, object }: NecEntry): UnknownFacts | FoundNode {
     if (config === undefined) return unknown('ObjectInvalid', 'nothing can be read from its status', UNREADABLE_MS);
     const { nodes, subnets, instances } = this.#deps;
     if (!nodes.isSynced || !subnets.isReady) {
@@ -133,7 +137,11 @@ class CachedNodeFacts implements KnownNodeFacts {
       if (problem !== undefined) return unknown(problem.reason, problem.message, DESCRIBING_MS);
       return unknown('InstanceUnknown', 'nodes and subnets are being read', STARTING_MS);
     }
-    const { instanceId } = this.instanceOf(nodes.get(name), config);
+    const node = nodes.get(name);
+    const { instanceId } = this.instanceOf(node, config);
+    const isStaying = node !== undefined && object.metadata.deletionTimestamp === undefined;
+    const rival = isStaying && instanceId !== undefined ? this.#deps.rivalOf?.(name, instanceId) : undefined;
+    if (rival !== undefined) return unknown('InstanceTaken', takenText(instanceId, rival), TAKEN_MS);
     if (instanceId !== undefined && instances.presence(instanceId) === 'unknown')
       return unknown('InstanceUnknown', `the cloud was not asked for ${instanceId} yet, or had none`, DESCRIBING_MS);
     return { kind: 'found', config, instanceId };
@@ -499,6 +507,11 @@ function overdueText(ips: readonly string[]): string {
 
 function problem(reason: IpamdEventReason, message: string): readonly NodeProblem[] {
   return message === '' ? [] : [{ reason, message }];
+}
+
+/** Says that another Node has the instance of a node. */
+export function takenText(instanceId: string | undefined, rival: string | undefined): string {
+  return `instance ${instanceId} is Node ${rival}; it gets no ENI. Delete the Node that does not exist any more, or correct its spec.providerID`;
 }
 
 function unknown(reason: IpamdEventReason, message: string, afterMs: number): UnknownFacts {

@@ -41,6 +41,8 @@ export type LeaderTerm = Term & {
   readonly registered: RegisteredIps | undefined;
   readonly staticEnis: StaticEniIndex;
   readonly facts: KnownNodeFacts;
+  /** Finds another Node that has the instance of a node. */
+  readonly rivalOf: (name: string, instanceId: string) => string | undefined;
   readonly memory: NodeMemories;
   /** The NodeENIConfigs with what was written in this term. */
   readonly freshNecs: FreshStore<NecEntry>;

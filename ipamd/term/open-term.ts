@@ -13,6 +13,7 @@ import { NECS_BY_CLAIM, NECS_BY_MARKED_IP } from '../decide/mark-indexes.ts';
 import { StaticEniIndex } from '../exclusive/static-eni-index.ts';
 import { AddressLookup } from '../nodes/address-lookup.ts';
 import { ClaimRequests } from '../nodes/claim-requests.ts';
+import { type Claimant, findRival } from '../nodes/decide-instance.ts';
 import { findMoved, type MarkedHolders } from '../nodes/find-moved.ts';
 import { openInstanceCache } from '../nodes/instance-cache.ts';
 import { createNodeFacts } from '../nodes/node-facts.ts';
@@ -20,7 +21,7 @@ import { Renewals } from '../nodes/renewals.ts';
 import { openSubnets } from '../subnets/open-subnets.ts';
 import type { Guest, OpenGuest } from './guest.ts';
 import type { LeaderTerm } from './leader-term.ts';
-import { type InformerDeps, type Informers, openTermInformers } from './open-informers.ts';
+import { BY_INSTANCE, type InformerDeps, type Informers, openTermInformers } from './open-informers.ts';
 
 /** What all terms of the process share. */
 export type LeaderDeps = Omit<Term, keyof Informers | 'leader' | 'enqueueNode' | 'observer'> & {
@@ -91,11 +92,13 @@ export function openTerm(
   const guests: OpenGuest[] = [];
   const keptIps = (node: NodeEntry) => keptIpsOf(guests, node);
   const known = { ...base, machines, instances, lookup, subnets };
-  const facts = createNodeFacts({ ...known, requests, registered, keptIps, movedTo, staticEnis });
+  const rivalOf = (name: string, instanceId: string) =>
+    findRival(name, claimantsOf({ nodes, necs, lookup }, instanceId));
+  const facts = createNodeFacts({ ...known, requests, registered, keptIps, movedTo, rivalOf, staticEnis });
   const term: LeaderTerm = {
     ...base,
-    ...{ instances, lookup, instanceIds, subnets, vpcId, registered, staticEnis, requests, facts },
-    memory: new NodeMemories(),
+    ...{ instances, lookup, instanceIds, subnets, vpcId, registered, staticEnis, requests, facts, rivalOf },
+    memory: new NodeMemories(clock),
     freshNecs: new FreshStore(
       necs,
       ({ object }) => object.metadata.resourceVersion,
@@ -132,4 +135,19 @@ function createRegisteredIps(
 ): RegisteredIps | undefined {
   if (limitMs === 0) return undefined;
   return new RegisteredIps({ necs, clock, limitMs, onWait: (name, afterMs) => queues.supply.addAfter(name, afterMs) });
+}
+
+/** Lists the Nodes that name an instance. */
+function claimantsOf(
+  { nodes, necs, lookup }: Pick<LeaderTerm, 'nodes' | 'necs' | 'lookup'>,
+  instanceId: string,
+): readonly Claimant[] {
+  const lookedUp = lookup.namesOf(instanceId).map((name) => nodes.get(name));
+  const found = lookedUp.filter((node) => node !== undefined && lookup.find(node) === instanceId);
+  const all = new Set([...nodes.byIndex(BY_INSTANCE, instanceId), ...found].filter((node) => node !== undefined));
+  return [...all].map((node) => {
+    const { object, decoded } = necs.get(node.name) ?? {};
+    const isHeld = decoded?.status?.instanceID === instanceId;
+    return { node, ownsSince: isHeld ? object?.metadata.creationTimestamp : undefined };
+  });
 }

@@ -7,13 +7,12 @@ import type { Sweep } from '../audit/run-sweep.ts';
 import { readFormerWrites } from '../calls/read-former-writes.ts';
 import { reconcileNode } from '../calls/reconcile-node.ts';
 import { runVpcEnis } from '../exclusive/run-vpc-enis.ts';
-import { type Claimant, findRival } from '../nodes/decide-instance.ts';
 import { createNodeController } from '../nodes/node-controller.ts';
 import { runSubnetReports } from '../subnets/run-subnet-reports.ts';
 import { enqueueNodes } from './enqueue-nodes.ts';
 import type { Controller, OpenGuest } from './guest.ts';
 import type { LeaderTerm } from './leader-term.ts';
-import { BY_INSTANCE, type Informers } from './open-informers.ts';
+import type { Informers } from './open-informers.ts';
 import { type LeaderDeps, openTerm } from './open-term.ts';
 
 /**
@@ -158,22 +157,11 @@ async function postponeWithDefinition(
   return { kind: 'again', afterMs: DEFINITION_LOST_MS };
 }
 
-function claimantsOf({ nodes, necs, lookup }: LeaderTerm, instanceId: string): readonly Claimant[] {
-  const lookedUp = lookup.namesOf(instanceId).map((name) => nodes.get(name));
-  const found = lookedUp.filter((node) => node !== undefined && lookup.find(node) === instanceId);
-  const all = new Set([...nodes.byIndex(BY_INSTANCE, instanceId), ...found].filter((node) => node !== undefined));
-  return [...all].map((node) => {
-    const ownsInstance = necs.get(node.name)?.decoded?.status?.instanceID === instanceId;
-    return { node, ownsInstance };
-  });
-}
-
 /** Each write of a taint or an annotation is one call; more workers would only wait for the rate limit. */
 const NODE_WORKERS = 50;
 
 async function runNodes(term: LeaderTerm, signal: AbortSignal): Promise<void> {
-  const rivalOf = (name: string, instanceId: string) => findRival(name, claimantsOf(term, instanceId));
-  const controller = createNodeController({ ...term, rivalOf });
+  const controller = createNodeController(term);
   const reconcile = (name: string, by: AbortSignal) => controller.reconcile(name, by);
   await runController({ ...term, name: 'nodes', queue: term.queues.nodes, workers: NODE_WORKERS, reconcile }, signal);
 }

@@ -34,10 +34,10 @@ async function join(rules: readonly FaultRule[]) {
     };
     const { eni, task } = await cloud.enis.create(spec, context);
     await cloud.tasks.settle(task, context);
-    await cloud.tasks.settle(
-      await cloud.enis.attach(eni.eniId, instanceId, context, { clientToken: `a-${index}` }),
-      context,
-    );
+    await cloud.tasks.settle(await cloud.enis.attach(eni.eniId, instanceId, context, { clientToken: `a-${index}` }), {
+      ...context,
+      isNew: true,
+    });
   };
   await clock.run(Promise.all(Array.from({ length: NODES }, (_, index) => one(index))));
   const enis = [...host.model.state.enis.values()].filter((eni) => !eni.isPrimary);

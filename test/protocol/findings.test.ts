@@ -4,6 +4,7 @@ import { NodeMemories, trackIntents } from '../../ipamd/calls/node-memory.ts';
 import type { Ids, Intent } from '../../ipamd/decide/decision.ts';
 import { finishIntent } from '../../ipamd/decide/finish-intent.ts';
 import { rebuildStatus } from '../../ipamd/decide/rebuild-status.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { seenEni } from './cloud-truth.ts';
 import { protocolModel } from './protocol-model.ts';
 import { walk } from './walk.ts';
@@ -66,7 +67,7 @@ for (const state of ['Releasing', 'Assigned'] as const) {
 }
 
 test('trackIntents: keeps a call that runs when a restored object has no intent of it', (t) => {
-  const memory = new NodeMemories().of('node-1');
+  const memory = new NodeMemories(new VirtualClock()).of('node-1');
   const ended = Promise.resolve();
   memory.calls.set('runs', { kind: 'send', endedMs: undefined, outcome: undefined, ended });
   memory.calls.set('ended', {

@@ -98,6 +98,7 @@ export class EipController {
     view: EipView,
     step: EipStep,
   ): Promise<ReconcileResult | undefined> {
+    const { claim } = view;
     switch (step.kind) {
       case 'rest':
         this.#reportWaiting(pass, view, step.note);
@@ -105,7 +106,7 @@ export class EipController {
       case 'create':
         return await this.#create(pass, step);
       case 'look':
-        return await this.#observe(pass, step.eipIds);
+        return await this.#observe(pass, step.eipIds, claim?.status ?? {});
       case 'annotate':
         return await this.#annotate(pass, view, step.publicIp);
       case 'write':
@@ -220,13 +221,16 @@ export class EipController {
     return undefined;
   }
 
-  async #observe(pass: Pass, eipIds: readonly string[]): Promise<ReconcileResult | undefined> {
-    const { breakers } = this.#deps;
+  async #observe(pass: Pass, eipIds: readonly string[], status: EipStatus): Promise<ReconcileResult | undefined> {
+    const { breakers, clock } = this.#deps;
+    const beganMs = clock.monotonicMs();
     const refusal = breakers.refusalOf(describeBreaker(pass.key), pass.key);
     if (refusal !== undefined) return { kind: 'again', afterMs: refusal.afterMs };
     try {
-      pass.snapshot = await observeEips(this.#deps, pass.key, eipIds, this.#runner.contextOf(pass.key, pass.signal));
+      const seen = await observeEips(this.#deps, pass.key, eipIds, this.#runner.contextOf(pass.key, pass.signal));
       breakers.reset(describeBreaker(pass.key));
+      if (this.#runner.isOfBefore(pass.key, status, seen, beganMs)) return { kind: 'again', afterMs: RECHECK_MS };
+      pass.snapshot = seen;
       return undefined;
     } catch (error) {
       pass.signal.throwIfAborted();

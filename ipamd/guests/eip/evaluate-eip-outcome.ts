@@ -30,16 +30,34 @@ export function evaluateEipOutcome(
     case 'DisassociateAddress':
       if (eip !== undefined && TRANSITIONAL_STATES.includes(eip.status)) return { kind: 'moving' };
       return eip === undefined || eip.status === 'UNBIND' || !isThere(eip, status)
-        ? { kind: 'done', status: withoutIntent(withoutBinding(status), intent) }
+        ? done(intent, status, nowMs)
         : { kind: 'undone' };
     case 'ReleaseAddresses':
-      if (eip === undefined)
-        return { kind: 'done', status: withoutIntent(withoutEip(withoutAllocations(status)), intent) };
+      if (eip === undefined) return done(intent, status, nowMs);
       return RELEASING_STATES.includes(eip.status) ? { kind: 'moving' } : { kind: 'undone' };
     default:
       // Another client wrote it into the status: it is no call of a claim.
       return { kind: 'undone' };
   }
+}
+
+/** Returns the status after a call that is done; undefined where only a description has its result. */
+export function concludeEip(intent: EipIntent, status: EipStatus, nowMs: number): EipStatus | undefined {
+  switch (intent.action) {
+    case 'AssociateAddress':
+      return inPhase(withoutIntent(status, intent), 'Bound', { reason: 'Bound' }, nowMs);
+    case 'DisassociateAddress':
+      return withoutIntent(withoutBinding(status), intent);
+    case 'ReleaseAddresses':
+      return withoutIntent(withoutEip(withoutAllocations(status)), intent);
+    default:
+      return undefined;
+  }
+}
+
+function done(intent: EipIntent, status: EipStatus, nowMs: number): EipOutcome {
+  const concluded = concludeEip(intent, status, nowMs);
+  return concluded === undefined ? { kind: 'undone' } : { kind: 'done', status: concluded };
 }
 
 /** Returns a status without an intent. */
@@ -68,8 +86,7 @@ function evaluateAllocation(intent: EipIntent, status: EipStatus, eip: Eip | und
 
 function evaluateBinding(intent: EipIntent, status: EipStatus, eip: Eip | undefined, nowMs: number): EipOutcome {
   const isDone = eip !== undefined && eip.eniId === intent.eniID && eip.privateIp === intent.ips?.[0];
-  if (!isDone) return { kind: 'undone' };
-  return { kind: 'done', status: inPhase(withoutIntent(status, intent), 'Bound', { reason: 'Bound' }, nowMs) };
+  return isDone ? done(intent, status, nowMs) : { kind: 'undone' };
 }
 
 function isThere(eip: Eip, { eniID, privateIP }: EipStatus): boolean {

@@ -3,12 +3,14 @@ import { type CloudError, isCloudError } from '../../../cloud/cloud-error.ts';
 import type { EipClaim } from '../../../crd/eip-claim.ts';
 import { MAX_TEXT, messageText } from '../../../runtime/limit-text.ts';
 import { failureOf, TASK_CODE } from '../../calls/note-refusal.ts';
+import { MAX_DESCRIPTION_AGE_MS } from '../../calls/recent-changes.ts';
 import { decideIntentResolution } from '../../decide/decide-intent-resolution.ts';
 import type { IntentFailure } from '../../decide/decision.ts';
+import { EipChanges } from './eip-changes.ts';
 import { claimBreaker, EIP_QUOTA, type EipDeps } from './eip-deps.ts';
 import { inPhase } from './eip-status.ts';
 import type { EipIntent, EipNote, EipPhase, EipSnapshot, EipStatus } from './eip-view.ts';
-import { evaluateEipOutcome, withoutIntent } from './evaluate-eip-outcome.ts';
+import { concludeEip, evaluateEipOutcome, withoutIntent } from './evaluate-eip-outcome.ts';
 import { observeEips } from './observe-eips.ts';
 import { eipTaskOf, sendEipCall } from './send-eip-call.ts';
 
@@ -35,9 +37,16 @@ const FIRST_PERMANENT_MS = 60_000;
 export class EipRunner {
   readonly #deps: EipDeps;
   readonly #firstSeenMs = new Map<string, number>();
+  readonly #changes: EipChanges;
 
   constructor(deps: EipDeps) {
     this.#deps = deps;
+    this.#changes = new EipChanges(deps.clock);
+  }
+
+  /** Reports whether a description that began at `sinceMs` may be older than what the last calls of a claim did. */
+  isOfBefore(key: string, status: EipStatus, snapshot: EipSnapshot, sinceMs: number): boolean {
+    return this.#changes.isContradicted(key, status, snapshot, sinceMs);
   }
 
   /** Builds the context of calls for a claim. */
@@ -94,6 +103,12 @@ export class EipRunner {
     return firstMs;
   }
 
+  /** Reports whether an EIP that was allocated may be missing in descriptions, which are older: another one is not asked for. */
+  #mayAppear(intent: EipIntent): boolean {
+    const sinceMs = this.#deps.clock.monotonicMs() - this.#note(intent);
+    return intent.action === 'AllocateAddresses' && sinceMs <= 2 * MAX_DESCRIPTION_AGE_MS;
+  }
+
   async #follow(one: EipCase, intent: EipIntent, task: CloudTask, signal: AbortSignal): Promise<RunOutcome> {
     const context = { ...this.contextOf(one.key, signal), timeoutMs: SETTLE_MS };
     let settled: Awaited<ReturnType<EipDeps['cloud']['tasks']['settle']>>;
@@ -106,17 +121,20 @@ export class EipRunner {
       settled = { kind: error.retry === 'never' ? 'lost' : 'pending' };
     }
     if (settled.kind === 'pending') return this.#open(one, intent, OPEN_MS);
+    const isDone = settled.kind === 'done';
+    const concluded = isDone ? concludeEip(intent, one.claim.status ?? {}, this.#deps.clock.nowMs()) : undefined;
+    if (concluded !== undefined) return this.#done(one, intent, concluded);
     for (let polls = 0; polls < MAX_POLLS; polls++) {
-      const evaluated = await this.#evaluate(one, intent, signal);
-      if (evaluated === 'undone' && settled.kind !== 'done') {
+      const evaluated = await this.#evaluate(one, intent, signal, isDone);
+      if (evaluated === 'undone' && (settled.kind === 'failed' || !(isDone || this.#mayAppear(intent)))) {
         const message = settled.kind === 'failed' ? settled.reason : 'the cloud knows no such task';
         return this.#refused(one, intent, { code: TASK_CODE.failed, message });
       }
       if (typeof evaluated !== 'string') return evaluated;
       await this.#deps.clock.sleep(POLL_MS, signal);
     }
-    // The task is done, and its effect was reverted, or the description lags: the next decision starts with a
-    // description.
+    if (this.#mayAppear(intent)) return this.#open(one, intent, OPEN_MS);
+    // The task is done, and its effect was reverted: the next decision starts with a description.
     return { status: withoutIntent(one.claim.status ?? {}, intent) };
   }
 
@@ -124,8 +142,10 @@ export class EipRunner {
     one: EipCase,
     intent: EipIntent,
     signal: AbortSignal,
+    isKnownDone = false,
   ): Promise<RunOutcome | 'undone' | 'repeat' | 'moving'> {
     const { clock } = this.#deps;
+    const beganMs = clock.monotonicMs();
     const status = one.claim.status ?? {};
     let snapshot: EipSnapshot;
     try {
@@ -138,10 +158,16 @@ export class EipRunner {
     }
     const found = evaluateEipOutcome(intent, status, snapshot, clock.nowMs());
     if (found.kind !== 'done') return found.kind;
-    this.#deps.breakers.reset(claimBreaker(one.key));
+    if (!isKnownDone && this.#changes.mayBeOfBefore(one.key, intent, beganMs)) return 'moving';
+    return this.#done(one, intent, found.status);
+  }
+
+  #done({ key, claim }: EipCase, intent: EipIntent, status: EipStatus): RunOutcome {
+    this.#changes.note(key, intent, claim.status ?? {});
+    this.#deps.breakers.reset(claimBreaker(key));
     if (intent.action === 'ReleaseAddresses') this.#deps.breakers.allowProbe(EIP_QUOTA);
-    const note = doneNote(intent, found.status);
-    return { status: found.status, ...(note === undefined ? {} : { note }) };
+    const note = doneNote(intent, status);
+    return { status, ...(note === undefined ? {} : { note }) };
   }
 
   async #failed(one: EipCase, intent: EipIntent, error: CloudError, signal: AbortSignal): Promise<RunOutcome> {

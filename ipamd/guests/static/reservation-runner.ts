@@ -238,6 +238,7 @@ export class ReservationRunner {
     await this.#term.cloud.reservedIps.release(vpcId, reservationId, context).catch((error: unknown) => {
       if (!isCloudError(error, 'gone')) throw error;
     });
+    this.#search.noteEnded(reservationId);
   }
 
   /** Reports whether the record names a VPC of the cluster, and reports one that does not. */

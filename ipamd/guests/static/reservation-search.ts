@@ -2,6 +2,7 @@ import { classifyError } from '../../../cloud/classify-error.ts';
 import type { CallContext } from '../../../cloud/cloud.ts';
 import { isCloudError } from '../../../cloud/cloud-error.ts';
 import type { ReservationQuery, ReservedIp } from '../../../cloud/reserved-ips.ts';
+import { RecentChanges } from '../../calls/recent-changes.ts';
 import type { ClaimsTerm } from './claims-term.ts';
 import { isReservedFor, reservationName } from './reservation-identity.ts';
 import type { ReservationRecord } from './reservation-record.ts';
@@ -17,9 +18,17 @@ export function vpcIdsOf({ subnets }: Pick<ClaimsTerm, 'subnets'>): ReadonlySet<
  */
 export class ReservationSearch {
   readonly #term: ClaimsTerm;
+  /** Those that were released lately: a description may still have them. */
+  readonly #ended: RecentChanges;
 
   constructor(term: ClaimsTerm) {
     this.#term = term;
+    this.#ended = new RecentChanges(term.clock);
+  }
+
+  /** Notes a reservation that is being released. */
+  noteEnded(reservationId: string): void {
+    this.#ended.note(reservationId);
   }
 
   /** Reports whether a VPC is one of the cluster's; every VPC may be while they are not known. */
@@ -32,7 +41,8 @@ export class ReservationSearch {
   async own(key: string, record: ReservationRecord, context: CallContext): Promise<readonly ReservedIp[]> {
     const { clusterId } = this.#term.config;
     const found = await this.#find(record, { name: reservationName(clusterId, key) }, context);
-    return found.filter((one) => isReservedFor(one, clusterId, key));
+    const nowMs = this.#term.clock.monotonicMs();
+    return found.filter((one) => isReservedFor(one, clusterId, key) && !this.#ended.isRecent(one.reservationId, nowMs));
   }
 
   /**

@@ -1,13 +1,14 @@
 import test from 'ava';
 import type { NodeEniConfigStatus } from '../../../crd/node-eni-config-fields.ts';
 import {
-  MAX_DESCRIPTION_AGE_MS,
   NodeMemories,
   type NodeMemory,
   noteUnclear,
   sinceMsOf,
   trackIntents,
 } from '../../../ipamd/calls/node-memory.ts';
+import { MAX_DESCRIPTION_AGE_MS } from '../../../ipamd/calls/recent-changes.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const EMPTY: NodeEniConfigStatus = {};
 const QUEUED_MS = 50_000;
@@ -22,13 +23,13 @@ function withLateCall(memories: NodeMemories): NodeMemory {
 }
 
 test('trackIntents: a call that was removed from the object may have its effect until a minute after its end', (t) => {
-  const memory = withLateCall(new NodeMemories());
+  const memory = withLateCall(new NodeMemories(new VirtualClock()));
   trackIntents(memory, EMPTY, QUEUED_MS + 1_000);
   t.is(memory.lateUntilMs, QUEUED_MS + MAX_DESCRIPTION_AGE_MS);
 });
 
 test('NodeMemories: so may the calls of an object that is gone, also those that still run', (t) => {
-  const memories = new NodeMemories();
+  const memories = new NodeMemories(new VirtualClock());
   withLateCall(memories);
   memories.remove('n1', QUEUED_MS);
   t.is(memories.of('n1').lateUntilMs, QUEUED_MS + MAX_DESCRIPTION_AGE_MS);
@@ -38,7 +39,7 @@ test('NodeMemories: so may the calls of an object that is gone, also those that 
 });
 
 test('sinceMsOf: a call without an answer is waited for from its end, whatever is asked about it afterwards', (t) => {
-  const memory = new NodeMemories().of('n1');
+  const memory = new NodeMemories(new VirtualClock()).of('n1');
   memory.intentSinceMs.set('i1', 0);
   t.is(sinceMsOf(memory, 'i1'), 0);
   const call = { ended: Promise.resolve(), outcome: undefined };

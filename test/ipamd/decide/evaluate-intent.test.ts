@@ -52,7 +52,7 @@ for (const { what, shown, pending = [], answered, removed = [], is } of CASES) {
       typeof evaluateIntent
     >[1];
     const intent = answered === undefined ? ASSIGN : { ...ASSIGN, ips: answered };
-    const evaluation = evaluateIntent(intent, snapshot, STATUS, new Set(removed));
+    const evaluation = evaluateIntent(intent, snapshot, STATUS, (ip) => removed.includes(ip));
     const seen = evaluation !== 'repeat' && evaluation.kind === 'done' ? evaluation.result : evaluation;
     const expected = Array.isArray(is) ? { action: 'AssignPrivateIpAddresses' as const, ips: is } : is;
     t.deepEqual(typeof seen === 'object' && 'kind' in seen ? seen.kind : seen, expected);

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { MAX_DESCRIPTION_AGE_MS } from '../../../ipamd/calls/node-memory.ts';
+import { MAX_DESCRIPTION_AGE_MS } from '../../../ipamd/calls/recent-changes.ts';
 import { NODE_ENI_CONFIGS } from '../../../kube/resource-types.ts';
 import { recordOf } from '../../../runtime/json.ts';
 import { shellScene } from './shell-scene.ts';

@@ -46,6 +46,7 @@ import {
   eipsByHand,
   eipsInStorm,
   lentEips,
+  staleEips,
   wrongEips,
 } from './eips.ts';
 import { ingressGroup, ingressLife, lateRules } from './ingresses.ts';
@@ -64,7 +65,7 @@ import {
   survivingWatches,
 } from './leaders.ts';
 import { fullDisk, lostJournal, offerBeforeBoot, reboots } from './machines.ts';
-import { failedReturn, forgottenEni, keptEni, keptOnNodes, returnedEni, wholeEnis } from './owned.ts';
+import { failedReturn, forgottenEni, keptEni, keptOnNodes, lostReturn, returnedEni, wholeEnis } from './owned.ts';
 import { keptAddress, podCidrs } from './pods.ts';
 import { failingCalls, occupiedInstance, refusedCreation, vpcQuota } from './refusals.ts';
 import { routeQuota, routesInStorm, staleRoutes, wrongRoutes } from './routes.ts';
@@ -132,7 +133,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   ...{ wrongRoutes, routeQuota, staleRoutes, routesInStorm },
   ...{ forcedAway, elsewhere, deletedClaims, nominated, staticRules, keptLists, manyMoves, registeredAddress },
   ...{ nominatedFirst, namedSubnet, keepingNode, lostClaims, lostForGood, editedClaims, keptInStorm, nextName },
-  ...{ lentEips, wrongEips, eipLimits, eipsByHand, eipLists, eipExpiry, editedEips, eipsInStorm },
+  ...{ lentEips, staleEips, wrongEips, eipLimits, eipsByHand, eipLists, eipExpiry, editedEips, eipsInStorm },
   ...{ onePod, comeAndGo, secondEni, oneAfterTheOther, restarts, hurried, otherRuleMode, vandals },
   ...{
     serviceLife,
@@ -152,6 +153,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
     forgottenEni,
     returnedEni,
     failedReturn,
+    lostReturn,
     wholeEnis,
     fullDisk,
     offerBeforeBoot,

@@ -56,6 +56,7 @@ function lend({ world }: Stage, tags: Readonly<Record<string, string>> = {}): Mo
     ...{ bandwidthMbps: 1, isp: 'BGP', tags },
   };
   state.eips.set(eipId, eip);
+  state.touchEip(eip);
   return eip;
 }
 
@@ -81,6 +82,28 @@ export const eips: Story = {
     await stage.until('it has its EIP again', () => stage.eipOf('kept-0') !== undefined);
     stage.expect('it is the same', stage.eipOf('kept-0') === eip);
     await stage.until('the other is released', () => stage.world.host.model.state.eips.size === 1, 3_600_000);
+  },
+};
+
+/** Descriptions of EIPs are of before, while Pods get them, move and end. */
+export const staleEips: Story = {
+  title: 'an EIP is asked for once, and bound and released, whatever descriptions of before show',
+  tell: async (stage) => {
+    const [first, second] = [await stage.node(LARGE), await stage.node(LARGE)];
+    stage.begin();
+    const heal = stage.cloudFault({ fault: { kind: 'stale', ms: 40_000 }, actions: ['DescribeAddresses'] });
+    await stage.pod('made-0', first, EIP_MADE);
+    await stage.pod('kept-0', first, EIP_KEPT);
+    await untilServed(stage, 'made-0', 'kept-0');
+    for (const node of [second, first]) {
+      await stage.endPods('kept-0');
+      await stage.pod('kept-0', node, EIP_KEPT);
+      await untilServed(stage, 'kept-0');
+    }
+    await stage.endPods('made-0');
+    await stage.until('the other is released', () => stage.world.host.model.state.eips.size === 1, 3_600_000);
+    stage.expect('two were asked for', stage.sent('AllocateAddresses') === 2);
+    heal();
   },
 };
 

@@ -143,3 +143,27 @@ export const failedReturn: Story = {
     await stage.until('it has its address', () => stage.ipOf('web-0') === ip, 600_000);
   },
 };
+
+/** An address moves back within seconds, with a request that is lost; descriptions are of before. */
+export const lostReturn: Story = {
+  title: 'an address is not there again because a description of before its moves has it',
+  world: { ...keptAddress.world, ...WHOLE, cooldownMs: 10_000 },
+  tell: async (stage) => {
+    const nodes = [await stage.node(), await stage.node()] as const;
+    await stage.pod('web-0', nodes[0], KEPT);
+    const ip = stage.ipOf('web-0');
+    // Longer than a description is old.
+    await stage.minutes(1);
+    stage.begin();
+    await stage.endPods('web-0');
+    await stage.pod('web-0', nodes[1], KEPT);
+    await stage.endPods('web-0');
+    const heal = stage.cloudFault({ fault: { kind: 'stale', ms: 40_000 }, actions: ['DescribeNetworkInterfaces'] });
+    const fault = { kind: 'error', code: 'InternalError' } as const;
+    stage.cloudFault({ fault, actions: ['MigratePrivateIpAddress'], times: 1 });
+    await stage.create('web-0', nodes[0], KEPT);
+    await stage.seconds(60);
+    heal();
+    await stage.until('it has its address', () => stage.ipOf('web-0') === ip, 600_000);
+  },
+};

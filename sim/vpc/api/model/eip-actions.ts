@@ -72,8 +72,9 @@ export const EIP_ACTIONS: ActionTable = {
   DescribeAddresses: {
     required: [],
     optional: ['AddressIds', 'Filters', 'Offset', 'Limit'],
-    handle: ({ state, params }) => {
-      const { page, total } = select(state.eips, params, DESCRIBE);
+    handle: ({ state, params, asOfMs }) => {
+      const eips = asOfMs === undefined ? state.eips : state.eipsAsOf(asOfMs);
+      const { page, total } = select(eips, params, DESCRIBE);
       return { AddressSet: page.map((eip) => wireEip(eip, state)), TotalCount: total };
     },
   },
@@ -170,6 +171,7 @@ function beginEip(
 ): object {
   const taskId = String(1_000_000 + state.serial('eip-task'));
   begin({ kind, eipIds }, taskId);
+  for (const eipId of eipIds) state.touchEip(eipOf(state, eipId));
   return { TaskId: taskId };
 }
 

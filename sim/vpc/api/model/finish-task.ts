@@ -84,7 +84,10 @@ function finishMigration(state: CloudState, effect: MigrateEffect, isGood: boole
     from.ips.delete(ip.ip);
     to.ips.set(ip.ip, ip);
     const eip = state.eips.get(ip.eipId ?? '');
-    if (eip?.binding !== undefined) eip.binding = { ...eip.binding, eniId: to.eniId };
+    if (eip?.binding !== undefined) {
+      eip.binding = { ...eip.binding, eniId: to.eniId };
+      state.touchEip(eip);
+    }
     state.touch(to);
   }
   state.touch(from);
@@ -111,7 +114,10 @@ function plugIn(state: CloudState, eni: ModelEni): void {
 
 function finishEips(state: CloudState, effect: EipEffect, isGood: boolean): void {
   const eips = effect.eipIds.map((eipId) => state.eips.get(eipId)).filter((eip) => eip !== undefined);
-  for (const eip of eips) finishEip(state, eip, effect.kind, isGood);
+  for (const eip of eips) {
+    finishEip(state, eip, effect.kind, isGood);
+    state.touchEip(eip);
+  }
 }
 
 function finishEip(state: CloudState, eip: ModelEip, kind: string, isGood: boolean): void {

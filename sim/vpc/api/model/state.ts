@@ -114,6 +114,7 @@ export class CloudState {
   #bound = new Map<string, Set<ModelEni>>();
   #secondaryEnis = 0;
   #past = new VersionLog<ModelEni>();
+  readonly #eipPast = new VersionLog<ModelEip>();
   /** Whether describes may answer from the past; costs a copy of an ENI for each of its changes. */
   readonly keepsPast: boolean;
   #serials = new Map<string, number>();
@@ -276,6 +277,17 @@ export class CloudState {
     this.events.push({ kind: 'eip-unbind', publicIp: eip.publicIp, ip: ip.ip });
     eip.status = 'UNBIND';
     delete eip.binding;
+    this.touchEip(eip);
+  }
+
+  /** Notes what an EIP is now, for describes that answer from the past. */
+  touchEip(eip: ModelEip): void {
+    if (this.keepsPast) this.#eipPast.note(eip.eipId, this.nowMs, this.eips.has(eip.eipId) ? { ...eip } : undefined);
+  }
+
+  /** Every EIP as it was at some moment of the last minute. */
+  eipsAsOf(atMs: number): ReadonlyMap<string, ModelEip> {
+    return this.#eipPast.asOf(atMs);
   }
 
   /** A reserved address stays taken. */
