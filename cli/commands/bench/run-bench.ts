@@ -1,18 +1,23 @@
-import { NetnsError, warmThreadPool } from '../../../netlink/netns.ts';
+import { createUnnamedNetns, NetnsError, warmThreadPool } from '../../../netlink/netns.ts';
+import type { Request } from '../../../netlink/request.ts';
+import { openRtnetlinkIn } from '../../../netlink/rtnetlink.ts';
+import { AF_INET } from '../../../netlink/uapi/netlink.ts';
+import type { Clock } from '../../../runtime/clock.ts';
 import { UserError } from '../../../runtime/user-error.ts';
+import { latencyText } from '../../agent/duration-text.ts';
 import { openOpsClient } from '../../agent/ops-client.ts';
 import type { CommandContext } from '../../command/command.ts';
 import { EXIT, type ExitCode } from '../../command/exit-code.ts';
 import { openProgress } from '../../output/progress.ts';
+import { type Column, renderTable } from '../../output/render-table.ts';
 import { findListener } from '../doctor/read-processes.ts';
 import { buildAgentPool } from '../pool/build-agent-pool.ts';
 import { countUses } from '../pool/pool-view.ts';
 import { printView } from '../pool/print-view.ts';
+import type { RenderOptions } from '../pool/render-pool.ts';
 import type { BenchArgs } from './arguments.ts';
-import { benchNetlink } from './bench-netlink.ts';
 import { benchPods, type PodBench, sweepLeftovers } from './bench-pods.ts';
 import { cpuMs, ownPid } from './process-times.ts';
-import { type BenchReport, computeFigures, renderBench } from './render-bench.ts';
 
 /** Limits of a run: larger numbers do not make the results more exact. */
 const MAX_COUNT = 1_000;
@@ -111,4 +116,130 @@ function checkNumber(name: string, value: number, max: number): void {
 function noNamespace(error: NetnsError): UserError {
   const next = 'it needs CAP_SYS_ADMIN, as root on the host and in the privileged container of the agent';
   return new UserError('FORBIDDEN', error.message, next, { cause: error });
+}
+
+/** Durations of netlink requests, milliseconds. */
+type NetlinkTimes = {
+  readonly routes: number;
+  /** Adding all routes in one batch. */
+  readonly addMs: number;
+  /** Replacing each route, one request at a time. */
+  readonly replaceMs: readonly number[];
+  /** Reading all routes. */
+  readonly dumpMs: readonly number[];
+  readonly deleteMs: number;
+};
+
+const TABLE = 4001;
+const DUMPS = 10;
+
+/**
+ * Writes, reads and deletes `count` routes in a network namespace of its own, which is deleted afterwards.
+ * @throws NetlinkError, NetnsError
+ */
+function benchNetlink(count: number, clock: Pick<Clock, 'monotonicMs'>): NetlinkTimes {
+  using netns = createUnnamedNetns();
+  using rtnetlink = openRtnetlinkIn(netns);
+  rtnetlink.link.add({ kind: 'bridge', ifname: 'bench0', up: true });
+  const oif = rtnetlink.link.list().find(({ ifname }) => ifname === 'bench0')?.ifindex ?? 0;
+  const timed = (work: () => unknown): number => {
+    const startMs = clock.monotonicMs();
+    work();
+    return clock.monotonicMs() - startMs;
+  };
+  const specs = Array.from({ length: count }, (_, index) => ({
+    dst: `10.${(index >> 16) & 0xff}.${(index >> 8) & 0xff}.${index & 0xff}/32`,
+    oif,
+    table: TABLE,
+  }));
+  const batch = (verb: 'add' | 'delete') => specs.map((spec): Request => ({ object: 'route', verb, spec }));
+  const addMs = timed(() => rtnetlink.execute(batch('add'), { stopOnError: true }));
+  const replaceMs = specs.map((spec) => timed(() => rtnetlink.route.replace(spec)));
+  const dumpMs = Array.from({ length: DUMPS }, () =>
+    timed(() => rtnetlink.route.list({ family: AF_INET, table: TABLE })),
+  );
+  const deleteMs = timed(() => rtnetlink.execute(batch('delete'), { stopOnError: true }));
+  return { routes: count, addMs, replaceMs, dumpMs, deleteMs };
+}
+
+/** Results of a benchmark run. */
+type BenchReport = {
+  readonly add?: Figures;
+  readonly del?: Figures;
+  /** CPU time of the agent for one ADD with its DEL, milliseconds; absent where its process was not found. */
+  readonly agentCpuMs?: number;
+  /** Total CPU time of this program, milliseconds. */
+  readonly ownCpuMs?: number;
+  readonly routes: number;
+  readonly routeReplace?: Figures;
+  readonly routeDump?: Figures;
+  /** Time for one route, where all are added in one batch. */
+  readonly routeAddMs: number;
+  readonly routeDeleteMs: number;
+};
+
+type Row = { readonly what: string; readonly figures: Figures };
+
+/** Renders a report: one table row for each measured operation, then batch times and CPU times. */
+export function renderBench(report: BenchReport, options: RenderOptions): string {
+  const rows: readonly Row[] = [
+    ...rowOf('ADD', report.add),
+    ...rowOf('DEL', report.del),
+    ...rowOf('route replace', report.routeReplace),
+    ...rowOf(`dump of ${report.routes} routes`, report.routeDump),
+  ];
+  const lines = [
+    report.routes === 0
+      ? ''
+      : `batch of ${report.routes} routes: ${ms(report.routeAddMs)} each to add, ${ms(report.routeDeleteMs)} to delete\n`,
+    report.agentCpuMs === undefined ? '' : `CPU of the agent: ${ms(report.agentCpuMs)} for one ADD and DEL\n`,
+    report.ownCpuMs === undefined ? '' : `CPU of this program: ${ms(report.ownCpuMs)}\n`,
+  ];
+  return `${renderTable(rows, COLUMNS, options)}\n${lines.join('')}`;
+}
+
+function rowOf(what: string, figures: Figures | undefined): readonly Row[] {
+  return figures === undefined ? [] : [{ what, figures }];
+}
+
+function ms(value: number): string {
+  return latencyText(value * 1_000);
+}
+
+function column(title: string, of: (figures: Figures) => string): Column<Row> {
+  return { title, text: ({ figures }) => of(figures), align: 'right' };
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { title: 'WHAT', text: ({ what }) => what },
+  column('TIMES', ({ count }) => `${count}`),
+  column('MEDIAN', ({ medianMs }) => ms(medianMs)),
+  column('P90', ({ p90Ms }) => ms(p90Ms)),
+  column('P99', ({ p99Ms }) => ms(p99Ms)),
+  column('MAX', ({ maxMs }) => ms(maxMs)),
+];
+
+/** Summary of measured durations, in milliseconds to the microsecond. */
+type Figures = {
+  readonly count: number;
+  readonly medianMs: number;
+  readonly p90Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+};
+
+/**
+ * Returns count, quantiles and maximum of durations; undefined for an empty list. A quantile is a measured value: the
+ * smallest one such that the given share of all values is at or below it (nearest-rank method).
+ */
+export function computeFigures(durationsMs: readonly number[]): Figures | undefined {
+  const sorted = durationsMs.toSorted((a, b) => a - b);
+  const maximum = sorted.at(-1);
+  if (maximum === undefined) return undefined;
+  const at = (quantile: number) => rounded(sorted[Math.max(0, Math.ceil(quantile * sorted.length) - 1)] ?? maximum);
+  return { count: sorted.length, medianMs: at(0.5), p90Ms: at(0.9), p99Ms: at(0.99), maxMs: rounded(maximum) };
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000;
 }

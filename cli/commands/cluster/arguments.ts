@@ -1,3 +1,4 @@
+import { CLOUD_OPTIONS } from '../../command/cloud-options.ts';
 import type { ArgsOf } from '../../command/command.ts';
 import { OUTPUT_OPTION } from '../pool/output-option.ts';
 
@@ -21,11 +22,7 @@ export const OPTIONS = {
     summary: 'cluster id in the tags of ENIs; default: what the ENIs of the NodeENIConfigs carry',
     metavar: 'ID',
   },
-  region: {
-    type: 'string',
-    summary: "region of the cloud; default TENCENTCLOUD_REGION or the instance's",
-    metavar: 'REGION',
-  },
+  ...CLOUD_OPTIONS,
   zone: { type: 'string', summary: 'zone of the view capacity; default: each zone', metavar: 'ZONE' },
   nodes: {
     type: 'number',
@@ -36,11 +33,6 @@ export const OPTIONS = {
     type: 'string',
     summary: 'instance type of new nodes in the view capacity; default: what most nodes of the zone are',
     metavar: 'TYPE',
-  },
-  endpoint: {
-    type: 'string',
-    summary: "another place of the cloud's API, such as http://127.0.0.1:8080",
-    metavar: 'URL',
   },
 } as const;
 

@@ -1,3 +1,4 @@
+import { CLOUD_OPTIONS } from '../../command/cloud-options.ts';
 import type { ArgsOf, NO_ARGUMENTS } from '../../command/command.ts';
 
 const OUTPUTS = ['table', 'wide', 'json', 'yaml'] as const;
@@ -7,16 +8,7 @@ export const DIFF_OPTIONS = {
   output: { type: 'string', alias: 'o', summary: 'how to print', choices: [...OUTPUTS, 'ip'], default: 'table' },
   nec: { type: 'boolean', summary: "compare with the cluster's NodeENIConfig too; needs a kubeconfig" },
   cloud: { type: 'boolean', summary: 'compare with the ENIs as the cloud describes them too; needs credentials' },
-  region: {
-    type: 'string',
-    metavar: 'REGION',
-    summary: "region of the cloud; default TENCENTCLOUD_REGION or the instance's",
-  },
-  endpoint: {
-    type: 'string',
-    metavar: 'URL',
-    summary: "another place of the cloud's API, such as http://127.0.0.1:8080",
-  },
+  ...CLOUD_OPTIONS,
 } as const;
 
 /** Options of `check`. */

@@ -1,3 +1,4 @@
+import { CLOUD_OPTIONS } from '../../command/cloud-options.ts';
 import type { ArgsOf } from '../../command/command.ts';
 import { OPTIONS as LB_OPTIONS } from '../lb/arguments.ts';
 
@@ -27,8 +28,7 @@ export const OPTIONS = {
     default: 'table',
   },
   'cluster-id': LB_OPTIONS['cluster-id'],
-  region: LB_OPTIONS.region,
-  endpoint: LB_OPTIONS.endpoint,
+  ...CLOUD_OPTIONS,
 } as const;
 
 /** Arguments of `explain`. */

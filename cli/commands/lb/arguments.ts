@@ -1,3 +1,4 @@
+import { CLOUD_OPTIONS } from '../../command/cloud-options.ts';
 import type { ArgsOf } from '../../command/command.ts';
 import { OUTPUT_OPTION } from '../pool/output-option.ts';
 
@@ -33,16 +34,7 @@ export const OPTIONS = {
     type: 'boolean',
     summary: '--ingress-without-class of the controller, for --plan',
   },
-  region: {
-    type: 'string',
-    summary: "region of the cloud; default TENCENTCLOUD_REGION or the instance's",
-    metavar: 'REGION',
-  },
-  endpoint: {
-    type: 'string',
-    summary: "another place of the cloud's API, such as http://127.0.0.1:8080",
-    metavar: 'URL',
-  },
+  ...CLOUD_OPTIONS,
 } as const;
 
 /** Positional arguments of `lb`. */

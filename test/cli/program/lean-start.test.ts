@@ -23,7 +23,7 @@ function loadedBy(entry: string): ReadonlySet<string> {
 
 test('tke-eni: loads nothing at its start that only some commands need', (t) => {
   const loaded = [...loadedBy('cli/main.ts')];
-  t.true(loaded.includes('cli/program/split-command-line.ts') && loaded.includes('cli/commands/commands.ts'));
+  t.true(loaded.includes('cli/program/read-command-line.ts') && loaded.includes('cli/commands/commands.ts'));
   const outside = loaded.filter((name) => !name.startsWith('cli/'));
   // Each of these is in Node's own start already, or costs less than a tenth of a millisecond.
   const wanted = [

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { benchContainer, creatorPid } from '../../../../cli/commands/bench/bench-pods.ts';
-import { computeFigures, renderBench } from '../../../../cli/commands/bench/render-bench.ts';
+import { computeFigures, renderBench } from '../../../../cli/commands/bench/run-bench.ts';
 import { matchesGolden } from '../../../support/golden.ts';
 import { runCaptured } from '../../agent/captured.ts';
 

@@ -7,7 +7,7 @@ import {
 } from '../../../../cli/commands/cluster/decide-capacity.ts';
 import { decodeNec, decodeNode, decodePod } from '../../../../cli/commands/cluster/decode-objects.ts';
 import { findSharedSubnets } from '../../../../cli/commands/cluster/find-network-problems.ts';
-import { renderCapacity } from '../../../../cli/commands/cluster/render-capacity.ts';
+import { renderCapacity } from '../../../../cli/commands/cluster/run-cluster.ts';
 import type { PodCidrRecord } from '../../../../crd/pod-cidr-record.ts';
 import type { SubnetSupply } from '../../../../crd/subnet-supply.ts';
 import { known, unknown } from '../../../../inspection/node/known.ts';

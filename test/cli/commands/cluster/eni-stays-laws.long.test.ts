@@ -1,8 +1,8 @@
 // Random nodes live through the calls of ipamd, each in a cloud of its own.
 import test from 'ava';
 import fc from 'fast-check';
+import { findEniStays } from '../../../../cli/commands/cluster/build-eni-rows.ts';
 import type { ClusterNec } from '../../../../cli/commands/cluster/cluster-facts.ts';
-import { findEniStays } from '../../../../cli/commands/cluster/find-eni-stays.ts';
 import type { Stay } from '../../../../cli/commands/pool/stays.ts';
 import { type CallFate, NecWorld } from '../../../ipamd/support/nec-world.ts';
 import { assertLaw } from '../../../support/law.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { parse } from 'yaml';
-import { renderLbPlans } from '../../../../cli/commands/lb/render-lb.ts';
+import { renderLbPlans } from '../../../../cli/commands/lb/run-lb.ts';
 import type { KubeClient } from '../../../../kube/kube-client.ts';
 import { makeCertificate } from '../../../../runtime/make-certificate.ts';
 import { serviceAccountUser } from '../../../../sim/kube-api/auth/tokens.ts';

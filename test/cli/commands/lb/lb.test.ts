@@ -3,7 +3,7 @@ import test from 'ava';
 import { buildLbPlans } from '../../../../cli/commands/lb/build-lb-plan.ts';
 import { addPlans, buildLbRows } from '../../../../cli/commands/lb/build-lb-rows.ts';
 import type { LbFacts } from '../../../../cli/commands/lb/lb-facts.ts';
-import { renderLbPlans, renderLbRows, renderWayOn } from '../../../../cli/commands/lb/render-lb.ts';
+import { renderLbPlans, renderLbRows, renderWayOn } from '../../../../cli/commands/lb/run-lb.ts';
 import { parseConnection, selectConnection } from '../../../../cli/commands/lb/select-connection.ts';
 import { customResourceDefinition } from '../../../../crd/custom-resource-definition.ts';
 import { TKE_SERVICE_CONFIG_KIND } from '../../../../crd/tke-service-config.ts';

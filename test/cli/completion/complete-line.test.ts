@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { type Completion, findCompletion } from '../../../cli/completion/find-completion.ts';
+import { type Completion, findCompletion } from '../../../cli/completion/complete-line.ts';
 import { ALL_COMMANDS } from '../../../cli/program/run-program.ts';
 import { assertLaw } from '../../support/law.ts';
 
