@@ -187,7 +187,8 @@ function renderOverlay(folder: string, cloud: VpcCloud, spec: DeploySpec): strin
   return JSON.stringify({
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
-    resources: [fromHere('base')],
+    // What an installation gets: with the least privilege of agents, and the two admission policies.
+    resources: [fromHere('overlays/kubernetes-1.30')],
     components: (spec.components ?? []).map((name) => fromHere(`components/${name}`)),
     configMapGenerator: [
       settingsOf('tke-eni-ipamd-settings', { ...IPAMD_SETTINGS, ...spec.ipamdSettings }),

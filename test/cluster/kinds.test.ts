@@ -75,7 +75,8 @@ test.serial('auditCluster: finds nothing when the workloads are gone, and no cla
       left = (await Promise.all(kinds.map(async (kind) => (await listAll(cluster, kind)).map(keyOf)))).flat();
       return left.length === 0;
     },
-    { what: 'no claims', timeoutMs: 120_000, everyMs: 500, explain: () => left.join() },
+    // A kept address rests on its node for `--ip-cooldown`, two minutes, before it goes.
+    { what: 'no claims', timeoutMs: 240_000, everyMs: 500, explain: () => left.join() },
   );
   t.deepEqual(await auditCluster(cluster, { withinMs: 90_000 }), []);
   t.is(cluster.cloud.host.model.state.eips.size, 0);
