@@ -41,9 +41,9 @@ const BAD_ENDS = ['/..', '/.'];
 function classFaults(ingress: KubeObject): readonly Cause[] {
   const { ingressClassName } = fieldOf(ingress, 'spec') as { readonly ingressClassName?: unknown };
   const annotated = ingress.metadata.annotations?.['kubernetes.io/ingress.class'];
-  if (annotated === undefined || typeof ingressClassName !== 'string') return [];
-  const place = 'annotations[kubernetes.io/ingress.class]';
-  return [invalidValue(place, annotated, 'can not be set when the class field is also set')];
+  if (annotated === undefined || typeof ingressClassName !== 'string' || annotated === ingressClassName) return [];
+  const place = 'annotations.kubernetes.io/ingress.class';
+  return [invalidValue(place, annotated, 'must match `ingressClassName` when both are specified')];
 }
 
 function specFaults(spec: JsonObject): readonly Cause[] {

@@ -72,8 +72,12 @@ export const INGRESS_CASES: readonly ContractCase[] = [
         t.deepEqual(fieldsOf(answer), fields);
       }
       const annotations = { 'kubernetes.io/ingress.class': 'qcloud' };
-      const both = ingress('a', { defaultBackend: BACKEND, ingressClassName: 'qcloud' }, { annotations });
-      t.is((await api.call('POST', pathsOf(ns), both)).status, 422);
+      const both = (ingressClassName: string) =>
+        api.call('POST', pathsOf(ns), ingress('a', { defaultBackend: BACKEND, ingressClassName }, { annotations }));
+      const differing = await both('other');
+      t.is(differing.status, 422);
+      t.deepEqual(fieldsOf(differing), ['annotations.kubernetes.io/ingress.class']);
+      t.is((await both('qcloud')).status, 201, 'the same in both');
     },
   },
   {
