@@ -18,7 +18,7 @@ export type SweepDeps = Pick<Term, 'clock' | 'log' | 'events'> & {
 };
 
 const CALL_TIMEOUT_MS = 120_000;
-/** Part of the interval after which a sweep that came to nothing is repeated. */
+/** Part of the interval after which a sweep that came to nothing is repeated; twice as much each further time, up to the interval. */
 const RETRY_SHARE = 0.2;
 
 /** Sweeps one kind until aborted. Rejects with the signal's reason. */
@@ -51,6 +51,7 @@ export async function runSweep<T>(
   const { clock, config } = deps;
   const sweep = new OrphanSweep(kind, deps, config.orphanGraceMs);
   let waitMs = config.syncIntervalMs;
+  let vain = 0;
   if (caches !== undefined) await Promise.all(caches.map((one) => one.synced(signal)));
   for (;;) {
     await clock.sleep(waitMs, signal);
@@ -58,7 +59,8 @@ export async function runSweep<T>(
     const startedMs = clock.monotonicMs();
     const swept = await sweep.sweep(sweepContext(signal));
     onSwept?.(swept, clock.monotonicMs() - startedMs);
-    waitMs = config.syncIntervalMs * (swept.kind === 'skipped' ? RETRY_SHARE : 1);
+    vain = swept.kind === 'skipped' ? vain + 1 : 0;
+    waitMs = config.syncIntervalMs * (vain === 0 ? 1 : Math.min(1, RETRY_SHARE * 2 ** (vain - 1)));
   }
 }
 
