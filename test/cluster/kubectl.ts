@@ -43,7 +43,8 @@ export abstract class Kubectl {
   /** Applies manifests (YAML, or JSON) as the administrator, server-side. @throws RunError */
   apply(manifests: string): Promise<string> {
     const args = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
-    return run(this.#kubectlArgv(args), { input: manifests, timeoutMs: KUBECTL_TIMEOUT_MS });
+    // What begins as JSON is read as JSON alone by kubectl 1.32, which knows no `---` there.
+    return run(this.#kubectlArgv(args), { input: `---\n${manifests}`, timeoutMs: KUBECTL_TIMEOUT_MS });
   }
 
   /** Runs a command in a Pod's container, `namespace/name` or a name in `default`; answers with its standard output. @throws RunError */
