@@ -5,6 +5,11 @@ export function eniMark(slot: number, mask: number): number {
   return (slot << markShift(mask)) >>> 0;
 }
 
+/** Returns the slot of the ENI that a packet mark says. */
+export function slotOfMark(mark: number, mask: number): number {
+  return (mark & mask) >>> markShift(mask);
+}
+
 /** Returns every reason why `mask` cannot hold ENI slots; empty when it can. */
 export function eniMarkMaskFaults(mask: number): readonly string[] {
   if (!Number.isInteger(mask) || mask <= 0 || mask > 0xffffffff) {

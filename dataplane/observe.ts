@@ -1,6 +1,8 @@
+import type { Rtnetlink } from '../netlink/rtnetlink.ts';
 import { NUD_PERMANENT } from '../netlink/uapi/neighbour.ts';
 import { AF_INET, AF_INET6 } from '../netlink/uapi/netlink.ts';
-import { disableIpv6, type SysctlKey, sysctlName } from '../sysctl/sysctl-key.ts';
+import type { Sysctl } from '../sysctl/sysctl.ts';
+import { disableIpv6, rpFilter, type SysctlKey, sysctlName } from '../sysctl/sysctl-key.ts';
 import { withoutCommonUnknown } from './beyond-plan.ts';
 import { type HostState, type NeighState, type NetState, routeKey } from './desired.ts';
 import { flowtableReplaceCommands, splitFlowtableListing } from './fast-path/flowtable.ts';
@@ -10,6 +12,14 @@ import { compareTables, nftDeleteCommands } from './nft-replace.ts';
 import { FLOWTABLE_TABLE, RTPROT_TKE_ENI, TABLE_MAIN } from './numbers.ts';
 import type { ObservedFilters, ObservedFlowtable, ObservedHost, ObservedNft, ObservedRoute } from './observed.ts';
 import { toAddress, toLink, toRoute, toRule } from './to-state.ts';
+
+/** What a namespace is observed by: the kernel, or what was read of it. */
+type ReadableNetns = {
+  readonly rtnetlink: {
+    readonly [Kind in 'link' | 'address' | 'route' | 'rule' | 'neigh']: Pick<Rtnetlink[Kind], 'list'>;
+  };
+  readonly sysctl: Pick<Sysctl, 'find'>;
+};
 
 /**
  * Reads everything that `desired` mentions, everything else of ours, and foreign objects in our tables. Changes
@@ -31,7 +41,7 @@ export async function observeHost(kernel: Kernel, desired: HostState): Promise<O
  * @param readFilters Reads the filters of the links that it gets, names by index; absent: they are not read.
  */
 export function observeNetns(
-  kernel: Pick<Kernel, 'rtnetlink' | 'sysctl'>,
+  kernel: ReadableNetns,
   desired: NetState,
   readFilters?: (names: ReadonlyMap<number, string>) => ObservedFilters,
 ): ObservedHost {
@@ -58,7 +68,8 @@ export function observeNetns(
     neighs: observeNeighs(kernel, desired, nameOf),
     sysctls: observeSysctls(
       kernel,
-      desired.sysctls.map(({ key }) => key),
+      // What is larger counts: that of the interface, or this one.
+      [...desired.sysctls.map(({ key }) => key), rpFilter('all')],
     ),
     nft: {},
     ...(readFilters && { filters: readFilters(names) }),
@@ -90,7 +101,7 @@ export async function observeFlowtable(
 }
 
 function observeRoutes(
-  { rtnetlink }: Pick<Kernel, 'rtnetlink'>,
+  { rtnetlink }: Pick<ReadableNetns, 'rtnetlink'>,
   desired: NetState,
   family: number,
   nameOf: (ifindex: number) => string,
@@ -113,7 +124,7 @@ function observeRoutes(
 }
 
 function observeNeighs(
-  { rtnetlink }: Pick<Kernel, 'rtnetlink'>,
+  { rtnetlink }: Pick<ReadableNetns, 'rtnetlink'>,
   desired: NetState,
   nameOf: (ifindex: number) => string,
 ): readonly NeighState[] {
@@ -126,7 +137,10 @@ function observeNeighs(
   );
 }
 
-function observeSysctls({ sysctl }: Pick<Kernel, 'sysctl'>, keys: readonly SysctlKey[]): ReadonlyMap<string, string> {
+function observeSysctls(
+  { sysctl }: Pick<ReadableNetns, 'sysctl'>,
+  keys: readonly SysctlKey[],
+): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (const key of keys) {
     const value = sysctl.find(key);

@@ -1,3 +1,4 @@
+import { slotOfMark } from '../../dataplane/eni-mark.ts';
 import { permanentMac } from '../../dataplane/find-nic.ts';
 import { isHostVethName, parseHostVethAlias } from '../../dataplane/host-veth-name.ts';
 import { isHostPrefix } from '../../dataplane/ip-prefix.ts';
@@ -131,13 +132,8 @@ function eniOf(table: number, { links, ourRoutes, ourRules, eniMarkMask }: EniSo
     table,
     primary,
     ...(mac === undefined ? {} : { mac }),
-    ...(marked?.fwmark === undefined ? {} : { slot: slotOf(marked.fwmark, marked.fwmask ?? eniMarkMask) }),
+    ...(marked?.fwmark === undefined ? {} : { slot: slotOfMark(marked.fwmark, marked.fwmask ?? eniMarkMask) }),
   };
-}
-
-/** Extracts the slot from a mark: shifts the masked bits down, so that slots count from 1. */
-function slotOf(mark: number, mask: number): number {
-  return (mark & mask) >>> (31 - Math.clz32(mask & -mask));
 }
 
 function addressOf(prefix: string | undefined): string {

@@ -11,7 +11,8 @@ import { planNode } from '../../dataplane/plan-node.ts';
 import { planPod } from '../../dataplane/plan-pod.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { ipForward, sysctlName } from '../../sysctl/sysctl-key.ts';
-import type { AgentFacts } from '../node/node-facts.ts';
+import { ifKnown } from '../node/known.ts';
+import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
 import { enisOfJournal, matchRecordedEnis } from './match-recorded-enis.ts';
 
 /** A part of the node's state that is not compared, because its desired value is not known. */
@@ -39,6 +40,22 @@ export type DesiredNode = {
   /** False when parts of the plan are missing. An object may then not be deleted because the plan lacks it. */
   readonly isComplete: boolean;
 };
+
+/** Plans the node as `desiredOf`, with the present interface indexes in its Pods. @throws PlanError */
+export function desiredOfNode(agent: AgentFacts, { host, pods }: Pick<NodeFacts, 'host' | 'pods'>): DesiredNode {
+  const ifindexes = new Map(
+    pods.flatMap(({ key, inside, lease }) => {
+      const ifName = key.slice(key.indexOf('/') + 1);
+      const links = ifKnown(inside)?.links ?? [];
+      const hostEnd = ifKnown(lease)?.hostVeth?.ifindex;
+      // The path in a lease may lead to another namespace now, of a process with the same id, or even to the node's
+      // own. So the interface must have the host veth of the lease as its peer.
+      const ifindex = links.find(({ ifname, link }) => ifname === ifName && (hostEnd ?? link) === link)?.ifindex;
+      return ifindex === undefined ? [] : [[key, ifindex] as const];
+    }),
+  );
+  return desiredOf(agent, host.links, ifindexes);
+}
 
 /**
  * Plans the node from journal and node record, by the rules of the agent's own repair: it plans active leases whose

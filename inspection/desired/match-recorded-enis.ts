@@ -46,6 +46,7 @@ export function isAbsentEni(eni: Pick<EniNetwork, 'ifindex'>): boolean {
   return eni.ifindex >= ABSENT_IFINDEX_BASE;
 }
 
-function absentLink({ slot }: EniRecord): Pick<EniNetwork, 'ifindex' | 'ifname' | 'mtu'> {
+/** Returns what stands for the link of an ENI that is not there. */
+export function absentLink({ slot }: Pick<EniRecord, 'slot'>): Pick<EniNetwork, 'ifindex' | 'ifname' | 'mtu'> {
   return { ifindex: ABSENT_IFINDEX_BASE + slot, ifname: `eni-gone-${slot}`, mtu: DEFAULT_MTU };
 }

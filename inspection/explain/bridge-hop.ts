@@ -7,25 +7,26 @@ import { finding } from '../catalogue/catalogue.ts';
 import { linkId, podId, sysctlId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
 import { findLinkObstacles } from '../faults/find-link-obstacles.ts';
+import type { BridgeView } from '../model/gr-view.ts';
+import type { ModelPod } from '../model/node-model.ts';
 import { prefixContains } from '../node/prefix-contains.ts';
-import type { ExplainContext, ExplainedPod } from './explain-context.ts';
+import type { ExplainContext } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { findForwardFault } from './find-forward-fault.ts';
-import type { BridgeView } from './gr-view.ts';
 import { hopOf, mostSevere } from './hop.ts';
 
 const REPAIR = 'tke-eni repair';
 
 /** Two Pods of one bridge, of which one sends to the other. */
-type Bridged = { readonly from: ExplainedPod; readonly src: string; readonly dst: string; readonly isFirst: boolean };
+type Bridged = { readonly from: ModelPod; readonly src: string; readonly dst: string; readonly isFirst: boolean };
 
 /** Reports whether a Pod is on the bridge. */
-export function isOnBridge({ gr }: ExplainedPod): boolean {
+export function isOnBridge({ gr }: ModelPod): boolean {
   return gr?.wiring === 'bridge';
 }
 
 /** Reports whether one Pod reaches the other by the bridge alone, without any rule or route of the node. */
-export function isBridged(from: ExplainedPod, to: ExplainedPod): boolean {
+export function isBridged(from: ModelPod, to: ModelPod): boolean {
   return isOnBridge(from) && isOnBridge(to) && from.gr?.cidr === to.gr?.cidr;
 }
 
@@ -34,7 +35,7 @@ export function isBridged(from: ExplainedPod, to: ExplainedPod): boolean {
  * interface is a port of it with hairpin.
  * @param bridged set where the packet comes from another port and not from the node
  */
-export function bridgeHop(context: ExplainContext, view: ExplainedPod, bridged?: Bridged): Hop {
+export function bridgeHop(context: ExplainContext, view: ModelPod, bridged?: Bridged): Hop {
   const { bridge, facts } = context;
   const { link } = bridge;
   const ports = [...(bridged === undefined ? [] : [bridged.from]), view];
@@ -67,7 +68,7 @@ export function bridgeHop(context: ExplainContext, view: ExplainedPod, bridged?:
 }
 
 /** Says which source the Pod gets to see where kube-proxy translates it. */
-function sourceText({ gr, title }: ExplainedPod): string {
+function sourceText({ gr, title }: ModelPod): string {
   return `NodePort requests that kube-proxy masquerades come to ${title} from ${gr?.gateway}, the address of the link by which they leave`;
 }
 
@@ -77,7 +78,7 @@ function sourceText({ gr, title }: ExplainedPod): string {
  */
 export function bridgeFault(
   { name, link, prefixes }: BridgeView,
-  { gr, title }: ExplainedPod,
+  { gr, title }: ModelPod,
   isBetweenPorts = false,
 ): Finding | undefined {
   const subjects = [linkId(link?.ifindex ?? BRIDGE_IFINDEX)];
@@ -100,7 +101,7 @@ export function bridgeFault(
   });
 }
 
-function portFault(bridge: BridgeView, { veth, title, pod }: ExplainedPod): Finding | undefined {
+function portFault(bridge: BridgeView, { veth, title, pod }: ModelPod): Finding | undefined {
   if (veth === undefined || bridge.link === undefined) return undefined;
   const subjects = [linkId(veth.ifindex), podId(pod.key)];
   const { name } = bridge;
@@ -135,7 +136,7 @@ function promiscFault({ link }: BridgeView): Finding | undefined {
   });
 }
 
-function mtuFault({ link }: BridgeView, { veth, title }: ExplainedPod): Finding | undefined {
+function mtuFault({ link }: BridgeView, { veth, title }: ModelPod): Finding | undefined {
   if (link === undefined || veth === undefined || veth.mtu <= link.mtu) return undefined;
   return finding('mtu-mismatch', {
     what: `${title} sends packets of up to ${veth.mtu} bytes, the bridge ${link.ifname} takes ${link.mtu}`,
@@ -164,6 +165,6 @@ function passingFault(
 }
 
 /** Reports whether an address is in the block of a Pod, so that the Pod asks for it by ARP instead of its gateway. */
-export function isOnLink({ gr }: ExplainedPod, ip: string): boolean {
+export function isOnLink({ gr }: ModelPod, ip: string): boolean {
   return gr?.wiring === 'bridge' && prefixContains(gr.cidr, ip);
 }

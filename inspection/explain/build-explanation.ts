@@ -1,27 +1,22 @@
-import { canonicalAddress, familyOf, hostPrefix, isAddress } from '../../dataplane/ip-prefix.ts';
+import { familyOfMessage } from '../../dataplane/address-family.ts';
+import { anyPrefix, canonicalAddress, familyOf, hostPrefix, isAddress } from '../../dataplane/ip-prefix.ts';
 import { RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
+import { toRoute } from '../../dataplane/to-state.ts';
 import { UserError } from '../../runtime/user-error.ts';
-import { finding } from '../catalogue/catalogue.ts';
 import { eniId, podId, routeId } from '../catalogue/element-id.ts';
 import { bySeverity, type Finding, uniqueFindings } from '../catalogue/finding.ts';
+import { linkName, type ModelEni, type ModelPod, nodeAddresses, podOfIp } from '../model/node-model.ts';
 import { findPod } from '../node/find-pod.ts';
 import { type End, endOf, endText, pathFromPod, pathToPod, targetOf } from './build-paths.ts';
 import { evaluateRouting } from './evaluate-routing.ts';
 import { expectedRouteFromPrimary } from './expected-route.ts';
-import {
-  type ExplainContext,
-  type ExplainedEni,
-  type ExplainedPod,
-  nodeAddresses,
-  podOfIp,
-} from './explain-context.ts';
+import type { ExplainContext } from './explain-context.ts';
 import type { Explanation, Hop, Path } from './explanation.ts';
 import { findService, type Service } from './find-service.ts';
 import { hopOf, mostSevere } from './hop.ts';
 import { eniHop } from './link-hops.ts';
 import { ownEniText } from './own-eni-hop.ts';
 import { looksLikeAddress, parsePacketAddress } from './parse-packet-address.ts';
-import { routeText } from './routing-text.ts';
 import { serviceHop } from './service-hop.ts';
 
 /**
@@ -57,7 +52,7 @@ export function buildExplanation(context: ExplainContext, question: ExplainQuest
   return explainPod(context, view, isAddress(word) ? name : undefined, ends);
 }
 
-function viewOf(context: ExplainContext, name: string): ExplainedPod {
+function viewOf(context: ExplainContext, name: string): ModelPod {
   try {
     return findPod(context.pods, context.facts.agent, name);
   } catch (error) {
@@ -79,7 +74,7 @@ function oneFamily(named: readonly (string | undefined)[]): void {
 }
 
 /** @param namedIp the address that names the Pod; undefined: all addresses of the Pod are explained */
-function explainPod(context: ExplainContext, view: ExplainedPod, namedIp: string | undefined, ends: Ends): Explanation {
+function explainPod(context: ExplainContext, view: ModelPod, namedIp: string | undefined, ends: Ends): Explanation {
   const network = networkText(view);
   const other = [ends.to, ends.from].find((ip) => ip !== undefined);
   const named = [namedIp, ends.to, ends.from].filter((ip) => ip !== undefined);
@@ -99,7 +94,7 @@ function explainPod(context: ExplainContext, view: ExplainedPod, namedIp: string
 }
 
 /** Says by which network the Pod is connected. */
-function networkText(view: ExplainedPod): string {
+function networkText(view: ModelPod): string {
   const { gr, eni } = view;
   if (gr !== undefined) {
     const former = gr.isFormer ? ', a former podCIDR' : ' of this node';
@@ -112,21 +107,17 @@ function networkText(view: ExplainedPod): string {
  * Finds routes of other programs in the table of the Pod's ENI. They match some packets, even if not those explained
  * here.
  */
-function tableCollisions({ facts }: ExplainContext, { eni }: ExplainedPod): readonly Finding[] {
-  const { routes, links } = facts.host;
-  return routes
+function tableCollisions({ facts, assessment }: ExplainContext, { eni }: ModelPod): readonly Finding[] {
+  return facts.host.routes
     .filter(({ table, protocol }) => table === eni?.table && protocol !== RTPROT_TKE_ENI)
-    .map((route) =>
-      finding('table-collision', {
-        what: `"${routeText(route, links)}" (protocol ${route.protocol}) in the table of ${eni?.title} is not ours`,
-        fix: [`ip route del ${routeText(route, links)}`, 'stop the program that adds it'],
-        subjects: [routeId(route.table, route.dst ?? 'default')],
-        severity: 'warning',
-      }),
-    );
+    .flatMap((route) => {
+      const element = routeId(route.table, route.dst ?? anyPrefix(familyOfMessage(route)));
+      const found = assessment.about(element, ['table-collision', 'blackhole-route', 'foreign-route']);
+      return found === undefined ? [] : [{ ...found, severity: 'warning' as const }];
+    });
 }
 
-function pathsOfPod(context: ExplainContext, view: ExplainedPod, ip: string, { to, from }: Ends): readonly Path[] {
+function pathsOfPod(context: ExplainContext, view: ModelPod, ip: string, { to, from }: Ends): readonly Path[] {
   // With both options the Pod sends, and `--from` is the source address that it uses.
   if (to !== undefined && from !== undefined) return [pathFromPod(context, view, from, targetOf(context, view, to))];
   const other = to ?? from;
@@ -151,7 +142,7 @@ function pathsOfPod(context: ExplainContext, view: ExplainedPod, ip: string, { t
   ];
 }
 
-function otherPod({ pods }: ExplainContext, view: ExplainedPod, family: 4 | 6): End | undefined {
+function otherPod({ pods }: ExplainContext, view: ModelPod, family: 4 | 6): End | undefined {
   for (const pod of pods) {
     const ip = pod.ips.find((each) => familyOf(each) === family);
     if (ip !== undefined && pod.pod.key !== view.pod.key && pod.veth !== undefined) return { kind: 'pod', ip, pod };
@@ -160,7 +151,7 @@ function otherPod({ pods }: ExplainContext, view: ExplainedPod, family: 4 | 6): 
 }
 
 /** Explains what the node does with packets from an ENI's own address. */
-function explainEni(context: ExplainContext, eni: ExplainedEni, name: string, { to, from }: Ends): Explanation {
+function explainEni(context: ExplainContext, eni: ModelEni, name: string, { to, from }: Ends): Explanation {
   if (from !== undefined) {
     throw new UserError(
       'USAGE',
@@ -261,18 +252,15 @@ function explainService(context: ExplainContext, service: Service): Explanation 
  * Marks a hop as broken when its route is a stale host route of tke-eni: it matches packets that belong to another
  * node.
  */
-function staleHop({ facts }: ExplainContext, hop: Hop, ip: string): Hop {
+function staleHop({ facts, assessment }: ExplainContext, hop: Hop, ip: string): Hop {
   const stale = facts.host.routes.find(
     ({ protocol, dst, table }) =>
       protocol === RTPROT_TKE_ENI && dst === hostPrefix(ip) && routeId(table, dst) === hop.element,
   );
   if (stale === undefined) return hop;
-  const found = finding('route-stale', {
-    what: `a host route for ${ip} is in table ${stale.table}, and no Pod of this node has the address`,
-    fix: ['tke-eni repair', `ip route del ${ip} table ${stale.table}`],
-    subjects: [hop.element],
-    severity: 'error',
-  });
+  const route = toRoute(stale, (ifindex) => linkName(facts.host.links, ifindex));
+  const stays = assessment.about(hop.element, ['route-stale']) ?? assessment.ofHost({ kind: 'delete-route', route });
+  const found = stays && { ...stays, severity: 'error' as const };
   return hopOf(hop, mostSevere(found, hop.finding));
 }
 

@@ -2,6 +2,7 @@ import { familyOf, isAddress } from '../../dataplane/ip-prefix.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { finding } from '../catalogue/catalogue.ts';
 import { linkId, podId } from '../catalogue/element-id.ts';
+import { linkName, type ModelEni, type ModelPod, nodeAddresses, podOfIp } from '../model/node-model.ts';
 import { bridgeHop, isBridged, isOnBridge } from './bridge-hop.ts';
 import { cloudHop } from './cloud-hop.ts';
 import { evaluateRouting, type Routing } from './evaluate-routing.ts';
@@ -12,14 +13,7 @@ import {
   expectedRouteToNode,
   expectedRouteToPod,
 } from './expected-route.ts';
-import {
-  type ExplainContext,
-  type ExplainedEni,
-  type ExplainedPod,
-  linkName,
-  nodeAddresses,
-  podOfIp,
-} from './explain-context.ts';
+import type { ExplainContext } from './explain-context.ts';
 import type { Hop, Path } from './explanation.ts';
 import { fastPathHop } from './fast-path-hop.ts';
 import { findRoute } from './find-route.ts';
@@ -37,7 +31,7 @@ import { deliveryHop, forwardingHop, outputHop, sourceCheckHop } from './setting
 
 /** The other end of a conversation. */
 export type End =
-  | { readonly kind: 'pod'; readonly ip: string; readonly pod: ExplainedPod }
+  | { readonly kind: 'pod'; readonly ip: string; readonly pod: ModelPod }
   | { readonly kind: 'node'; readonly ip: string }
   | { readonly kind: 'outside'; readonly ip: string };
 
@@ -52,7 +46,7 @@ export function endOf(context: ExplainContext, ip: string): End {
  * Tells where packets that a Pod sends to an address go: to that address, or, if it is a Service, to a backend, of
  * another Pod if possible.
  */
-export function targetOf(context: ExplainContext, view: ExplainedPod, ip: string): Target {
+export function targetOf(context: ExplainContext, view: ModelPod, ip: string): Target {
   const to = endOf(context, ip);
   const service = to.kind === 'pod' ? undefined : findService(context.facts, ip);
   if (service === undefined || (to.kind === 'node' && !service.isKubeProxy)) return { to };
@@ -78,7 +72,7 @@ type Target = {
 };
 
 /** Walks a packet that a Pod sends. @param src an address of the Pod, or a forged one */
-export function pathFromPod(context: ExplainContext, view: ExplainedPod, src: string, { to, service }: Target): Path {
+export function pathFromPod(context: ExplainContext, view: ModelPod, src: string, { to, service }: Target): Path {
   const named = service?.ip ?? to.ip;
   const sending = sendingHops(context, view, src, named);
   const path = {
@@ -103,14 +97,14 @@ export function pathFromPod(context: ExplainContext, view: ExplainedPod, src: st
 }
 
 /** Reports whether packets leave a Pod that has its own ENI by the link to the node beside it. */
-function isSideLink(view: ExplainedPod, oif: number | undefined): boolean {
+function isSideLink(view: ModelPod, oif: number | undefined): boolean {
   return view.hasOwnEni && oif !== undefined && oif === view.veth?.link;
 }
 
 function bridgedHops(
   context: ExplainContext,
-  from: ExplainedPod,
-  to: ExplainedPod,
+  from: ModelPod,
+  to: ModelPod,
   { src, dst, isFirst = true }: { readonly src: string; readonly dst: string; readonly isFirst?: boolean },
 ): readonly Hop[] {
   const bridged = bridgeHop(context, to, { from, src, dst, isFirst });
@@ -119,7 +113,7 @@ function bridgedHops(
 
 type Sent = Target & { readonly src: string; readonly link: LinkMessage };
 
-function routedFromPod(context: ExplainContext, view: ExplainedPod, { src, to, service, link }: Sent): readonly Hop[] {
+function routedFromPod(context: ExplainContext, view: ModelPod, { src, to, service, link }: Sent): readonly Hop[] {
   const family = familyOf(src);
   const isLocal = to.kind === 'node';
   const isRoutedByMark = to.kind === 'outside';
@@ -150,7 +144,7 @@ function routedFromPod(context: ExplainContext, view: ExplainedPod, { src, to, s
 
 function expectedRouteFromPod(
   context: ExplainContext,
-  view: ExplainedPod,
+  view: ModelPod,
   src: string,
   to: End,
   mark: number,
@@ -165,18 +159,13 @@ function expectedRouteFromPod(
   return isMarked ? expectedRouteByEni(context, view, src, mark) : undefined;
 }
 
-function wrongLinkHop(
-  context: ExplainContext,
-  view: ExplainedPod,
-  src: string,
-  { hops: [, route], taken }: Routing,
-): Hop {
+function wrongLinkHop(context: ExplainContext, view: ModelPod, src: string, { hops: [, route], taken }: Routing): Hop {
   if (view.eni === undefined || !view.ips.includes(src) || route.finding !== undefined) return route;
   const by = linkName(context.facts.host.links, taken.oif);
   const found = finding('source-not-ours', {
     what: `${src} would leave by ${by}, which does not have it by the supply that is recorded: if so, the VPC drops it`,
     fix: ['repair the earlier broken hop first'],
-    subjects: [linkId(taken.oif ?? 0), podId(view.pod.key)],
+    subjects: [podId(view.pod.key), linkId(taken.oif ?? 0)],
   });
   return hopOf(route, found);
 }
@@ -184,8 +173,8 @@ function wrongLinkHop(
 type Checks = {
   readonly expected: ExpectedRoute | undefined;
   /** The Pod that sends the packet, by its host veth. */
-  readonly pod: ExplainedPod | undefined;
-  readonly eni?: ExplainedEni;
+  readonly pod: ModelPod | undefined;
+  readonly eni?: ModelEni;
   readonly isLocal: boolean;
   /** Whether it opens a connection. */
   readonly isFirst: boolean;
@@ -223,7 +212,7 @@ function routeThrough(
 /** Builds the hops out of the node, by the link that the route names. */
 function egressHops(
   context: ExplainContext,
-  view: ExplainedPod,
+  view: ModelPod,
   { src, dst }: { readonly src: string; readonly dst: string },
   routing: Routing | undefined,
 ): readonly Hop[] {
@@ -259,14 +248,14 @@ function primaryHops({ facts }: ExplainContext, oif: number | undefined): readon
 }
 
 /** Builds the hops from the host end of the Pod's veth pair into the Pod. */
-function ingressHops(context: ExplainContext, view: ExplainedPod, src: string, dst: string): readonly Hop[] {
+function ingressHops(context: ExplainContext, view: ModelPod, src: string, dst: string): readonly Hop[] {
   const veth = vethHop(context, view, false);
   const [neigh, receiving] = [podNeighHop(context, view, dst), receivingHop(context, view, src, dst)];
   return isOnBridge(view) ? [bridgeHop(context, view), neigh, veth, receiving] : [veth, neigh, receiving];
 }
 
 /** Walks a packet to a Pod, from any sender. @param dst an address of the Pod */
-export function pathToPod(context: ExplainContext, view: ExplainedPod, dst: string, from: End): Path {
+export function pathToPod(context: ExplainContext, view: ModelPod, dst: string, from: End): Path {
   // Packets that a Pod sends by its own ENI reach other Pods from the VPC; to a block of the node it sends by the node.
   const isByVpc = from.kind === 'pod' && from.pod.hasOwnEni && !sendsByNode(context, from, view, dst);
   const sender: End = isByVpc ? { kind: 'outside', ip: from.ip } : from;
@@ -287,13 +276,13 @@ export function pathToPod(context: ExplainContext, view: ExplainedPod, dst: stri
 function sendsByNode(
   context: ExplainContext,
   { pod, ip }: End & { readonly kind: 'pod' },
-  view: ExplainedPod,
+  view: ModelPod,
   dst: string,
 ): boolean {
   return view.gr !== undefined && isSideLink(pod, sendingHops(context, pod, ip, dst).oif);
 }
 
-function hopsTowardsPod(context: ExplainContext, view: ExplainedPod, dst: string, from: End): readonly Hop[] {
+function hopsTowardsPod(context: ExplainContext, view: ModelPod, dst: string, from: End): readonly Hop[] {
   if (view.hasOwnEni && from.kind === 'outside') return [ownEniHop(view, 'arrives')];
   const family = familyOf(dst);
   const expected = expectedRouteToPod(context, view, dst);
@@ -345,7 +334,7 @@ function hopsTowardsPod(context: ExplainContext, view: ExplainedPod, dst: string
 }
 
 /** Walks a packet that the VPC's route of the Pod's block leads to the node. */
-function hopsByGrRoute(context: ExplainContext, view: ExplainedPod, dst: string, from: End): readonly Hop[] {
+function hopsByGrRoute(context: ExplainContext, view: ModelPod, dst: string, from: End): readonly Hop[] {
   const expected = expectedRouteToPod(context, view, dst);
   const link = primaryLink(context);
   const cloud = grRouteHop(context, view, dst);

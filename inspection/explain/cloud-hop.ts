@@ -1,7 +1,8 @@
 import { finding } from '../catalogue/catalogue.ts';
 import { eniId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
-import type { ExplainContext, ExplainedEni, ExplainedPod } from './explain-context.ts';
+import type { ModelEni, ModelPod } from '../model/node-model.ts';
+import type { ExplainContext } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { hopOf, mostSevere, unknownHop } from './hop.ts';
 
@@ -11,9 +12,9 @@ import { hopOf, mostSevere, unknownHop } from './hop.ts';
  */
 export function cloudHop(
   { supply, facts }: ExplainContext,
-  view: ExplainedPod,
+  view: ModelPod,
   ip: string,
-  eni: ExplainedEni | undefined,
+  eni: ModelEni | undefined,
 ): Hop {
   const fields = {
     kind: 'cloud' as const,
@@ -46,7 +47,7 @@ export function cloudHop(
   return hopOf({ ...fields, details }, fault);
 }
 
-function notAssigned(view: ExplainedPod, ip: string, subjects: readonly string[]): Finding {
+function notAssigned(view: ModelPod, ip: string, subjects: readonly string[]): Finding {
   return finding('source-not-ours', {
     what: `by the supply that is recorded no ENI of this node has ${ip}: if so, the VPC drops what ${view.title} sends and leads nothing to it`,
     fix: [
@@ -59,7 +60,7 @@ function notAssigned(view: ExplainedPod, ip: string, subjects: readonly string[]
   });
 }
 
-function elsewhere(view: ExplainedPod, ip: string, where: string, subjects: readonly string[]): Finding {
+function elsewhere(view: ModelPod, ip: string, where: string, subjects: readonly string[]): Finding {
   return finding('source-not-ours', {
     what: `${ip} of ${view.title} is on ${where}`,
     fix: ['tke-eni diff', 'delete the Pod'],
@@ -76,7 +77,7 @@ function notAttached(eni: string, subjects: readonly string[]): Finding {
   });
 }
 
-function releasing(view: ExplainedPod, ip: string, subjects: readonly string[]): Finding {
+function releasing(view: ModelPod, ip: string, subjects: readonly string[]): Finding {
   return finding('source-not-ours', {
     what: `${ip} of ${view.title} is being released by ipamd, by the supply that is recorded: the cloud will take it away, or has`,
     fix: ['kubectl describe nec', 'delete the Pod'],

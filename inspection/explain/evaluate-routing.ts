@@ -6,6 +6,7 @@ import { finding } from '../catalogue/catalogue.ts';
 import { routeId, tableId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
 import { protocolName } from '../faults/narrow-selector.ts';
+import type { NodeAssessment } from '../judge/assess-node.ts';
 import type { HostFacts, NetnsFacts } from '../node/node-facts.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import { type Comparison, compareWithKernel } from './compare-with-kernel.ts';
@@ -53,6 +54,7 @@ export function evaluateRouting(
           expected,
           rules: host.rules,
           links: host.links,
+          assessment: context.assessment,
         });
   const tableName = (table: number) => nameOf(host.tableNames, table);
   const rule = hopOf(
@@ -62,7 +64,10 @@ export function evaluateRouting(
       title: result.rule === undefined ? 'no rule leads anywhere' : `rule ${ruleText(result.rule, tableName)}`,
       details: [flowText(flow, host), ...result.passed.map((passed) => passedText(passed, host, tableName))],
     },
-    mostSevere(fault?.hop === 'rule' ? fault.finding : undefined, findProtocolFault(host, flow, result)),
+    mostSevere(
+      fault?.hop === 'rule' ? fault.finding : undefined,
+      findProtocolFault(host, context.assessment, flow, result),
+    ),
   );
   const route = hopOf(
     { kind: 'route', element, title: routeTitle(result, taken, host), details: taken.lines },
@@ -119,29 +124,43 @@ function hasProtocolRules({ rules }: Pick<HostFacts, 'rules'>): boolean {
  * the flow get a route.
  * @param result the route of a packet of the flow
  */
-function findProtocolFault(host: HostFacts, flow: Flow, result: RouteResult): Finding | undefined {
+function findProtocolFault(
+  host: HostFacts,
+  assessment: NodeAssessment,
+  flow: Flow,
+  result: RouteResult,
+): Finding | undefined {
   if (!hasProtocolRules(host)) return undefined;
   const protocols = [flow.family === 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6, IPPROTO_TCP, IPPROTO_UDP];
   const found = protocols.flatMap((ipProto) =>
-    differenceOf(flow, result, findRoute(host, { ...flow, ipProto }), ipProto),
+    differenceOf({ flow, result, assessment }, findRoute(host, { ...flow, ipProto }), ipProto),
   );
   return found.find(({ severity }) => severity === 'error') ?? found[0];
 }
 
-function differenceOf(flow: Flow, usual: RouteResult, own: RouteResult, ipProto: number): readonly Finding[] {
+function differenceOf(
+  {
+    flow,
+    result: usual,
+    assessment,
+  }: { readonly flow: Flow; readonly result: RouteResult; readonly assessment: NodeAssessment },
+  own: RouteResult,
+  ipProto: number,
+): readonly Finding[] {
   const { rule } = own;
   if (rule?.ipProto === undefined || rule.protocol === RTPROT_TKE_ENI || rule === usual.rule) return [];
   const isRefused = own.kind === 'refused';
+  const weight = { severity: isRefused ? ('error' as const) : ('warning' as const) };
+  const element = ruleElement(rule, flow.family);
+  const found = assessment.about(element, ['foreign-rule-above-ours']);
+  if (found !== undefined) return [{ ...found, ...weight }];
   const outcome = isRefused ? refusalText(own.code) : `table ${rule.table}`;
   return [
     finding('foreign-rule-above-ours', {
       what: `rule "${ruleText(rule)}" catches ${protocolName(ipProto)} packets of this flow before ours: ${outcome}`,
-      fix: [
-        renderRule('delete', { ...rule, family: addressFamily(flow.family) }),
-        'stop the program that adds it, or give it a priority above 1537',
-      ],
-      subjects: [ruleElement(rule, flow.family)],
-      ...(isRefused ? {} : { severity: 'warning' as const }),
+      fix: [renderRule('delete', { ...rule, family: addressFamily(flow.family) })],
+      subjects: [element],
+      ...weight,
     }),
   ];
 }

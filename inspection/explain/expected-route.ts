@@ -11,19 +11,20 @@ import {
 } from '../../dataplane/numbers.ts';
 import type { RuleSpec } from '../../netlink/rule-message.ts';
 import { RT_TABLE_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
+import type { GrView } from '../model/gr-view.ts';
+import type { ModelEni, ModelPod } from '../model/node-model.ts';
 import { consequenceWithoutBlockRule } from '../node/consequence-without-block-rule.ts';
 import { prefixBits, prefixContains } from '../node/prefix-contains.ts';
 import { bridgeFault } from './bridge-hop.ts';
-import type { ExplainContext, ExplainedEni, ExplainedPod } from './explain-context.ts';
+import type { ExplainContext } from './explain-context.ts';
 import type { ExpectedRoute } from './find-routing-fault.ts';
 import { primaryLink } from './gr-hops.ts';
-import type { GrView } from './gr-view.ts';
 
 /**
  * Returns the route that packets to a Pod should take: its host route, or that of its block to the bridge; undefined when
  * the Pod's link is not known.
  */
-export function expectedRouteToPod(context: ExplainContext, view: ExplainedPod, ip: string): ExpectedRoute | undefined {
+export function expectedRouteToPod(context: ExplainContext, view: ModelPod, ip: string): ExpectedRoute | undefined {
   const isCompact = context.ruleMode === 'compact';
   if (view.gr?.wiring === 'bridge') return expectedRouteToBridge(context, view, view.gr);
   const dst = hostPrefix(ip);
@@ -49,7 +50,7 @@ export function expectedRouteToPod(context: ExplainContext, view: ExplainedPod, 
   };
 }
 
-function expectedRouteToBridge(context: ExplainContext, view: ExplainedPod, gr: GrView): ExpectedRoute {
+function expectedRouteToBridge(context: ExplainContext, view: ModelPod, gr: GrView): ExpectedRoute {
   const { bridge } = context;
   return {
     rule: blockRule(gr),
@@ -103,7 +104,7 @@ export function expectedRouteToConnected({ node }: ExplainContext, dst: string):
 /** Returns the route that packets of a Pod out of the node should take: in the table of its ENI. */
 export function expectedRouteByEni(
   context: ExplainContext,
-  view: ExplainedPod,
+  view: ModelPod,
   src: string,
   mark: number,
 ): ExpectedRoute | undefined {
@@ -120,8 +121,14 @@ export function expectedRouteByEni(
   return { rule, ...byTable(eni, src) };
 }
 
+/** Returns the route by which answers to what comes in by an ENI should leave, in compact mode: that of its mark. */
+export function expectedRouteOfMark({ mask }: ExplainContext, eni: ModelEni, ip: string): ExpectedRoute {
+  const rule = ours(ip, { priority: PRIORITY.eniMark, fwmark: eni.mark, fwmask: mask, table: eni.table });
+  return { rule, ...byTable(eni, ip) };
+}
+
 /** Returns the route that packets from an ENI's own address should take. */
-export function expectedRouteFromPrimary(eni: ExplainedEni, src: string): ExpectedRoute {
+export function expectedRouteFromPrimary(eni: ModelEni, src: string): ExpectedRoute {
   const rule = ours(src, { priority: PRIORITY.fromEniPrimary, src: hostPrefix(src), table: eni.table });
   return { rule, ...byTable(eni, src) };
 }
@@ -137,7 +144,7 @@ export function expectedRouteToNode(ip: string): ExpectedRoute {
   };
 }
 
-function expectedRouteByPrimary({ node }: ExplainContext, view: ExplainedPod, src: string): ExpectedRoute | undefined {
+function expectedRouteByPrimary({ node }: ExplainContext, view: ModelPod, src: string): ExpectedRoute | undefined {
   if (node === undefined) return undefined;
   const rule = ours(src, {
     priority: PRIORITY.nodePort,
@@ -156,7 +163,7 @@ function expectedRouteByPrimary({ node }: ExplainContext, view: ExplainedPod, sr
   };
 }
 
-function byTable(eni: ExplainedEni, src: string): Omit<ExpectedRoute, 'rule'> {
+function byTable(eni: ModelEni, src: string): Omit<ExpectedRoute, 'rule'> {
   const gateway = eni.network?.addresses.find(({ ip }) => familyOf(ip) === familyOf(src))?.gateway;
   return {
     table: eni.table,

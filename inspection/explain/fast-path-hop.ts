@@ -1,9 +1,10 @@
 import { type FlowFilter, flowFilterOf } from '../../dataplane/fast-path/flow-filter.ts';
 import { FLOW_TTL_NS, type Flow as LearnedFlow } from '../../dataplane/fast-path/flow-layout.ts';
 import { linkId } from '../catalogue/element-id.ts';
+import { linkName } from '../model/node-model.ts';
 import { ifKnown } from '../node/known.ts';
 import type { HostFacts, Known } from '../node/node-facts.ts';
-import { type ExplainContext, linkName } from './explain-context.ts';
+import type { ExplainContext } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { hopOf } from './hop.ts';
 import type { FollowedFlows } from './kernel-answer.ts';

@@ -1,19 +1,19 @@
 import { addressFamily } from '../../dataplane/address-family.ts';
-import { familyOf, hostPrefix } from '../../dataplane/ip-prefix.ts';
-import { OUR_PRIORITIES, RTPROT_TKE_ENI, TABLE_PODLESS } from '../../dataplane/numbers.ts';
+import { anyPrefix, hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { RTPROT_TKE_ENI, TABLE_PODLESS } from '../../dataplane/numbers.ts';
 import { toRule } from '../../dataplane/to-state.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { renderRule } from '../../netlink/render-rule.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage, RuleSpec } from '../../netlink/rule-message.ts';
-import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
-import { finding } from '../catalogue/catalogue.ts';
+import { type FindingId, finding } from '../catalogue/catalogue.ts';
 import { eniId, linkId, podId, routeId, tableId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
-import { prefixBits } from '../node/prefix-contains.ts';
+import type { NodeAssessment } from '../judge/assess-node.ts';
+import { eniIdOf } from '../model/build-names.ts';
+import { linkName, type ModelEni, type ModelPod } from '../model/node-model.ts';
 import { ruleElement } from '../node/rule-selector.ts';
-import { type ExplainedEni, type ExplainedPod, linkName } from './explain-context.ts';
 import type { RouteResult } from './find-route.ts';
 import { refusalText, routeText, ruleText } from './routing-text.ts';
 
@@ -33,8 +33,8 @@ export type ExpectedRoute = {
    * The ENI or Pod that the route belongs to. The cause may be there: a link that is missing, down, or without its
    * address.
    */
-  readonly eni?: ExplainedEni;
-  readonly pod?: ExplainedPod;
+  readonly eni?: ModelEni;
+  readonly pod?: ModelPod;
   /** A fault of the link that the route needs: the reason where the route is gone. */
   readonly cause?: Finding | undefined;
   /** What follows where the rule is missing, where that differs from other rules. */
@@ -54,9 +54,8 @@ type RoutingCheck = {
   readonly expected: ExpectedRoute;
   readonly rules: readonly RuleMessage[];
   readonly links: readonly LinkMessage[];
+  readonly assessment: NodeAssessment;
 };
-
-const REPAIR = 'tke-eni repair';
 
 /**
  * Finds why a packet does not take its expected route; undefined when it does. `hop` says which hop shows the fault.
@@ -74,8 +73,8 @@ type RoutingFault = { readonly hop: 'rule' | 'route'; readonly finding: Finding 
 function faultOf(check: RoutingCheck): RoutingFault | undefined {
   const { expected, route, result } = check;
   if (route !== undefined && isAsExpected(check, route)) {
-    const found = ruleFault(check, 'warning') ?? duplicateFault(check);
-    return found === undefined ? undefined : { hop: 'rule', finding: found };
+    const found = ruleFault(check);
+    return found === undefined ? undefined : { hop: 'rule', finding: { ...found, severity: 'warning' } };
   }
   if (route?.type === RTN_LOCAL && expected.oif !== undefined)
     return { hop: 'route', finding: twoOwners(check, route) };
@@ -84,7 +83,7 @@ function faultOf(check: RoutingCheck): RoutingFault | undefined {
   const decided = result.rule;
   if (decided !== undefined && isForeignAbove(check, decided))
     return { hop: 'rule', finding: foreignAbove(check, decided) };
-  const missing = ruleFault(check, undefined);
+  const missing = ruleFault(check);
   if (missing !== undefined) return { hop: 'rule', finding: missing };
   return { hop: 'route', finding: routeFault(check, route) };
 }
@@ -115,196 +114,6 @@ function isForeignAbove({ expected, rules, family }: RoutingCheck, decided: Rule
   return decided.priority <= expected.rule.priority && decided !== expectedRule;
 }
 
-function foreignAbove({ family, expected, result, links }: RoutingCheck, decided: RuleMessage): Finding {
-  const outcome = result.kind === 'route' ? `to "${routeText(result.route, links)}"` : refusalText(result.code);
-  return finding('foreign-rule-above-ours', {
-    what: `rule "${ruleText(decided)}" (protocol ${decided.protocol ?? 'none'}) catches the packet before ours at ${expected.rule?.priority}: ${outcome}`,
-    fix: [
-      renderRule('delete', withoutDefaults(decided, family)),
-      'stop the program that adds it, or give it a priority above 1537',
-    ],
-    subjects: [ruleElement(decided, family)],
-  });
-}
-
-/** Reports that the expected rule is missing or looks up another table. */
-function ruleFault(check: RoutingCheck, severity: Finding['severity'] | undefined): Finding | undefined {
-  const { expected, rules, family } = check;
-  const { rule: wanted } = expected;
-  if (wanted === undefined || rules.some((rule) => isExpectedRule(rule, wanted, family))) return undefined;
-  const subjects = [ruleElement(wanted, family)];
-  const weight = { ...expected.withoutRule, ...(severity === undefined ? {} : { severity }) };
-  const other = rules.find((rule) => isSameSelector(rule, wanted, family) && rule.priority === wanted.priority);
-  if (other !== undefined) {
-    return finding('rule-wrong-table', {
-      what: `rule "${ruleText(other)}" should look up table ${wanted.table}`,
-      fix: [REPAIR, `${renderRule('add', wanted)}`, renderRule('delete', withoutDefaults(other, family))],
-      subjects,
-      ...weight,
-    });
-  }
-  const misplaced = rules.find((rule) => isSameSelector(rule, wanted, family) && rule.table === wanted.table);
-  const elsewhere = misplaced === undefined ? '' : `; it stands at ${misplaced.priority}`;
-  return finding('rule-missing', {
-    what: `there is no IPv${family} rule "${ruleText(wanted)}"${elsewhere}`,
-    fix: [REPAIR, renderRule('add', wanted)],
-    subjects,
-    ...weight,
-  });
-}
-
-function duplicateFault({ expected, rules, family }: RoutingCheck): Finding | undefined {
-  const { rule: wanted } = expected;
-  if (wanted === undefined) return undefined;
-  const same = rules.filter(
-    (rule) =>
-      isSameSelector(rule, wanted, family) &&
-      rule.table === wanted.table &&
-      (rule.protocol === RTPROT_TKE_ENI || OUR_PRIORITIES.includes(rule.priority)),
-  );
-  const extra = same.find((rule) => rule.priority !== wanted.priority) ?? same[1];
-  if (same.length < 2 || extra === undefined) return undefined;
-  return finding('rule-duplicate', {
-    what: `rule "${ruleText(wanted)}" is there ${same.length} times, at ${same.map(({ priority }) => priority).join(' and ')}`,
-    fix: [REPAIR, renderRule('delete', withoutDefaults(extra, family))],
-    subjects: [ruleElement(extra, family)],
-  });
-}
-
-function routeFault(check: RoutingCheck, route: RouteMessage | undefined): Finding {
-  const { expected, result, links } = check;
-  if (expected.cause !== undefined) return expected.cause;
-  const refusing = result.kind === 'refused' ? result.route : undefined;
-  // One of ours refuses what no other route leads: the fault is that the expected one is missing.
-  if (refusing !== undefined && refusing.protocol !== RTPROT_TKE_ENI) {
-    return finding('blackhole-route', {
-      what: `"${routeText(refusing, links)}" catches the packet: ${refusalText(result.kind === 'refused' ? result.code : '')}`,
-      fix: [`ip route del ${routeText(refusing, links)}`, REPAIR],
-      subjects: [routeId(refusing.table, refusing.dst ?? 'default')],
-    });
-  }
-  const thrown = result.passed.find((passed) => passed.rule.table === expected.table && passed.why === 'throw')?.route;
-  if (thrown !== undefined) {
-    return finding('table-collision', {
-      what: `"${routeText(thrown, links)}" (protocol ${thrown.protocol}, not ours) sends the packet on to later rules`,
-      fix: [`ip route del ${routeText(thrown, links)}`, 'stop the program that adds it'],
-      subjects: [routeId(thrown.table, thrown.dst ?? 'default')],
-    });
-  }
-  const cause = linkFault(expected, check.family);
-  if (cause !== undefined) return cause;
-  // Another route matched. Either a wrong one in the right table, or one of a later rule because the expected route is
-  // missing. A route with a shorter prefix matches because the expected one is missing; it is itself correct.
-  const isInExpectedTable =
-    route?.table === expected.table &&
-    prefixBits(route.dst) >= (expected.dst === 'default' ? 0 : prefixBits(expected.dst));
-  if (route !== undefined && isInExpectedTable) return wrongRoute(check, route);
-  const other = route ?? refusing;
-  const instead = other === undefined ? 'nothing else leads there' : `"${routeText(other, links)}" answers instead`;
-  return finding('route-missing', {
-    what: `${expected.what} is not in table ${expected.table}; ${instead}`,
-    fix: [REPAIR],
-    subjects: [routeId(expected.table, expected.dst), tableId(expected.table)],
-  });
-}
-
-function wrongRoute({ expected, links, oif, gateway }: RoutingCheck, route: RouteMessage): Finding {
-  const subjects = [routeId(route.table, route.dst ?? 'default')];
-  const should = `${expected.what} should lead to ${linkName(links, expected.oif)}${expected.gateway === undefined ? '' : ` via ${expected.gateway}`}`;
-  const is = `"${routeText(route, links)}" leads to ${linkName(links, oif)}${gateway === undefined ? '' : ` via ${gateway}`}`;
-  if (route.protocol === RTPROT_TKE_ENI) {
-    return finding('route-wrong-device', { what: `${is}; ${should}`, fix: [REPAIR], subjects });
-  }
-  return finding(expected.table === route.table && expected.eni !== undefined ? 'table-collision' : 'foreign-route', {
-    what: `${is} (protocol ${route.protocol}, not ours); ${should}`,
-    fix: [`ip route del ${routeText(route, links)}`, 'stop the program that adds it', REPAIR],
-    subjects,
-  });
-}
-
-/**
- * Finds a link that is missing, down or without its address. The kernel deletes the routes of such a link: that is the
- * cause.
- */
-function linkFault({ eni, pod, oif }: ExpectedRoute, family: 4 | 6): Finding | undefined {
-  if (eni !== undefined && eni.link === undefined) return eniDetached(eni);
-  if (eni?.link !== undefined && (eni.link.flags & IFF_UP) === 0) return eniDown(eni);
-  if (eni?.missing.some((ip) => familyOf(ip) === family)) return eniWithoutAddress(eni);
-  if (pod !== undefined && pod.veth === undefined) return vethMissing(pod);
-  if (pod?.veth !== undefined && oif === pod.veth.ifindex && (pod.veth.flags & IFF_UP) === 0) return vethDown(pod);
-  return undefined;
-}
-
-/** Reports that the ENI is not on the node. */
-export function eniDetached(eni: ExplainedEni): Finding {
-  return finding('eni-detached', {
-    what: `${eni.title}${eni.mac === undefined ? '' : ` with MAC ${eni.mac}`} is not on this node: its link is gone`,
-    fix: ['look at the ENI in the console and at `kubectl describe nec`', 'delete its Pods if it does not come back'],
-    subjects: [eniId(eni.eniId ?? String(eni.table))],
-  });
-}
-
-/** Reports that the ENI is down. */
-export function eniDown(eni: ExplainedEni): Finding {
-  return finding('eni-down', {
-    what: `${eni.title} is down, and so table ${eni.table} has lost its routes`,
-    fix: [REPAIR, `ip link set ${eni.ifname} up`],
-    subjects: [eniId(eni.eniId ?? String(eni.table)), linkId(eni.link?.ifindex ?? 0)],
-  });
-}
-
-/** Reports that the ENI lacks a primary address. */
-export function eniWithoutAddress(eni: ExplainedEni, severity?: Finding['severity']): Finding {
-  return finding('eni-without-address', {
-    what: `${eni.title} does not have its own address ${eni.missing.join(', ')}`,
-    fix: [REPAIR, ...eni.missing.map((ip) => `ip address add ${hostPrefix(ip)} dev ${eni.ifname}`)],
-    subjects: [eniId(eni.eniId ?? String(eni.table)), linkId(eni.link?.ifindex ?? 0)],
-    ...(severity === undefined ? {} : { severity }),
-  });
-}
-
-/** Reports that the Pod has no host interface. */
-export function vethMissing(pod: ExplainedPod): Finding {
-  return finding('veth-missing', {
-    what: `the host interface ${pod.lease?.hostVeth?.name ?? ''} of ${pod.title} is not there`,
-    fix: ['delete the Pod: a running container gets no new interface'],
-    subjects: [podId(pod.pod.key)],
-  });
-}
-
-/** Reports that the Pod's host interface is down. */
-export function vethDown(pod: ExplainedPod): Finding {
-  return finding('veth-down', {
-    what: `the host interface ${pod.veth?.ifname} of ${pod.title} is down`,
-    fix: [REPAIR, `ip link set ${pod.veth?.ifname} up`],
-    subjects: [linkId(pod.veth?.ifindex ?? 0), podId(pod.pod.key)],
-  });
-}
-
-/**
- * Reports that the host end of a Pod's veth pair does not have the MAC that the Pod sends to: a permanent neighbour
- * entry in the Pod holds the one that the agent set.
- */
-export function vethMacChanged({ veth, lease, title, pod }: ExplainedPod): Finding | undefined {
-  const wanted = lease?.hostVeth?.mac;
-  if (wanted === undefined || veth?.address === undefined || veth.address === wanted) return undefined;
-  return finding('veth-mac-changed', {
-    what: `${veth.ifname} has MAC ${veth.address}; ${title} sends to ${wanted}, which we gave it`,
-    fix: [REPAIR, `ip link set ${veth.ifname} address ${wanted}`],
-    subjects: [linkId(veth.ifindex), podId(pod.key)],
-  });
-}
-
-function twoOwners({ links }: RoutingCheck, route: RouteMessage): Finding {
-  const ip = (route.dst ?? '').split('/')[0] ?? '';
-  return finding('address-two-owners', {
-    what: `${ip} is an address of the node itself, on ${linkName(links, route.oif)}: packets for the Pod end there`,
-    fix: [`ip address del ${hostPrefix(ip)} dev ${linkName(links, route.oif)}`],
-    subjects: [`address:${ip}`, linkId(route.oif ?? 0)],
-    isOurs: false,
-  });
-}
-
 function isExpectedRule(rule: RuleMessage, wanted: RuleSpec | undefined, family: 4 | 6): boolean {
   return (
     wanted !== undefined &&
@@ -325,7 +134,87 @@ function isSameSelector(rule: RuleMessage, wanted: RuleSpec, family: 4 | 6): boo
   );
 }
 
-/** Returns the rule as `ip rule del` needs it to match exactly this one. */
-function withoutDefaults(rule: RuleMessage, family: 4 | 6): RuleSpec {
-  return { ...rule, family: addressFamily(family) };
+/** What the assessment says of a rule: that the expected one is missing, looks up another table, or is there twice. */
+function ruleFault({ expected, family, assessment }: RoutingCheck): Finding | undefined {
+  const { rule, withoutRule } = expected;
+  if (rule === undefined) return undefined;
+  const element = ruleElement(rule, family);
+  const found = assessment.about(element, ['rule-missing', 'rule-wrong-table', 'rule-duplicate'], family);
+  return found === undefined ? undefined : { ...found, ...withoutRule };
+}
+
+function foreignAbove({ family, expected, result, links, assessment }: RoutingCheck, decided: RuleMessage): Finding {
+  const element = ruleElement(decided, family);
+  const found = assessment.about(element, ['foreign-rule-above-ours', 'mark-collision', 'foreign-rule-priority']);
+  if (found !== undefined) return { ...found, severity: 'error' };
+  const outcome = result.kind === 'route' ? `to "${routeText(result.route, links)}"` : refusalText(result.code);
+  return finding('foreign-rule-above-ours', {
+    what: `rule "${ruleText(decided)}" catches the packet before ours at ${expected.rule?.priority}: ${outcome}`,
+    fix: [renderRule('delete', { ...decided, family: addressFamily(family) })],
+    subjects: [element],
+  });
+}
+
+/**
+ * What the assessment says of the route that the packet takes in the place of the expected one, of the link that the expected one
+ * needs, and of the expected one itself.
+ */
+function routeFault(check: RoutingCheck, route: RouteMessage | undefined): Finding {
+  const { expected, result, links, family, assessment } = check;
+  if (expected.cause !== undefined) return expected.cause;
+  const about = ({ table, dst }: { readonly table: number; readonly dst?: string | undefined }) => {
+    const element = routeId(table, dst === undefined || dst === 'default' ? anyPrefix(family) : dst);
+    return assessment.about(element, ROUTE_FAULTS, family);
+  };
+  const refusing = result.kind === 'refused' ? result.route : undefined;
+  // One of ours refuses what no other route leads: the fault is that the expected one is missing.
+  const foreign = refusing?.protocol === RTPROT_TKE_ENI ? undefined : refusing;
+  const thrown = result.passed.find((passed) => passed.rule.table === expected.table && passed.why === 'throw')?.route;
+  const other = route ?? refusing;
+  const found =
+    (foreign && about(foreign)) ??
+    (thrown && about(thrown)) ??
+    linkFault(check) ??
+    about(expected) ??
+    (route && about(route));
+  if (found !== undefined) return found;
+  const instead = other === undefined ? 'nothing else leads there' : `"${routeText(other, links)}" answers instead`;
+  return finding('route-missing', {
+    what: `${expected.what} is not in table ${expected.table}; ${instead}`,
+    fix: ['tke-eni repair'],
+    subjects: [routeId(expected.table, expected.dst), tableId(expected.table)],
+  });
+}
+
+const ROUTE_FAULTS: readonly FindingId[] = [
+  'route-missing',
+  'route-wrong-device',
+  'attribute-changed',
+  'blackhole-route',
+  'foreign-route',
+  'table-collision',
+];
+
+/**
+ * What the assessment says of a link that is missing, down or without its address: the kernel deletes the routes of such a
+ * link.
+ */
+function linkFault({ expected: { eni, pod, oif }, family, assessment }: RoutingCheck): Finding | undefined {
+  if (eni !== undefined && eni.link === undefined) return assessment.about(eniId(eniIdOf(eni)), ['eni-detached']);
+  if (eni?.link !== undefined)
+    return assessment.about(linkId(eni.link.ifindex), ['eni-down', 'eni-without-address'], family);
+  if (pod !== undefined && pod.veth === undefined) return assessment.about(podId(pod.pod.key), ['veth-missing']);
+  return pod?.veth?.ifindex === oif ? assessment.about(linkId(oif ?? 0), ['veth-down']) : undefined;
+}
+
+function twoOwners({ links, assessment }: RoutingCheck, route: RouteMessage): Finding {
+  const ip = (route.dst ?? '').split('/')[0] ?? '';
+  const found = assessment.about(`address:${ip}`, ['address-two-owners']);
+  if (found !== undefined) return found;
+  return finding('address-two-owners', {
+    what: `${ip} is an address of the node itself, on ${linkName(links, route.oif)}: packets for the Pod end there`,
+    fix: [`ip address del ${hostPrefix(ip)} dev ${linkName(links, route.oif)}`],
+    subjects: [`address:${ip}`, linkId(route.oif ?? 0)],
+    isOurs: false,
+  });
 }

@@ -3,14 +3,15 @@ import { masqueradeExempt } from '../../dataplane/masquerade-exempt.ts';
 import { NFT_TABLE, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { finding } from '../catalogue/catalogue.ts';
+import type { ModelPod } from '../model/node-model.ts';
 import { findMasqueraders } from '../node/find-masqueraders.ts';
 import { prefixContains } from '../node/prefix-contains.ts';
-import type { ExplainContext, ExplainedPod } from './explain-context.ts';
+import type { ExplainContext } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { hopOf, unknownHop } from './hop.ts';
 
 /** Returns the link by which the node gets the packets of a Pod: the bridge that the Pod is on, or the Pod's own. */
-export function ingressLink({ bridge }: ExplainContext, { gr, veth }: ExplainedPod): LinkMessage | undefined {
+export function ingressLink({ bridge }: ExplainContext, { gr, veth }: ModelPod): LinkMessage | undefined {
   return gr?.wiring === 'bridge' ? bridge.link : veth;
 }
 
@@ -25,7 +26,7 @@ export function primaryLink({ facts, node }: ExplainContext): LinkMessage | unde
 }
 
 /** Shows the route of the VPC by which packets come to a GlobalRoute Pod. It is not read: the node has no rights for it. */
-export function grRouteHop({ node }: ExplainContext, { gr, title }: ExplainedPod, ip: string): Hop {
+export function grRouteHop({ node }: ExplainContext, { gr, title }: ModelPod, ip: string): Hop {
   const cidr = gr?.cidr ?? '';
   const fields = {
     kind: 'cloud' as const,
@@ -45,7 +46,7 @@ export function grRouteHop({ node }: ExplainContext, { gr, title }: ExplainedPod
 /** Says which source a packet to outside of the node has, and why; `isKept`: that of the Pod. */
 export function masqueradeHop(
   context: ExplainContext,
-  { gr }: ExplainedPod,
+  { gr }: ModelPod,
   src: string,
   dst: string,
 ): { readonly hop: Hop; readonly isKept: boolean } {

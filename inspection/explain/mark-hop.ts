@@ -1,18 +1,17 @@
 import { hex } from '../../dataplane/eni-mark.ts';
-import { compareTables } from '../../dataplane/nft-replace.ts';
 import { NFT_TABLE, NODEPORT_MARK, PRIORITY } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { finding } from '../catalogue/catalogue.ts';
-import { podId } from '../catalogue/element-id.ts';
+import { linkId, podId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
 import type { FirewallChain } from '../firewall/build-firewall-chains.ts';
 import type { Packet } from '../firewall/evaluate-chain.ts';
 import { rewritesAt } from '../firewall/evaluate-firewall-chain.ts';
+import { evaluatePacketMark, type NftVerdict } from '../firewall/evaluate-packet-mark.ts';
 import { nodeFirewalls } from '../firewall/node-firewalls.ts';
-import { ifKnown } from '../node/known.ts';
-import { evaluatePacketMark, type NftVerdict } from './evaluate-packet-mark.ts';
+import type { ModelEni, ModelPod } from '../model/node-model.ts';
 import { expectedRouteToPod } from './expected-route.ts';
-import type { ExplainContext, ExplainedEni, ExplainedPod } from './explain-context.ts';
+import type { ExplainContext } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { findRoute, type RouteResult } from './find-route.ts';
 import { findRoutingFault } from './find-routing-fault.ts';
@@ -20,7 +19,6 @@ import { hopOf, mostSevere, unknownHop } from './hop.ts';
 
 /** Element id of the table of tke-eni, for findings and the graph. */
 const ELEMENT = `nft:${NFT_TABLE}`;
-const REPAIR = 'tke-eni repair';
 
 /** A packet that arrives on a link of the node, before it is routed. */
 type Incoming = {
@@ -29,9 +27,9 @@ type Incoming = {
   readonly dst: string;
   readonly link: LinkMessage;
   /** The Pod that has the link as its host veth; undefined for an ENI. */
-  readonly pod: ExplainedPod | undefined;
+  readonly pod: ModelPod | undefined;
   /** The ENI whose link it is. */
-  readonly eni?: ExplainedEni;
+  readonly eni?: ModelEni;
   readonly isLocal: boolean;
   /**
    * Whether the mark selects the route: not for the node's own addresses and for Pods of this node, which earlier rules
@@ -96,21 +94,23 @@ function withoutTable(context: ExplainContext, packet: Incoming, expected: numbe
   const fields = { kind: 'nft' as const, element: ELEMENT, title: `no nftables table inet ${NFT_TABLE}: mark 0x0` };
   const details = [`mark expected: ${hex(expected)}`];
   if (!isPlanned) return { hop: hopOf({ ...fields, details }), mark: 0, isDropped: false };
-  const missing = finding('nft-table-missing', {
-    what: `nftables table inet ${NFT_TABLE} is not there${expected === 0 ? '' : `: the packet has no mark of ${packet.pod?.eni?.title}`}`,
-    fix: [REPAIR, 'look for a firewall service that runs `nft flush ruleset` (nftables.service, firewalld)'],
-    subjects: [ELEMENT],
-    ...(expected === 0 || !packet.isRoutedByMark ? { severity: 'warning' as const } : {}),
-  });
+  const weight = expected === 0 || !packet.isRoutedByMark ? { severity: 'warning' as const } : {};
+  const missing = { ...context.assessment.table(), ...weight };
   return { hop: hopOf({ ...fields, details }, missing), mark: 0, isDropped: false };
 }
 
-function details(context: ExplainContext, packet: Incoming, { chains, unsupported }: NftVerdict): readonly string[] {
+function details(
+  context: ExplainContext,
+  packet: Incoming,
+  { chains, unsupported, mark }: NftVerdict,
+): readonly string[] {
   const { node, ruleMode } = context;
+  const expected = expectedMark(context, packet);
   const by = packet.pod === undefined ? packet.link.ifname : `${packet.link.ifname} (link group ${packet.link.group})`;
   const primary = node?.primary.ifname ?? 'the primary interface';
   return [
     `in by ${by}: chains ${chains.join(' > ')}`,
+    ...(((mark ^ expected) & context.mask) === 0 ? [] : [`mark expected: ${hex(expected)}`]),
     ...unsupported.map((statement) => `not understood, left out: ${statement}`),
     // Answers get another mark than the packet that is explained here.
     ...(packet.pod !== undefined && node?.nodePort !== false
@@ -128,34 +128,17 @@ function markFault(
   expected: number,
   verdict: NftVerdict,
 ): Finding | undefined {
-  const { plannedNft, mask, facts, node } = context;
-  const present = ifKnown(facts.host.nft)?.ourTable ?? '';
-  const isChanged = plannedNft.kind === 'known' && !compareTables(present, plannedNft.value).isSame;
+  const { mask, node } = context;
+  const isChanged = context.assessment.about(ELEMENT, ['nft-table-changed']) !== undefined;
   // With --egress=node the table sets the NodePort bit on purpose.
   const isMarked = (verdict.mark & NODEPORT_MARK) !== 0;
   // So are packets that a Pod with an ENI of its own sends by the node.
   const isByNode = isMarked && (node?.egress === 'node' || packet.pod?.hasOwnEni === true);
   const isWrongMark = (verdict.mark & mask) >>> 0 !== expected || (isMarked && !isByNode);
-  const isByGroup =
-    packet.pod?.isOurs === true && packet.pod.eni !== undefined && packet.link.group !== packet.pod.eni.table;
   if (!isWrongMark && !isChanged) return undefined;
   const weight = isWrongMark && packet.isRoutedByMark ? {} : { severity: 'warning' as const };
-  if (isWrongMark && isByGroup && !isChanged) {
-    return finding('link-group-wrong', {
-      what: `link group ${packet.link.group} of ${packet.link.ifname} leads to mark ${hex(verdict.mark)}, not to ${hex(expected)} of ${packet.pod?.eni?.title}`,
-      fix: [REPAIR, `ip link set ${packet.link.ifname} group ${packet.pod?.eni?.table}`],
-      subjects: [ELEMENT, podId(packet.pod?.pod.key ?? '')],
-      ...weight,
-    });
-  }
-  return finding('nft-table-changed', {
-    what: isWrongMark
-      ? `nftables table inet ${NFT_TABLE} gives the packet mark ${hex(verdict.mark)}, not ${hex(expected)}`
-      : `nftables table inet ${NFT_TABLE} is not as planned; this packet gets its mark all the same`,
-    fix: [REPAIR],
-    subjects: [ELEMENT],
-    ...weight,
-  });
+  const group = isChanged ? undefined : context.assessment.about(linkId(packet.link.ifindex), ['link-group-wrong']);
+  return { ...(group ?? context.assessment.table()), ...weight };
 }
 
 function dropped(context: ExplainContext, packet: Incoming): Finding {
@@ -170,14 +153,26 @@ function dropped(context: ExplainContext, packet: Incoming): Finding {
   const fault =
     back === undefined
       ? undefined
-      : findRoutingFault({ family, result, route, oif, gateway, expected: back, rules: host.rules, links: host.links });
+      : findRoutingFault({
+          family,
+          result,
+          route,
+          oif,
+          gateway,
+          expected: back,
+          rules: host.rules,
+          links: host.links,
+          assessment: context.assessment,
+        });
   return (
     fault?.finding ??
     finding('source-not-ours', {
       what: isPodAddress
         ? `${src} is dropped as forged: no route leads back to it by ${link.ifname}`
         : `${src} is no address of ${pod?.title ?? link.ifname}: the packet is dropped as forged`,
-      fix: isPodAddress ? [REPAIR] : [`let the Pod send with ${pod?.ips.join(' or ') ?? 'an address of its own'}`],
+      fix: isPodAddress
+        ? ['tke-eni repair']
+        : [`let the Pod send with ${pod?.ips.join(' or ') ?? 'an address of its own'}`],
       subjects: [ELEMENT, ...(pod === undefined ? [] : [podId(pod.pod.key)])],
       isOurs: isPodAddress,
     })

@@ -1,6 +1,6 @@
 import { eniId, linkId, podId } from '../catalogue/element-id.ts';
+import type { ModelPod } from '../model/node-model.ts';
 import { ifKnown } from '../node/known.ts';
-import type { ExplainedPod } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { hopOf, unknownHop } from './hop.ts';
 
@@ -8,7 +8,7 @@ const WHY =
   'the Pod has an ENI of its own: its packets leave inside its namespace; no rule or table of this node leads them';
 
 /** Builds the hop where a packet leaves a Pod that has its own ENI: by the ENI, or by the Pod's link to the node. */
-export function ownExitHop(view: ExplainedPod, oif: number | undefined): Hop {
+export function ownExitHop(view: ModelPod, oif: number | undefined): Hop {
   if (oif === undefined || oif === view.podLink?.ifindex) return ownEniHop(view, 'leaves');
   const name = ifKnown(view.pod.inside)?.links.find(({ ifindex }) => ifindex === oif)?.ifname ?? `interface ${oif}`;
   const title = `leaves by ${name}, the link to this node beside its own ENI`;
@@ -18,7 +18,7 @@ export function ownExitHop(view: ExplainedPod, oif: number | undefined): Hop {
 }
 
 /** Builds the hop of the ENI inside a Pod. */
-export function ownEniHop(view: ExplainedPod, verb: 'leaves' | 'arrives'): Hop {
+export function ownEniHop(view: ModelPod, verb: 'leaves' | 'arrives'): Hop {
   const id = view.lease?.eniId;
   const title = `${verb} by ${ownEniText(view)}, which is ${view.ifName} in the Pod`;
   const element = id === undefined ? podId(view.pod.key) : eniId(id);
@@ -26,6 +26,6 @@ export function ownEniHop(view: ExplainedPod, verb: 'leaves' | 'arrives'): Hop {
 }
 
 /** Names the ENI that belongs to the Pod alone. */
-export function ownEniText({ lease }: ExplainedPod): string {
+export function ownEniText({ lease }: ModelPod): string {
   return lease === undefined ? 'an ENI of its own' : `ENI ${lease.eniId}, its own`;
 }

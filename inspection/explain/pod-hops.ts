@@ -1,5 +1,5 @@
-import { familyOf, hostPrefix } from '../../dataplane/ip-prefix.ts';
-import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6 } from '../../dataplane/numbers.ts';
+import { anyPrefix, familyOf, hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { IFF_NOARP, IFF_UP } from '../../netlink/uapi/if-link.ts';
@@ -11,19 +11,18 @@ import type { Finding } from '../catalogue/finding.ts';
 import { findLinkObstacles } from '../faults/find-link-obstacles.ts';
 import { findInsideFaults } from '../faults/find-setting-fault.ts';
 import { findXfrmFault } from '../faults/find-xfrm-fault.ts';
+import type { ModelPod } from '../model/node-model.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
 import { isOnBridge, isOnLink } from './bridge-hop.ts';
 import { compareWithKernel } from './compare-with-kernel.ts';
-import type { ExplainContext, ExplainedPod } from './explain-context.ts';
+import type { ExplainContext } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { findRoute } from './find-route.ts';
-import { vethMacChanged } from './find-routing-fault.ts';
 import type { Flow } from './flow.ts';
 import { hopOf, mostSevere, unknownHop } from './hop.ts';
 import { refusalText, routeText } from './routing-text.ts';
 
 const DELETE_POD = ['delete the Pod: changes inside it are not repaired'];
-const REPAIR = 'tke-eni repair';
 
 /** The hops inside the Pod for a packet that it sends. */
 type Sending = {
@@ -35,22 +34,22 @@ type Sending = {
 };
 
 /** Walks a packet inside the Pod that sends it: interface and address, the Pod's route, its neighbour entry. */
-export function sendingHops(context: ExplainContext, view: ExplainedPod, src: string, dst: string): Sending {
+export function sendingHops(context: ExplainContext, view: ModelPod, src: string, dst: string): Sending {
   const { pod, podLink: link } = view;
   const { inside } = pod;
   const fields = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, src) };
   if (inside.kind === 'unknown') return sendingOf(unknownHop(fields, inside.why, inside.next));
   const netns = inside.value;
-  if (link === undefined) return sendingOf(hopOf(fields, podLinkFault(view, undefined)));
+  if (link === undefined) return sendingOf(hopOf(fields, podLinkFault(context, view, undefined)));
   const hasAddress = addressesOf(netns, link).includes(src);
   const isPodAddress = view.ips.includes(src);
   const fault = mostSevere(
-    podLinkFault(view, link),
-    isPodAddress && !hasAddress ? addressMissing(view, src) : undefined,
+    podLinkFault(context, view, link),
+    isPodAddress && !hasAddress ? addressMissing(context, view, src) : undefined,
     isPodAddress ? undefined : foreignSource(view, src),
     ...obstacles(view, netns, link),
-    ...findInsideFaults(netns, { ...view, prefix: inPod(view) }, familyOf(src)),
-    findXfrmFault(netns, { dir: 'out', src, dst, ifindex: link.ifindex }, view.title, inPod(view)),
+    ...findInsideFaults(netns, { ...view, title: view.name, prefix: inPod(view) }, familyOf(src)),
+    findXfrmFault(netns, { dir: 'out', src, dst, ifindex: link.ifindex }, view.name, inPod(view)),
   );
   const pod0 = hopOf({ ...fields, details: linkLines(netns, link) }, fault);
   const flow: Flow = { family: familyOf(src), dst, mark: 0, ...(hasAddress ? { src } : {}) };
@@ -67,9 +66,9 @@ type Asking = {
   readonly dst: string;
 };
 
-function neighHops(context: ExplainContext, view: ExplainedPod, { netns, link, gateway, dst }: Asking): readonly Hop[] {
+function neighHops(context: ExplainContext, view: ModelPod, { netns, link, gateway, dst }: Asking): readonly Hop[] {
   if (isOnBridge(view)) return [askedNeighHop(context, view, netns, link, gateway ?? dst)];
-  return gateway === undefined ? [] : [neighHop(view, netns, link, gateway)];
+  return gateway === undefined ? [] : [neighHop(context, view, netns, link, gateway)];
 }
 
 function sendingOf(...hops: readonly Hop[]): Sending {
@@ -77,23 +76,23 @@ function sendingOf(...hops: readonly Hop[]): Sending {
 }
 
 /** Builds the hop inside the Pod that receives a packet. */
-export function receivingHop(context: ExplainContext, view: ExplainedPod, src: string, dst: string): Hop {
+export function receivingHop(context: ExplainContext, view: ModelPod, src: string, dst: string): Hop {
   const { pod, podLink: link } = view;
   const { inside } = pod;
   const fields = { kind: 'pod' as const, element: podId(pod.key), title: podHopTitle(view, dst) };
   if (inside.kind === 'unknown') return unknownHop(fields, inside.why, inside.next);
   const netns = inside.value;
-  if (link === undefined) return hopOf(fields, podLinkFault(view, undefined));
+  if (link === undefined) return hopOf(fields, podLinkFault(context, view, undefined));
   const lines = linkLines(netns, link);
   const taken = [
     ...obstacles(view, netns, link),
-    ...findInsideFaults(netns, { ...view, prefix: inPod(view) }, familyOf(dst)),
-    findXfrmFault(netns, { dir: 'in', src, dst, ifindex: link.ifindex }, view.title, inPod(view)),
+    ...findInsideFaults(netns, { ...view, title: view.name, prefix: inPod(view) }, familyOf(dst)),
+    findXfrmFault(netns, { dir: 'in', src, dst, ifindex: link.ifindex }, view.name, inPod(view)),
   ];
   // Which of the two interfaces receives the packet is not known here.
   if (view.hasOwnEni) {
-    const lacks = addressesOf(netns, link).includes(dst) ? undefined : addressMissing(view, dst);
-    return hopOf({ ...fields, details: lines }, mostSevere(podLinkFault(view, link), lacks, ...taken));
+    const lacks = addressesOf(netns, link).includes(dst) ? undefined : addressMissing(context, view, dst);
+    return hopOf({ ...fields, details: lines }, mostSevere(podLinkFault(context, view, link), lacks, ...taken));
   }
   const flow: Flow = { family: familyOf(dst), dst, src, iif: link.ifindex, mark: 0 };
   const result = findRoute(netns, flow);
@@ -102,8 +101,8 @@ export function receivingHop(context: ExplainContext, view: ExplainedPod, src: s
   const answer = compareWithKernel(query, result, podId(pod.key));
   const isMissing = !addressesOf(netns, link).includes(dst);
   const fault = mostSevere(
-    podLinkFault(view, link),
-    isMissing || !isTaken ? addressMissing(view, dst) : undefined,
+    podLinkFault(context, view, link),
+    isMissing || !isTaken ? addressMissing(context, view, dst) : undefined,
     answer.finding,
     ...taken,
   );
@@ -111,18 +110,18 @@ export function receivingHop(context: ExplainContext, view: ExplainedPod, src: s
 }
 
 /** What was attached to the Pod's interface that takes its packets. */
-function obstacles(view: ExplainedPod, netns: NetnsFacts, link: LinkMessage): readonly Finding[] {
-  const { pod, ifName, title } = view;
+function obstacles(view: ModelPod, netns: NetnsFacts, link: LinkMessage): readonly Finding[] {
+  const { pod, ifName, name } = view;
   const subjects = [linkId(link.ifindex, pod.key), podId(pod.key)];
-  return findLinkObstacles(netns, { link, title: `${ifName} in ${title}`, subjects, prefix: inPod(view) });
+  return findLinkObstacles(netns, { link, title: `${ifName} in ${name}`, subjects, prefix: inPod(view) });
 }
 
 /** Beginning of a command that is for the Pod's namespace. */
-function inPod({ lease }: ExplainedPod): string {
+function inPod({ lease }: ModelPod): string {
   return `nsenter --net=${lease?.netns ?? '<netns>'} `;
 }
 
-function podHopTitle(view: ExplainedPod, ip: string): string {
+function podHopTitle(view: ModelPod, ip: string): string {
   return `Pod ${view.title}, ${view.ifName}, ${ip}`;
 }
 
@@ -139,45 +138,33 @@ function linkLines(netns: NetnsFacts, link: LinkMessage): readonly string[] {
   ];
 }
 
-function podLinkFault(view: ExplainedPod, link: LinkMessage | undefined): Finding | undefined {
-  const { title, ifName, pod } = view;
+function podLinkFault(
+  { assessment }: ExplainContext,
+  view: ModelPod,
+  link: LinkMessage | undefined,
+): Finding | undefined {
+  const { name, ifName, pod } = view;
   if (link === undefined) {
     return finding('veth-missing', {
-      what: `${title} has no interface ${ifName}`,
+      what: `${name} has no interface ${ifName}`,
       fix: DELETE_POD,
       subjects: [podId(pod.key)],
     });
   }
-  const inPod = `nsenter --net=${view.lease?.netns ?? '<netns>'}`;
-  const subjects = [linkId(link.ifindex, pod.key), podId(pod.key)];
-  if ((link.flags & IFF_UP) !== 0) {
-    if ((link.flags & IFF_NOARP) === 0 || !view.isOurs) return undefined;
-    return finding('link-noarp', {
-      what: `${ifName} in ${title} has ARP turned off: it does not answer when the node asks for it`,
-      fix: [`${inPod} ip link set ${ifName} arp on`, ...DELETE_POD],
-      subjects,
-    });
-  }
-  return finding('pod-link-down', {
-    what: `${ifName} in ${title} is down`,
-    fix: [`${inPod} ip link set ${ifName} up`, ...DELETE_POD],
-    subjects,
-  });
+  const isUp = (link.flags & IFF_UP) !== 0;
+  if (isUp && ((link.flags & IFF_NOARP) === 0 || !view.isOurs)) return undefined;
+  const change = isUp ? { arp: true } : { up: true };
+  const before = isUp ? { arp: false } : { up: false };
+  return assessment.inPod({ kind: 'set-link', ifindex: link.ifindex, ifname: ifName, change, before }, view);
 }
 
-function addressMissing(view: ExplainedPod, ip: string): Finding {
-  return finding('pod-address-missing', {
-    what: `${view.title} does not have ${ip} on ${view.ifName}`,
-    fix: [
-      `nsenter --net=${view.lease?.netns ?? '<netns>'} ip address add ${hostPrefix(ip)} dev ${view.ifName}`,
-      ...DELETE_POD,
-    ],
-    subjects: [podId(view.pod.key)],
-  });
+function addressMissing({ assessment }: ExplainContext, view: ModelPod, ip: string): Finding | undefined {
+  const address = { ifindex: view.podLink?.ifindex ?? 0, ifname: view.ifName, prefix: hostPrefix(ip) };
+  return assessment.inPod({ kind: 'add-address', address }, view);
 }
 
 /** Reports a forged source where the packet starts. It is a warning: the packet is dropped at a later hop. */
-function foreignSource(view: ExplainedPod, src: string): Finding {
+function foreignSource(view: ModelPod, src: string): Finding {
   return finding('source-not-ours', {
     what: `${src} is no address of ${view.title} (${view.ips.join(', ')})`,
     fix: [`let the Pod send with ${view.ips[0] ?? 'its own address'}`],
@@ -189,7 +176,7 @@ function foreignSource(view: ExplainedPod, src: string): Finding {
 
 function podRouteHop(
   context: ExplainContext,
-  view: ExplainedPod,
+  view: ModelPod,
   netns: NetnsFacts,
   flow: Flow,
 ): { readonly hop: Hop; readonly isLocal: boolean; readonly gateway?: string; readonly oif?: number } {
@@ -205,7 +192,7 @@ function podRouteHop(
   const isLocal = route?.type === RTN_LOCAL;
   const fault =
     (isLocal ? localAddressFault(view, flow.dst) : sourceFault(context, view, flow)) ??
-    podRouteFault(view, result.kind === 'refused' ? result.code : undefined, {
+    podRouteFault(context, view, flow, result.kind === 'refused' ? result.code : undefined, {
       hasRefusal: result.kind === 'refused' && result.route !== undefined,
       isOurs:
         view.hasOwnEni || (oif === view.podLink?.ifindex && (gateway === gatewayIp || isOnLinkRoute || !view.isOurs)),
@@ -223,7 +210,7 @@ function podRouteHop(
  * Reports a destination that is an address inside the Pod, but not one of the Pod's own: such packets never leave the
  * Pod.
  */
-function localAddressFault(view: ExplainedPod, dst: string): Finding | undefined {
+function localAddressFault(view: ModelPod, dst: string): Finding | undefined {
   if (view.ips.includes(dst)) return undefined;
   return finding('address-two-owners', {
     what: `${dst} is an address inside ${view.title}: packets for it stay there, even if another Pod has it`,
@@ -237,7 +224,7 @@ function localAddressFault(view: ExplainedPod, dst: string): Finding | undefined
  * Reports a wrong source address. A program that binds no address sends with the one that the route or the kernel
  * selects.
  */
-function sourceFault({ lookup }: ExplainContext, view: ExplainedPod, flow: Flow): Finding | undefined {
+function sourceFault({ lookup, assessment }: ExplainContext, view: ModelPod, flow: Flow): Finding | undefined {
   const { src, ...unbound } = flow;
   const answer = lookup(view.pod.key, unbound, false);
   const chosen = answer.kind === 'route' ? answer.route.prefsrc : undefined;
@@ -249,10 +236,12 @@ function sourceFault({ lookup }: ExplainContext, view: ExplainedPod, flow: Flow)
     chosen === flow.dst
   )
     return undefined;
+  const found = assessment.about(podId(view.pod.key), ['source-not-ours'], flow.family);
+  if (found !== undefined) return found;
   return finding('source-not-ours', {
-    what: `${view.title} sends with ${chosen}, which is none of its addresses (${view.ips.join(', ')}): the node drops it as forged`,
+    what: `${view.name} sends with ${chosen}, which is none of its addresses (${view.ips.join(', ')}): the node drops it as forged`,
     fix: [
-      REPAIR,
+      'tke-eni repair',
       `nsenter --net=${view.lease?.netns ?? '<netns>'} ip address del ${hostPrefix(chosen)} dev ${view.ifName}`,
       ...DELETE_POD,
     ],
@@ -267,23 +256,25 @@ type PodRouteState = {
   readonly title: string;
 };
 
-function podRouteFault(view: ExplainedPod, code: string | undefined, state: PodRouteState): Finding | undefined {
+function podRouteFault(
+  { assessment }: ExplainContext,
+  view: ModelPod,
+  { family }: Flow,
+  code: string | undefined,
+  state: PodRouteState,
+): Finding | undefined {
   const subjects = [podId(view.pod.key)];
+  const found = assessment.about(podId(view.pod.key), ['foreign-route', 'pod-route-missing'], family);
+  if (code !== undefined && found !== undefined) return found;
   if (code !== undefined && state.hasRefusal) {
-    const what = `${view.title}: ${state.title}: ${refusalText(code)}`;
+    const what = `${view.name}: ${state.title}: ${refusalText(code)}`;
     return finding('blackhole-route', { what, fix: DELETE_POD, subjects });
   }
   if (code !== undefined) {
-    const netns = `nsenter --net=${view.lease?.netns ?? '<netns>'}`;
-    return finding('pod-route-missing', {
-      what: `${view.title} has no route there: ${refusalText(code)}`,
-      fix: [
-        ...(isOnBridge(view) ? [] : [`${netns} ip route add ${POD_GATEWAY_IPV4} dev ${view.ifName} scope link`]),
-        `${netns} ip route add default via ${gatewayOf(view, 4)} dev ${view.ifName}`,
-        ...DELETE_POD,
-      ],
-      subjects,
-    });
+    const { ifName: oifname, podLink } = view;
+    const gateway = gatewayOf(view, family);
+    const route = { table: TABLE_MAIN, dst: anyPrefix(family), gateway, oif: podLink?.ifindex ?? 0, oifname };
+    return assessment.inPod({ kind: 'replace-route', route }, view);
   }
   if (state.isOurs || state.isLocal) return undefined;
   return finding('pod-route-missing', {
@@ -295,7 +286,7 @@ function podRouteFault(view: ExplainedPod, code: string | undefined, state: PodR
 }
 
 /** Returns the gateway of a Pod: no host has that of a Pod with a link of its own, the bridge has that of its block. */
-function gatewayOf({ gr }: ExplainedPod, family: 4 | 6): string {
+function gatewayOf({ gr }: ModelPod, family: 4 | 6): string {
   if (gr?.wiring === 'bridge') return gr.gateway;
   return family === 4 ? POD_GATEWAY_IPV4 : POD_GATEWAY_IPV6;
 }
@@ -303,7 +294,7 @@ function gatewayOf({ gr }: ExplainedPod, family: 4 | 6): string {
 /** Checks the entry that a Pod on the bridge has for its gateway, or for another Pod of its block: it asks for both. */
 function askedNeighHop(
   { bridge }: ExplainContext,
-  view: ExplainedPod,
+  view: ModelPod,
   netns: NetnsFacts,
   link: LinkMessage,
   ip: string,
@@ -334,7 +325,7 @@ function askedNeighHop(
  * Checks the permanent neighbour entry of the gateway. No host has the gateway's address; the entry holds the host
  * veth's MAC.
  */
-function neighHop(view: ExplainedPod, netns: NetnsFacts, link: LinkMessage, gateway: string): Hop {
+function neighHop(context: ExplainContext, view: ModelPod, netns: NetnsFacts, link: LinkMessage, gateway: string): Hop {
   const neigh = netns.neighs.find(({ ifindex, dst }) => ifindex === link.ifindex && dst === gateway);
   const expected = view.veth?.address ?? view.lease?.hostVeth?.mac;
   const element = `neigh:${view.pod.key}:${gateway}`;
@@ -344,7 +335,7 @@ function neighHop(view: ExplainedPod, netns: NetnsFacts, link: LinkMessage, gate
     title: `neighbour ${gateway} is ${neighText(neigh)}`,
     details: [`host veth: ${expected ?? 'not known'}`],
   };
-  return hopOf(fields, neighFault(view, neigh, expected, gateway));
+  return hopOf(fields, neighFault(context, view, { neigh, ifindex: link.ifindex }, expected, gateway));
 }
 
 type Neigh = NetnsFacts['neighs'][number];
@@ -361,26 +352,23 @@ function neighText(neigh: Neigh | undefined): string {
 }
 
 function neighFault(
-  view: ExplainedPod,
-  neigh: Neigh | undefined,
+  { assessment }: ExplainContext,
+  view: ModelPod,
+  { neigh, ifindex }: { readonly neigh: Neigh | undefined; readonly ifindex: number },
   expected: string | undefined,
   gateway: string,
 ): Finding | undefined {
-  const by = `nsenter --net=${view.lease?.netns ?? '<netns>'} ip neigh replace ${gateway} lladdr ${expected} dev ${view.ifName} nud permanent`;
-  const subjects = [`neigh:${view.pod.key}:${gateway}`, podId(view.pod.key)];
-  if (!isUsable(neigh)) {
-    return finding('neigh-missing', {
-      what: `${view.title} has no neighbour entry for ${gateway}`,
-      fix: [REPAIR, by],
-      subjects,
-    });
-  }
-  if (neigh.lladdr !== expected && neigh.lladdr === view.lease?.hostVeth?.mac) return vethMacChanged(view);
-  if (expected !== undefined && neigh.lladdr !== expected) {
-    const what = `${view.title} sends to ${neigh.lladdr} for ${gateway}; its host interface has ${expected}`;
-    return finding('neigh-wrong-mac', { what, fix: [REPAIR, by], subjects });
-  }
-  if ((neigh.state & (NUD_PERMANENT | NUD_NOARP)) !== 0) return undefined;
-  const what = `the neighbour entry for ${gateway} in ${view.title} is not permanent: it will age out, and no host answers for it`;
-  return finding('neigh-missing', { what, fix: [REPAIR, by], subjects, severity: 'warning' });
+  const isPermanent = isUsable(neigh) && (neigh.state & (NUD_PERMANENT | NUD_NOARP)) !== 0;
+  if (isPermanent && (expected === undefined || neigh.lladdr === expected)) return undefined;
+  const veth = assessment.about(linkId(view.veth?.ifindex ?? 0), ['veth-mac-changed']);
+  if (isUsable(neigh) && neigh.lladdr === view.lease?.hostVeth?.mac && veth !== undefined) return veth;
+  const common = { ifindex, ifname: view.ifName, dst: gateway };
+  const before = isPermanent ? { before: { ...common, lladdr: neigh.lladdr } } : {};
+  const found = assessment.inPod(
+    { kind: 'replace-neigh', neigh: { ...common, lladdr: expected ?? '' }, ...before },
+    view,
+  );
+  // One that is not permanent serves until it ages out: no host answers for it.
+  const isLeft = isUsable(neigh) && neigh.lladdr === expected;
+  return found && { ...found, ...(isLeft ? { severity: 'warning' } : {}) };
 }

@@ -3,7 +3,7 @@ import { renderLookup, renderRoute } from '../../netlink/render-route.ts';
 import { renderRule } from '../../netlink/render-rule.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage, RuleSpec } from '../../netlink/rule-message.ts';
-import { linkName } from './explain-context.ts';
+import { linkName } from '../model/node-model.ts';
 import type { RefusalCode } from './find-in-table.ts';
 import { type Flow, queryOf } from './flow.ts';
 

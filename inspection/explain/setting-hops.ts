@@ -1,4 +1,4 @@
-import { forwarding, ipForward, rpFilter, sysctlName } from '../../sysctl/sysctl-key.ts';
+import { forwarding, ipForward, parseSysctlName, rpFilter, sysctlName } from '../../sysctl/sysctl-key.ts';
 import { finding } from '../catalogue/catalogue.ts';
 import { linkId, sysctlId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
@@ -6,11 +6,13 @@ import { findRewriteFault } from '../faults/find-rewrite-fault.ts';
 import { findFullConntrack } from '../faults/find-setting-fault.ts';
 import { findXfrmFault } from '../faults/find-xfrm-fault.ts';
 import { nodeFirewalls } from '../firewall/node-firewalls.ts';
+import { linkName, type ModelEni, type ModelPod } from '../model/node-model.ts';
 import { effective, evaluateSourceCheck, type SourceCheck } from './evaluate-source-check.ts';
-import { type ExplainContext, type ExplainedEni, type ExplainedPod, linkName } from './explain-context.ts';
+import { expectedRouteOfMark } from './expected-route.ts';
+import type { ExplainContext } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
 import { type Forwarded, findForwardFault, HOOKS_OF } from './find-forward-fault.ts';
-import { type ExpectedRoute, eniWithoutAddress, findRoutingFault } from './find-routing-fault.ts';
+import { type ExpectedRoute, findRoutingFault } from './find-routing-fault.ts';
 import { hopOf, mostSevere } from './hop.ts';
 import { refusalText, routeText, ruleText } from './routing-text.ts';
 
@@ -54,11 +56,9 @@ export function forwardingHop(
     return { hop: hopOf(fields, fault), isOn };
   }
   const isAll = host.sysctls.get(all) === '0';
-  const off = finding('ip-forward-off', {
-    what: `${isAll ? all : key} is 0: the node forwards nothing that comes in by ${ifname}`,
-    fix: ['tke-eni repair', `sysctl -w ${isAll ? all : key}=1`, `grep -rn forward /etc/sysctl.conf /etc/sysctl.d`],
-    subjects: [sysctlId(isAll ? all : key)],
-  });
+  const off =
+    context.assessment.about(sysctlId(isAll ? all : key), ['ip-forward-off']) ??
+    context.assessment.ofHost({ kind: 'set-sysctl', key: parseSysctlName(isAll ? all : key), value: '1', before: '0' });
   return { hop: hopOf(fields, off), isOn };
 }
 
@@ -108,18 +108,18 @@ type Checked = {
   readonly mark: number;
   readonly oif: number | undefined;
   /** The Pod that sends it, by its host veth; undefined for a packet from an ENI. */
-  readonly pod: ExplainedPod | undefined;
-  readonly eni: ExplainedEni | undefined;
+  readonly pod: ModelPod | undefined;
+  readonly eni: ModelEni | undefined;
   /** The route that a packet to the source should take; it explains why the check fails. */
   readonly back: ExpectedRoute | undefined;
 };
 
 /** Simulates the source validation of an IPv4 packet. */
 export function sourceCheckHop(
-  { facts }: ExplainContext,
+  context: ExplainContext,
   packet: Checked,
 ): { readonly hop: Hop; readonly isDropped: boolean } {
-  const { host } = facts;
+  const { host } = context.facts;
   const ifname = linkName(host.links, packet.iif);
   const check = evaluateSourceCheck(host, packet, packet.oif);
   const key = sysctlName(rpFilter(ifname));
@@ -131,7 +131,7 @@ export function sourceCheckHop(
       : undefined,
   ];
   const fields = { kind: 'sysctl' as const, element: sysctlId(key), title: titleOf(check, ifname), details };
-  const fault = check.isDropped ? dropFault(facts.host, packet, check, ifname) : offFault(packet, check, ifname);
+  const fault = check.isDropped ? dropFault(context, packet, check, ifname) : offFault(context, packet, check, ifname);
   return { hop: hopOf(fields, fault), isDropped: check.isDropped };
 }
 
@@ -156,20 +156,21 @@ function reverseText({ reverse }: SourceCheck, links: ExplainContext['facts']['h
   return `rule ${ruleText(reverse.rule)}, ${routeText(reverse.route, links)}`;
 }
 
-function dropFault(
-  host: ExplainContext['facts']['host'],
-  packet: Checked,
-  check: SourceCheck,
-  ifname: string,
-): Finding | undefined {
-  const { pod, eni, src, back } = packet;
+function dropFault(context: ExplainContext, packet: Checked, check: SourceCheck, ifname: string): Finding | undefined {
+  const { pod, eni, src, back, iif } = packet;
+  const { facts, assessment } = context;
   if (pod !== undefined && !pod.ips.includes(src)) return forged(packet, ifname);
   // Strict mode is correct on a Pod's link: the fault is the route back.
-  if (pod !== undefined && back !== undefined) return wayBackFault(host, check, back);
-  if (check.why === 'no-address' && eni !== undefined && eni.missing.length > 0) return eniWithoutAddress(eni);
-  const key = sysctlName(
-    rpFilter(check.mode === Number(host.sysctls.get(sysctlName(rpFilter('all')))) ? 'all' : ifname),
-  );
+  if (pod !== undefined && back !== undefined) return wayBackFault(context, check, back);
+  const bare = check.why === 'no-address' ? assessment.about(linkId(iif), ['eni-without-address'], 4) : undefined;
+  if (bare !== undefined) return bare;
+  if (check.why === 'no-route' && eni !== undefined && context.ruleMode === 'compact')
+    return wayBackFault(context, check, expectedRouteOfMark(context, eni, src));
+  const isByAll = check.mode === Number(facts.host.sysctls.get(sysctlName(rpFilter('all'))));
+  const own = sysctlId(sysctlName(rpFilter(ifname)));
+  const found = check.mode === 1 ? assessment.about(own, ['rp-filter-strict']) : undefined;
+  if (found !== undefined) return found;
+  const key = sysctlName(rpFilter(isByAll ? 'all' : ifname));
   return finding('rp-filter-strict', {
     what: `${ifname} drops packets from ${src}: rp_filter is ${MODES[check.mode] ?? check.mode} and ${REASONS[check.why]}`,
     fix: ['tke-eni repair', `sysctl -w ${key}=2`, 'grep -rn rp_filter /etc/sysctl.conf /etc/sysctl.d'],
@@ -187,31 +188,28 @@ function forged({ pod, src }: Checked, ifname: string): Finding {
 }
 
 function wayBackFault(
-  host: ExplainContext['facts']['host'],
+  { facts, assessment }: ExplainContext,
   check: SourceCheck,
   back: ExpectedRoute,
 ): Finding | undefined {
   const { reverse } = check;
   const route = reverse.kind === 'route' ? reverse.route : undefined;
   const hop = reverse.kind === 'route' ? reverse.nexthops[0] : undefined;
-  const fault = findRoutingFault({
-    family: 4,
-    result: reverse,
-    route,
-    oif: hop?.oif,
-    gateway: hop?.gateway,
-    expected: back,
-    rules: host.rules,
-    links: host.links,
-  });
-  return mostSevere(fault?.finding);
+  const { rules, links } = facts.host;
+  const way = { family: 4, result: reverse, route, oif: hop?.oif, gateway: hop?.gateway, expected: back } as const;
+  return findRoutingFault({ ...way, rules, links, assessment })?.finding;
 }
 
-function offFault({ pod }: Checked, check: SourceCheck, ifname: string): Finding | undefined {
+function offFault(
+  { assessment }: ExplainContext,
+  { pod }: Checked,
+  check: SourceCheck,
+  ifname: string,
+): Finding | undefined {
   if (pod?.isOurs !== true || check.mode !== 0) return undefined;
-  return finding('rp-filter-off', {
-    what: `rp_filter is off on ${ifname}: ${pod.title} could send with any address`,
-    fix: ['tke-eni repair', `sysctl -w ${sysctlName(rpFilter(ifname))}=1`],
-    subjects: [sysctlId(sysctlName(rpFilter(ifname)))],
-  });
+  const key = rpFilter(ifname);
+  return (
+    assessment.about(sysctlId(sysctlName(key)), ['rp-filter-off']) ??
+    assessment.ofHost({ kind: 'set-sysctl', key, value: '1', before: '0' })
+  );
 }

@@ -9,8 +9,16 @@ import { renderRoute } from '../../netlink/render-route.ts';
 import { renderRule } from '../../netlink/render-rule.ts';
 import type { RouteMessage } from '../../netlink/route-message.ts';
 import type { RuleMessage } from '../../netlink/rule-message.ts';
-import { FR_ACT_TO_TBL } from '../../netlink/uapi/fib-rules.ts';
 import {
+  FIB_RULE_INVERT,
+  FR_ACT_BLACKHOLE,
+  FR_ACT_GOTO,
+  FR_ACT_PROHIBIT,
+  FR_ACT_TO_TBL,
+  FR_ACT_UNREACHABLE,
+} from '../../netlink/uapi/fib-rules.ts';
+import {
+  RT_TABLE_LOCAL,
   RTN_BLACKHOLE,
   RTN_PROHIBIT,
   RTN_THROW,
@@ -20,7 +28,10 @@ import {
 import { type FindingId, finding } from '../catalogue/catalogue.ts';
 import { routeId } from '../catalogue/element-id.ts';
 import type { DesiredNode } from '../desired/desired-of.ts';
+import { narrowSelectorOf } from '../faults/narrow-selector.ts';
 import type { DifferenceOwner, ObjectNames } from '../model/build-names.ts';
+import type { ModelPod, NodeModel } from '../model/node-model.ts';
+import { isOurRule } from '../node/build-owner-index.ts';
 import { findCatchingRoute } from '../node/find-catching-route.ts';
 import type { HostFacts } from '../node/node-facts.ts';
 import { prefixContains } from '../node/prefix-contains.ts';
@@ -28,6 +39,9 @@ import { ruleElement } from '../node/rule-selector.ts';
 import type { Difference } from './difference.ts';
 
 const REFUSING: ReadonlySet<number> = new Set([RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT, RTN_THROW]);
+
+const DROPPING: readonly number[] = [FR_ACT_BLACKHOLE, FR_ACT_UNREACHABLE, FR_ACT_PROHIBIT];
+const MAX_OUR_PRIORITY = Math.max(...OUR_PRIORITIES);
 
 /** Empty observation. A single rule or route is put into it, so that conflicts of this one alone are found. */
 const NOTHING_OBSERVED: ObservedHost = {
@@ -43,13 +57,21 @@ const NOTHING_OBSERVED: ObservedHost = {
 type Host = Pick<HostFacts, 'links' | 'routes' | 'rules'>;
 
 /** Returns rules and routes of other programs that conflict with ours. None of them is ours to change. */
-export function compareForeignObjects(desired: DesiredNode, host: Host, names: ObjectNames): readonly Difference[] {
+export function compareForeignObjects(
+  desired: DesiredNode,
+  model: NodeModel,
+  host: Host,
+  names: ObjectNames,
+): readonly Difference[] {
   const nameOf = linkNames(host);
   return [
-    ...host.rules.flatMap((rule) => foreignRule(desired, host, rule, names)),
+    ...host.rules.flatMap((rule) => foreignRule(desired, model, host, rule, names)),
     ...host.routes
       .filter((route) => mayMatter(desired, route))
       .flatMap((route) => foreignRoute(desired, route, nameOf, names)),
+    ...host.routes
+      .filter((route) => isAboveOurs(model, route))
+      .map((route) => refusingRoute(route, nameOf, names.ofAddress(route.dst ?? ''), names)),
   ];
 }
 
@@ -66,60 +88,120 @@ const RULE_FINDINGS: Partial<Readonly<Record<Conflict['kind'], FindingId>>> = {
   priority: 'foreign-rule-priority',
 };
 
-function foreignRule(desired: DesiredNode, host: Host, rule: RuleMessage, names: ObjectNames): readonly Difference[] {
+function foreignRule(
+  desired: DesiredNode,
+  model: NodeModel,
+  host: Host,
+  rule: RuleMessage,
+  names: ObjectNames,
+): readonly Difference[] {
   const observed = toRule(rule);
   const [conflict] = ruleConflicts(desired.host, { ...NOTHING_OBSERVED, rules: [observed] });
+  const capture = isOurRule(rule) || isKernels(rule) ? undefined : captureOf(rule, model, host);
+  // One with a mark of ours, or at a priority of ours, may stand before ours all the same.
   const id = conflict === undefined ? undefined : RULE_FINDINGS[conflict.kind];
   const remove = renderRule('delete', rule);
   const subjects = [ruleElement(rule)];
-  if (conflict !== undefined && id !== undefined) {
+  const isInOurPlace = conflict?.kind === 'rule' || conflict?.kind === 'table';
+  if (conflict !== undefined && id !== undefined && (isInOurPlace || capture === undefined)) {
     const isTwice = conflict.kind === 'rule' && host.rules.some((other) => isOurTwin(other, observed));
     const twin = `IPv${observed.family} rule "${observed.shown}" of another program equals one of ours, which is there too`;
     const details = { what: isTwice ? twin : conflict.message, fix: [remove], subjects };
     return [foreignDifference(id, details, names.ofTable(rule.table), names)];
   }
-  const pod = caughtPod(desired, host, rule);
-  if (pod === undefined) return [];
-  const owner: DifferenceOwner = { kind: 'pod', key: pod };
-  const what = `a rule of another program at priority ${rule.priority}, before ours, catches packets of ${names.text(owner)}: "${remove.replace(' rule del ', ' rule ')}"`;
+  if (capture === undefined) return [];
+  const { text, severity, pod } = capture;
+  const what = `rule "${remove.replace(/^ip (-6 )?rule del(ete)? /, '')}" ${text}`;
   const fix = [remove, `or have its owner use a priority above ${PRIORITY.fromEniPrimary}`];
-  return [foreignDifference('foreign-rule-above-ours', { what, fix, subjects }, owner, names)];
+  const owner: DifferenceOwner = { kind: 'pod', key: pod.pod.key };
+  return [foreignDifference('foreign-rule-above-ours', { what, fix, subjects, severity }, owner, names)];
+}
+
+/** Returns whether the kernel creates the rule in every network namespace. */
+function isKernels({ priority, protocol }: RuleMessage): boolean {
+  return (
+    priority === 0 ||
+    priority === 32766 ||
+    priority === 32767 ||
+    (protocol === RTPROT_KERNEL && priority > MAX_OUR_PRIORITY)
+  );
+}
+
+/** How a rule captures packets of Pods before our rules; `pod`: the first of them. */
+type Capture = { readonly text: string; readonly severity: 'error' | 'warning'; readonly pod: ModelPod };
+
+/** Returns how a rule captures packets of Pods before our rules; undefined when it does not. */
+function captureOf(rule: RuleMessage, model: NodeModel, { routes }: Host): Capture | undefined {
+  const pod = rule.priority > MAX_OUR_PRIORITY ? undefined : podFor(rule, model);
+  if (pod === undefined) return undefined;
+  const narrow = narrowSelectorOf(rule);
+  if (DROPPING.includes(rule.action)) {
+    const { packets, isWholeProtocol } = narrow ?? { packets: 'packets', isWholeProtocol: true };
+    const text = `is asked before ours and drops ${packets} of ${pod.name}`;
+    return { text, severity: isWholeProtocol ? 'error' : 'warning', pod };
+  }
+  // A rule that leads some packets to another table is mostly meant.
+  if (narrow !== undefined) return undefined;
+  if (rule.action === FR_ACT_GOTO) {
+    const text = `is asked before ours and passes over them, for ${pod.name}`;
+    return (rule.goto ?? 0) > PRIORITY.eniMark ? { text, severity: 'error', pod } : undefined;
+  }
+  if (rule.action !== FR_ACT_TO_TBL || model.tables.has(rule.table)) return undefined;
+  const ips = model.pods.flatMap((each) => each.ips);
+  const caught = findCatchingRoute(routes, rule, ips);
+  if (caught === undefined) return undefined;
+  const text = `is asked before ours, and leads packets of ${pod.name} to ${caught.dst ?? 'the default route'} of table ${rule.table}`;
+  return { text, severity: 'error', pod };
+}
+
+/** Returns the first Pod of which a rule can match packets; only its marks, addresses and incoming link count. */
+function podFor(rule: RuleMessage, { pods, enis, markBits }: NodeModel): ModelPod | undefined {
+  // These select packets of the node's own sockets.
+  if (rule.uidRange !== undefined || rule.oifname !== undefined) return undefined;
+  const [first] = pods;
+  const isByEni = enis.some(({ ifname }) => ifname === rule.iifname);
+  const sending =
+    rule.iifname === undefined || isByEni ? pods : pods.filter(({ veth }) => veth?.ifname === rule.iifname);
+  if (sending.length === 0) return undefined;
+  // "not fwmark X" matches every packet without that mark, also of Pods.
+  if ((rule.flags & FIB_RULE_INVERT) !== 0) return rule.src === undefined && rule.dst === undefined ? first : undefined;
+  if (rule.fwmark !== undefined && rule.fwmark !== 0) {
+    return ((rule.fwmask ?? 0xffffffff) & markBits) !== 0 && (rule.fwmark & ~markBits) === 0 ? first : undefined;
+  }
+  const hasPod = (prefix: string | undefined, pod: ModelPod) =>
+    pod.ips.some((ip) => familyOf(ip) === familyOfMessage(rule) && prefixContains(prefix, ip));
+  // A rule from a Pod to a single destination is regarded as intended.
+  if (rule.dst === undefined) return sending.find((pod) => hasPod(rule.src, pod));
+  return pods.find((pod) => hasPod(rule.dst, pod));
 }
 
 function isOurTwin(rule: RuleMessage, other: ObservedRule): boolean {
   return rule.protocol === RTPROT_TKE_ENI && ruleKey(toRule(rule)) === ruleKey(other);
 }
 
-/** Returns the first Pod whose packets match a foreign rule before our rules; undefined when there is none. */
-function caughtPod({ networks }: DesiredNode, host: Host, rule: RuleMessage): string | undefined {
-  const { priority, protocol, action } = rule;
-  const isBefore = priority > 0 && priority < PRIORITY.fromEniPrimary && !OUR_PRIORITIES.includes(priority);
-  if (!isBefore || protocol === RTPROT_TKE_ENI || protocol === RTPROT_KERNEL) return undefined;
-  // A rule with a mark matches only packets that another program has marked.
-  const isSelective = Boolean(rule.fwmark) || rule.ipProto !== undefined || rule.uidRange !== undefined;
-  if (isSelective || rule.suppressPrefixlength !== undefined || rule.l3mdev === 1) return undefined;
-  const ips = [...networks.values()].flatMap((pod) => pod.ips);
-  if (action === FR_ACT_TO_TBL && findCatchingRoute(host.routes, rule, ips) === undefined) return undefined;
-  return [...networks].find(([, { ips, hostVeth }]) => {
-    const isItsDevice = rule.iifname === undefined || rule.iifname === hostVeth.name;
-    return isItsDevice && ips.some((ip) => isOfFamily(rule, ip) && coversPod(rule, ip));
-  })?.[0];
+/** Returns whether a route of table local, which is looked up before ours, refuses packets to a Pod. */
+function isAboveOurs({ pods }: NodeModel, { table, type, dst }: RouteMessage): boolean {
+  const isRefusing = table === RT_TABLE_LOCAL && REFUSING.has(type) && type !== RTN_THROW;
+  return isRefusing && pods.some(({ ips }) => ips.some((ip) => prefixContains(dst, ip)));
 }
 
-/**
- * Returns whether a rule matches packets of a Pod by source or by destination, or because it selects by neither. A rule
- * from a Pod to a single destination is regarded as intended.
- */
-function coversPod({ src, dst }: RuleMessage, ip: string): boolean {
-  if (src === undefined && dst === undefined) return true;
-  return (
-    (src !== undefined && dst === undefined && prefixContains(src, ip)) ||
-    (dst !== undefined && prefixContains(dst, ip))
-  );
+function refusingRoute(
+  route: RouteMessage,
+  nameOf: (ifindex: number) => string,
+  owner: DifferenceOwner,
+  names: ObjectNames,
+): Difference {
+  const remove = renderRoute('delete', route, nameOf);
+  const details = {
+    what: `table local has "${shownRoute(remove)}", which drops packets`,
+    fix: [remove, 'stop the program that adds it'],
+    subjects: [routeId(route.table, route.dst ?? 'default')],
+  };
+  return foreignDifference('blackhole-route', details, owner, names);
 }
 
-function isOfFamily(rule: RuleMessage, ip: string): boolean {
-  return familyOfMessage(rule) === familyOf(ip);
+function shownRoute(remove: string): string {
+  return remove.replace(/^(ip(?: -6)?) route del(?:ete)? /, '');
 }
 
 function mayMatter(desired: DesiredNode, { protocol, table }: RouteMessage): boolean {
@@ -138,7 +220,7 @@ function foreignRoute(
   const [conflict] = routeConflicts(desired.host, { ...NOTHING_OBSERVED, routes: [observed] });
   if (conflict === undefined) return [];
   const remove = renderRoute('delete', route, nameOf);
-  const shown = remove.replace(/^(ip(?: -6)?) route del(?:ete)? /, '');
+  const shown = shownRoute(remove);
   const replacesOurs = desired.host.routes.some((wanted) => routeKey(wanted) === routeKey(observed));
   const where = replacesOurs ? 'stands where ours should' : `is not ours, table ${route.table} is`;
   const byDst = names.ofAddress(observed.dst);
@@ -162,7 +244,12 @@ function routeFinding({ type }: RouteMessage, replacesOurs: boolean): FindingId 
 
 function foreignDifference(
   id: FindingId,
-  details: { readonly what: string; readonly fix: readonly string[]; readonly subjects: readonly string[] },
+  details: {
+    readonly what: string;
+    readonly fix: readonly string[];
+    readonly subjects: readonly string[];
+    readonly severity?: 'error' | 'warning';
+  },
   owner: DifferenceOwner,
   names: ObjectNames,
 ): Difference {

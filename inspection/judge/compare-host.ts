@@ -1,11 +1,11 @@
-import { isSameRoute, type RouteState, type RuleState } from '../../dataplane/desired.ts';
+import { type HostState, isSameRoute, type RouteState, type RuleState } from '../../dataplane/desired.ts';
 import { describeMissingSetting, diffHost, missingSettings } from '../../dataplane/diff.ts';
-import { isLinkLocal } from '../../dataplane/ip-prefix.ts';
+import { familyOf, isLinkLocal } from '../../dataplane/ip-prefix.ts';
 import type { RuleMode } from '../../dataplane/network.ts';
 import { FLOW_PROGRAM_NAME, FLOWTABLE_TABLE, PRIORITY } from '../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderRoute, renderRule } from '../../dataplane/operation.ts';
-import { sysctlName } from '../../sysctl/sysctl-key.ts';
+import { rpFilter, sysctlName } from '../../sysctl/sysctl-key.ts';
 import { type FindingId, finding } from '../catalogue/catalogue.ts';
 import { type ElementId, eniId, linkId, podId, routeId, sysctlId } from '../catalogue/element-id.ts';
 import type { DesiredNode } from '../desired/desired-of.ts';
@@ -35,14 +35,52 @@ export function compareHost(desired: DesiredNode, observed: ObservedHost, names:
     .filter((operation) => !replaced.has(operation))
     .flatMap((operation): readonly Difference[] => {
       const before = moved.get(operation);
-      const changes = before === undefined ? [operation] : [operation, before];
-      const found = describeBridge(operation, desired.host, names) ?? describe(operation, before, observed, names);
-      const more = blockRuleDetails(operation, desired.ruleMode);
-      return found.map(({ id, owner, what, subject }) =>
-        differenceOf(id, { owner, what, subjects: [subject], changes, ...more }, names),
-      );
+      return hostDifferences(operation, { before, host: desired.host, observed, names, ruleMode: desired.ruleMode });
     });
   return [...ours, ...settingsNotThere(desired, observed, names)];
+}
+
+/** What the description of an operation is made of. */
+type OperationPlace = {
+  /** Another operation that is half of the same change. */
+  readonly before?: Operation | undefined;
+  readonly host: Pick<HostState, 'links'>;
+  readonly observed: Pick<ObservedHost, 'sysctls' | 'nft'>;
+  readonly names: ObjectNames;
+  readonly ruleMode: RuleMode;
+};
+
+/** The table of what an operation on the host repairs: several faults of a link, one of anything else, none of what is not compared. */
+export function hostDifferences(operation: Operation, place: OperationPlace): readonly Difference[] {
+  const { before, host, observed, names, ruleMode } = place;
+  const changes = before === undefined ? [operation] : [operation, before];
+  const found = describeBridge(operation, host, names) ?? describe(operation, before, observed, names);
+  const more = blockRuleDetails(operation, ruleMode);
+  const family = familyOfOperation(operation);
+  return found.map(({ id, owner, what, subject }) => ({
+    ...differenceOf(id, { owner, what, subjects: [subject], changes, ...more }, names),
+    ...(family && { family }),
+  }));
+}
+
+/** Returns the family of the packets that an operation is for; undefined where it is for both. */
+export function familyOfOperation(operation: Operation): 4 | 6 | undefined {
+  switch (operation.kind) {
+    case 'add-address':
+    case 'delete-address':
+      return familyOf(operation.address.prefix);
+    case 'replace-route':
+    case 'delete-route':
+      return familyOf(operation.route.dst);
+    case 'add-rule':
+    case 'delete-rule':
+      return operation.rule.family;
+    case 'replace-neigh':
+    case 'delete-neigh':
+      return familyOf(operation.neigh.dst);
+    default:
+      return undefined;
+  }
 }
 
 /** Names settings that this kernel does not have: of IPv6, as one booted without it, or of a link that was renamed since. */
@@ -127,12 +165,12 @@ export function subjectOf(owner: DifferenceOwner): readonly ElementId[] {
 function describe(
   operation: Operation,
   before: Operation | undefined,
-  observed: ObservedHost,
+  observed: Pick<ObservedHost, 'sysctls' | 'nft'>,
   names: ObjectNames,
 ): readonly OperationFinding[] {
   switch (operation.kind) {
     case 'set-sysctl':
-      return [describeSysctl(operation, names)];
+      return [describeSysctl(operation, observed, names)];
     case 'set-link':
       return describeLink(operation, names);
     case 'add-address': {
@@ -147,12 +185,8 @@ function describe(
     case 'add-rule':
     case 'delete-rule':
       return [describeRule(operation, before, names)];
-    case 'load-nft': {
-      const isThere = observed.nft.restore !== undefined;
-      const what = `nftables table inet tke_eni is ${isThere ? 'not as it was written' : 'missing'}`;
-      const id = isThere ? 'nft-table-changed' : 'nft-table-missing';
-      return [{ id, owner: { kind: 'node' }, what, subject: 'nft:tke_eni' }];
-    }
+    case 'load-nft':
+      return [tableFault(observed.nft.restore !== undefined)];
     case 'detach-filter': {
       const { ifindex, ifname, direction, program } = operation.filter;
       const what = `the filter ${FLOW_PROGRAM_NAME[program]} at the ${direction} of ${ifname} is ours and is not in the plan`;
@@ -177,9 +211,16 @@ function describe(
   }
 }
 
+/** Says that our nftables table is missing, or not as planned. */
+export function tableFault(isThere: boolean): OperationFinding {
+  const what = `nftables table inet tke_eni is ${isThere ? 'not as it was written' : 'missing'}`;
+  const id = isThere ? 'nft-table-changed' : 'nft-table-missing';
+  return { id, owner: { kind: 'node' }, what, subject: 'nft:tke_eni' };
+}
+
 function describeFlowtable(
   { kind }: Operation & { readonly kind: 'replace-flowtable' | 'delete-flowtable' },
-  { nft }: ObservedHost,
+  { nft }: Pick<ObservedHost, 'nft'>,
 ): OperationFinding {
   const isThere = nft.flowtable !== undefined;
   const how =
@@ -192,18 +233,26 @@ function describeFlowtable(
   };
 }
 
-function describeSysctl(operation: Operation & { readonly kind: 'set-sysctl' }, names: ObjectNames): OperationFinding {
+function describeSysctl(
+  operation: Operation & { readonly kind: 'set-sysctl' },
+  { sysctls }: Pick<ObservedHost, 'sysctls'>,
+  names: ObjectNames,
+): OperationFinding {
   const { key, value, before } = operation;
   const name = sysctlName(key);
   const [, , , ifname = ''] = key.path;
   const owner = key.path.includes('conf') ? names.ofIfname(ifname) : ({ kind: 'node' } as const);
-  const what = `${name} is ${before}, should be ${value}`;
-  return { id: sysctlFinding(key.path, before, owner), owner, what, subject: sysctlId(name) };
+  // The kernel takes the larger one of `all` and the interface.
+  const all = sysctlName(rpFilter('all'));
+  const isByAll = key.path.at(-1) === 'rp_filter' && before === '0' && value === '2' && sysctls.get(all) === '1';
+  const what = `${name} is ${before}, should be ${value}${isByAll ? `; ${all} makes it strict` : ''}`;
+  return { id: sysctlFinding(key.path, isByAll ? '1' : before, owner), owner, what, subject: sysctlId(name) };
 }
 
 function sysctlFinding(path: readonly string[], before: string, owner: DifferenceOwner): FindingId {
   const setting = path.at(-1);
-  if (setting === 'ip_forward' || (setting === 'forwarding' && path.includes('ipv4'))) return 'ip-forward-off';
+  const isOfNode = path.includes('ipv4') || path.includes('all');
+  if (setting === 'ip_forward' || (setting === 'forwarding' && isOfNode)) return 'ip-forward-off';
   if (setting !== 'rp_filter') return 'sysctl-changed';
   if (owner.kind === 'pod') return 'rp-filter-off';
   return before === '1' ? 'rp-filter-strict' : 'sysctl-changed';
@@ -216,8 +265,9 @@ function describeLink(
   const { ifindex, ifname, change, before } = operation;
   const owner = names.ofIfindex(ifindex);
   const entry = (id: FindingId, what: string): OperationFinding => ({ id, owner, what, subject: linkId(ifindex) });
+  const link = { node: ifname, eni: names.text(owner), pod: `${ifname} of ${names.text(owner)}` }[owner.kind];
   return [
-    ...(change.up === undefined ? [] : [entry(owner.kind === 'eni' ? 'eni-down' : 'veth-down', `${ifname} is down`)]),
+    ...(change.up === undefined ? [] : [entry(owner.kind === 'eni' ? 'eni-down' : 'veth-down', `${link} is down`)]),
     ...(change.mtu === undefined
       ? []
       : [entry('mtu-mismatch', `MTU of ${ifname} is ${before.mtu}, should be ${change.mtu}`)]),
@@ -237,10 +287,10 @@ function describeLink(
     ...(change.ifalias === undefined
       ? []
       : [entry('veth-alias-changed', `alias of ${ifname} is "${before.ifalias}", should be "${change.ifalias}"`)]),
-    ...(change.arp === undefined ? [] : [entry('link-noarp', `${ifname} has ARP turned off`)]),
+    ...(change.arp === undefined ? [] : [entry('link-noarp', `${link} has ARP turned off`)]),
     ...(change.master === undefined
       ? []
-      : [entry('link-enslaved', `${ifname} is in a bridge, bond or VRF: ifindex ${before.master}`)]),
+      : [entry('link-enslaved', `${link} is in ${names.link(before.master ?? 0)}, which takes what comes in by it`)]),
   ];
 }
 

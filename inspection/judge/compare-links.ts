@@ -1,16 +1,21 @@
 import { leaseKey } from '../../agent/journal/lease.ts';
-import { ON_LINK_ENI_ID } from '../../agent/journal/supply.ts';
+import { ON_LINK_ENI_ID, type Supply } from '../../agent/journal/supply.ts';
 import { permanentMac } from '../../dataplane/find-nic.ts';
-import type { PodNetwork } from '../../dataplane/network.ts';
+import type { EniNetwork, PodNetwork } from '../../dataplane/network.ts';
+import { RTPROT_TKE_ENI, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import { ownAddress, ownPrefix } from '../../netlink/address-message.ts';
+import { renderRoute } from '../../netlink/render-route.ts';
+import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { AF_INET } from '../../netlink/uapi/netlink.ts';
+import { RTPROT_KERNEL } from '../../netlink/uapi/rtnetlink.ts';
 import { finding } from '../catalogue/catalogue.ts';
 import { eniId, linkId, podId } from '../catalogue/element-id.ts';
 import type { DesiredNode } from '../desired/desired-of.ts';
 import { isAbsentEni } from '../desired/match-recorded-enis.ts';
 import type { DifferenceOwner, ObjectNames } from '../model/build-names.ts';
 import { keyOfLink } from '../node/find-pod-links.ts';
-import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
+import type { AgentFacts, HostFacts, NodeFacts } from '../node/node-facts.ts';
+import { prefixContains } from '../node/prefix-contains.ts';
 import { renderChange } from './change.ts';
 import { subjectOf } from './compare-host.ts';
 import type { Difference } from './difference.ts';
@@ -27,12 +32,12 @@ export type LostPeer =
 /** Returns ENIs that are missing on the node, and addresses that other programs configured on the present ones. */
 export function compareEnis(
   desired: DesiredNode,
-  agent: AgentFacts,
+  supply: Supply | undefined,
   host: NodeFacts['host'],
   names: ObjectNames,
 ): readonly Difference[] {
   // Addresses of the primary interface are on no ENI.
-  const supplied = (agent.journal.supply?.enis ?? []).filter(({ eniId }) => eniId !== ON_LINK_ENI_ID);
+  const supplied = (supply?.enis ?? []).filter(({ eniId }) => eniId !== ON_LINK_ENI_ID);
   const planned = new Set(desired.enis.map((eni) => eni.eniId));
   const macs = new Set(host.links.map(permanentMac));
   const missing = [
@@ -41,42 +46,86 @@ export function compareEnis(
   ].map(({ eniId: id, mac }): Difference => {
     const owner: DifferenceOwner = { kind: 'eni', eniId: id };
     const fix = [`look at ${id} in the cloud and at \`kubectl describe nec\`; ipamd attaches it again`];
-    const details = { what: `no link has MAC ${mac}: ENI ${id} is not on this node`, fix, subjects: [eniId(id)] };
+    const what =
+      mac === '' ? `no link is that of ${names.text(owner)}` : `no link has MAC ${mac}: ENI ${id} is not on this node`;
+    const details = { what, fix, subjects: [eniId(id)] };
     return { ...finding('eni-detached', details), whose: names.text(owner), owner, changes: [] };
   });
+  const present = desired.enis.filter((eni) => !isAbsentEni(eni));
   return [
     ...missing,
-    ...desired.enis.filter((eni) => !isAbsentEni(eni)).flatMap((eni) => connectedRoutes(eni, host, names)),
+    ...present.flatMap((eni) => noCarrier(eni, host, names)),
+    ...present.flatMap((eni) => connectedRoutes(eni, host, names)),
   ];
 }
 
-function connectedRoutes(
-  eni: DesiredNode['enis'][number],
-  host: NodeFacts['host'],
+function noCarrier(
+  { eniId: id, ifindex, ifname }: EniNetwork,
+  host: HostFacts,
   names: ObjectNames,
 ): readonly Difference[] {
-  return host.addresses
-    .filter(({ ifindex, family, prefixlen }) => ifindex === eni.ifindex && family === AF_INET && prefixlen < 32)
-    .map((address): Difference => {
-      const owner: DifferenceOwner = { kind: 'eni', eniId: eni.eniId };
-      const prefix = ownPrefix(address);
-      const details = {
-        what: `${eni.ifname} has ${prefix}, whose connected route leads the node's own traffic out of the ENI`,
-        fix: [
-          `ip address del ${prefix} dev ${eni.ifname}`,
-          `configure NetworkManager, networkd, cloud-init or the DHCP client to leave ${eni.ifname} alone`,
-        ],
-        subjects: [eniId(eni.eniId), linkId(eni.ifindex)],
-      };
-      return { ...finding('eni-connected-route', details), whose: names.text(owner), owner, changes: [] };
-    });
+  const link = host.links.find((each) => each.ifindex === ifindex);
+  if (link === undefined || (link.flags & IFF_UP) === 0 || link.carrier !== 0) return [];
+  const owner: DifferenceOwner = { kind: 'eni', eniId: id };
+  const details = {
+    what: `${names.text(owner)} is up and has no carrier`,
+    fix: [`ethtool ${ifname}`, 'detach and attach the ENI in the console if it stays so'],
+    subjects: [linkId(ifindex), eniId(id)],
+  };
+  return [{ ...finding('eni-no-carrier', details), whose: names.text(owner), owner, changes: [] }];
 }
 
-/** Input for the comparison of links and leases. */
+/** Returns what leads the node's own traffic out of an ENI: addresses with a connected route, and other routes of table main. */
+function connectedRoutes(
+  { eniId: id, ifindex, ifname }: EniNetwork,
+  host: HostFacts,
+  names: ObjectNames,
+): readonly Difference[] {
+  const owner: DifferenceOwner = { kind: 'eni', eniId: id };
+  const addresses = host.addresses.filter(
+    (address) => address.ifindex === ifindex && address.family === AF_INET && address.prefixlen < 32,
+  );
+  const ours = addresses.map(ownAddress);
+  const others = host.routes.filter(
+    ({ table, oif, protocol, dst }) =>
+      table === TABLE_MAIN &&
+      oif === ifindex &&
+      protocol !== RTPROT_TKE_ENI &&
+      !/^(fe80:|ff)/i.test(dst ?? '') &&
+      !(protocol === RTPROT_KERNEL && ours.some((ip) => prefixContains(dst, ip))),
+  );
+  const said = (what: string, fix: readonly string[]): Difference => ({
+    ...finding('eni-connected-route', { what, fix, subjects: [eniId(id), linkId(ifindex)] }),
+    ...{ whose: names.text(owner), owner, changes: [] },
+  });
+  const leave = `configure NetworkManager, networkd, cloud-init or the DHCP client to leave ${ifname} alone`;
+  return [
+    ...addresses
+      .map(ownPrefix)
+      .map((prefix) =>
+        said(`${ifname} has ${prefix}, whose connected route leads the node's own traffic out of the ENI`, [
+          `ip address del ${prefix} dev ${ifname}`,
+          leave,
+        ]),
+      ),
+    ...others.map((route) =>
+      said(`the main table has ${route.dst ?? 'default'} by ${names.text(owner)}`, [
+        renderRoute(
+          'delete',
+          route,
+          (index) => host.links.find((link) => link.ifindex === index)?.ifname ?? `if${index}`,
+        ),
+        leave,
+      ]),
+    ),
+  ];
+}
+
+/** Input for the comparison of links and leases. `agent`: absent where no record says which Pods there are. */
 type LinkSnapshot = {
   readonly desired: DesiredNode;
   readonly facts: NodeFacts;
-  readonly agent: AgentFacts;
+  readonly agent?: AgentFacts;
   readonly peers: ReadonlyMap<number, LostPeer>;
   readonly deadSandboxes: ReadonlySet<string>;
 };
@@ -88,7 +137,7 @@ export function compareLinks(
 ): readonly Difference[] {
   return [
     ...desired.unplanned.map((lost) => unplannedLease(lost, deadSandboxes.has(lost.key), names)),
-    ...lostVeths(facts, agent).flatMap((link) => lostVeth(link, peers.get(link.ifindex))),
+    ...(agent === undefined ? [] : lostVeths(facts, agent)).flatMap((link) => lostVeth(link, peers.get(link.ifindex))),
     ...addressOwners(desired, facts, names),
     ...[...desired.networks].flatMap(([key, pod]) => [
       ...tooLargeMtu(key, pod, desired, names),

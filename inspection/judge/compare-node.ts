@@ -1,7 +1,9 @@
 import type { ObservedHost } from '../../dataplane/observed.ts';
 import { findingKey } from '../catalogue/finding.ts';
 import type { DesiredNode, Unjudged } from '../desired/desired-of.ts';
-import { buildNames } from '../model/build-names.ts';
+import { buildNames, type ObjectNames } from '../model/build-names.ts';
+import { buildNodeModel, type NodeModel } from '../model/node-model.ts';
+import { known } from '../node/known.ts';
 import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
 import { type Change, renderChange } from './change.ts';
 import { compareForeignObjects } from './compare-foreign-objects.ts';
@@ -12,7 +14,8 @@ import type { Difference, NodeDifferences } from './difference.ts';
 
 /** Desired and observed state of a node at one moment. */
 export type NodeSnapshot = {
-  readonly agent: AgentFacts;
+  /** What the plan was made of; absent where the kernel's own state was all there was. */
+  readonly agent?: AgentFacts;
   readonly facts: NodeFacts;
   readonly desired: DesiredNode;
   readonly host: ObservedHost;
@@ -29,6 +32,9 @@ export type NodeSnapshot = {
    */
   readonly earlier?: NodeSnapshot;
 };
+
+/** A snapshot of a node whose agent left a record. */
+export type RecordedSnapshot = NodeSnapshot & { readonly agent: AgentFacts };
 
 /**
  * Compares the desired with the observed state of a node: the host's namespace, each Pod's namespace, links and
@@ -52,13 +58,14 @@ function inBothReads(found: NodeDifferences, earlier: NodeDifferences): NodeDiff
 
 function compareOnce(snapshot: NodeSnapshot): NodeDifferences {
   const { agent, facts, desired } = snapshot;
-  const names = buildNames(agent, desired);
+  const model = modelOf(snapshot);
+  const names = buildNames(model, desired);
   const pods = snapshot.pods.flatMap((pod) => comparePod(pod, names));
   const links = compareLinks(snapshot, names);
   const differences: readonly Difference[] = [
-    ...compareEnis(desired, agent, facts.host, names),
+    ...compareEnis(desired, agent?.journal.supply, facts.host, names),
     ...compareHost(desired, snapshot.host, names),
-    ...compareForeignObjects(desired, facts.host, names),
+    ...compareForeignObjects(desired, model, facts.host, names),
     ...links,
     ...pods,
   ];
@@ -69,6 +76,15 @@ function compareOnce(snapshot: NodeSnapshot): NodeDifferences {
     ...links.flatMap((link) => link.changes),
   ];
   return { differences, changes, unjudged: [...desired.unjudged, ...snapshot.unread] };
+}
+
+/** Returns who owns what on the node of a snapshot. */
+export function namesOf(snapshot: NodeSnapshot): ObjectNames {
+  return buildNames(modelOf(snapshot), snapshot.desired);
+}
+
+function modelOf({ agent, facts }: NodeSnapshot): NodeModel {
+  return buildNodeModel(agent === undefined ? facts : { ...facts, agent: known(agent) });
 }
 
 function operationOf(change: Change): unknown {

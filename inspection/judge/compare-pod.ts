@@ -6,10 +6,10 @@ import type { ObservedHost } from '../../dataplane/observed.ts';
 import { type Operation, renderRoute } from '../../dataplane/operation.ts';
 import { sysctlName } from '../../sysctl/sysctl-key.ts';
 import { type FindingId, finding } from '../catalogue/catalogue.ts';
-import { linkId, podId } from '../catalogue/element-id.ts';
+import { type ElementId, linkId, podId } from '../catalogue/element-id.ts';
 import type { ObjectNames } from '../model/build-names.ts';
 import { renderChange } from './change.ts';
-import { isDetour, REPAIR } from './compare-host.ts';
+import { familyOfOperation, isDetour, REPAIR } from './compare-host.ts';
 import { describeAddress } from './describe-bridge.ts';
 import type { Difference } from './difference.ts';
 
@@ -31,27 +31,46 @@ export function comparePod(snapshot: PodSnapshot, names: ObjectNames): readonly 
   const { operations, conflicts } = diffHost(snapshot.desired, snapshot.observed);
   const owner = { kind: 'pod', key: snapshot.key } as const;
   const whose = names.text(owner);
-  const ifindex = snapshot.desired.links.find(({ ifname }) => ifname === snapshot.network.podVeth.name)?.ifindex ?? 0;
-  const subjects = [podId(snapshot.key), linkId(ifindex, snapshot.key)];
-  const ours = operations
-    .filter((operation) => isOfPlan(operation))
-    .flatMap((operation): readonly Difference[] => {
-      const change = { kind: 'pod', key: snapshot.key, netns: snapshot.netns, operation } as const;
-      return describe(operation, snapshot.network).map(({ id, what }) => ({
-        ...finding(id, { what: `in the Pod, ${what}`, fix: [REPAIR, renderChange(change)], subjects, isOurs: true }),
-        whose,
-        owner,
-        changes: [change],
-      }));
-    });
+  const subjects = subjectsOf(snapshot);
+  const ours = operations.filter(isOfPlan).flatMap((operation) => podDifferences(operation, snapshot, names));
   const foreign = conflicts
     .filter(({ kind }) => kind === 'route')
     .map(({ message }): Difference => {
       const next = 'the program in the Pod that changed it must put it back, or delete the Pod';
-      const details = { what: `in the Pod, ${message}`, fix: [next], subjects, isOurs: false };
+      const details = { what: `in ${whose}, ${message}`, fix: [next], subjects, isOurs: false };
       return { ...finding('foreign-route', details), whose, owner, changes: [] };
     });
   return [...ours, ...foreign, ...foreignAddresses(snapshot, { whose, owner, subjects })];
+}
+
+/** Where in a Pod an operation is. */
+type PodPlace = Pick<PodSnapshot, 'key' | 'netns'> & {
+  readonly network: Pick<PodNetwork, 'ips'> & { readonly podVeth: { readonly name: string } };
+  readonly desired: Pick<PodState, 'links'>;
+};
+
+/** The table of what an operation in a Pod repairs. */
+export function podDifferences(operation: Operation, place: PodPlace, names: ObjectNames): readonly Difference[] {
+  const { key, netns, network } = place;
+  const change = { kind: 'pod', key, netns, operation } as const;
+  const owner = { kind: 'pod', key } as const;
+  const whose = names.text(owner);
+  const family = familyOfOperation(operation);
+  return describe(operation, network).map(({ id, what }) => ({
+    ...finding(id, {
+      what: `in ${whose}, ${what}`,
+      fix: [REPAIR, renderChange(change)],
+      subjects: subjectsOf(place),
+      isOurs: true,
+    }),
+    ...{ whose, owner, changes: [change] },
+    ...(family && { family }),
+  }));
+}
+
+function subjectsOf({ key, network, desired }: PodPlace): readonly ElementId[] {
+  const ifindex = desired.links.find(({ ifname }) => ifname === network.podVeth.name)?.ifindex ?? 0;
+  return [podId(key), linkId(ifindex, key)];
 }
 
 /**
@@ -66,7 +85,7 @@ function foreignAddresses(
     .filter((address) => address.ifname === network.podVeth.name && !ours.has(addressKey(address)))
     .filter(({ prefix }) => !prefix.startsWith('fe80:'))
     .map(({ prefix, ifname }) => {
-      const details = { what: `in the Pod, ${ifname} has ${prefix}, which no lease has`, fix: [], subjects };
+      const details = { what: `in ${whose}, ${ifname} has ${prefix}, which no lease has`, fix: [], subjects };
       return { ...finding('pod-foreign-address', details), whose, owner, changes: [] };
     });
 }
@@ -81,7 +100,7 @@ function isOfPlan({ kind }: Operation): boolean {
 
 type OperationFinding = { readonly id: FindingId; readonly what: string };
 
-function describe(operation: Operation, network: PodNetwork): readonly OperationFinding[] {
+function describe(operation: Operation, network: Pick<PodNetwork, 'ips'>): readonly OperationFinding[] {
   switch (operation.kind) {
     case 'set-link': {
       const { ifname, change, before } = operation;
@@ -130,7 +149,7 @@ function describe(operation: Operation, network: PodNetwork): readonly Operation
 
 function describeRoute(
   { route, before }: Operation & { readonly kind: 'replace-route' },
-  { ips }: PodNetwork,
+  { ips }: Pick<PodNetwork, 'ips'>,
 ): OperationFinding {
   const shown = renderRoute(route);
   if (before === undefined) return { id: 'pod-route-missing', what: `route "${shown}" is missing` };

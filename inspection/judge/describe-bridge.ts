@@ -9,7 +9,7 @@ import type { OperationFinding } from './difference.ts';
 /** Describes an operation on the bridge of GlobalRoute Pods or on a port of it; undefined for one on anything else. */
 export function describeBridge(
   operation: Operation,
-  { links }: HostState,
+  { links }: Pick<HostState, 'links'>,
   names: ObjectNames,
 ): readonly OperationFinding[] | undefined {
   const bridges = new Map(

@@ -13,6 +13,8 @@ export type Difference = Finding & {
   readonly owner: DifferenceOwner;
   /** Changes that repair it, in order; empty where the object is not ours to change. */
   readonly changes: readonly Change[];
+  /** The one family whose packets are concerned; absent: both. Not printed. */
+  readonly family?: 4 | 6;
   /** What two reads that show the same difference share; absent: its id and text. */
   readonly readKey?: string;
 };

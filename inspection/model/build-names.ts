@@ -1,7 +1,6 @@
-import { leaseKey } from '../../agent/journal/lease.ts';
+import type { Lease } from '../../agent/journal/lease.ts';
 import type { EniNetwork, PodNetwork } from '../../dataplane/network.ts';
-import type { DesiredNode } from '../desired/desired-of.ts';
-import type { AgentFacts } from '../node/node-facts.ts';
+import type { ModelEni, NodeModel } from './node-model.ts';
 
 /** Part of the node that a difference belongs to. */
 export type DifferenceOwner =
@@ -17,17 +16,22 @@ export type ObjectNames = {
   ofAddress(prefix: string): DifferenceOwner;
   ofTable(table: number): DifferenceOwner;
   text(owner: DifferenceOwner): string;
+  /** 'the bridge br0', by its index. */
+  link(ifindex: number): string;
 };
 
 const NODE: DifferenceOwner = { kind: 'node' };
 
+/** The parts of a plan that have owners: Pods by key, and ENIs. */
+type Planned = { readonly networks: ReadonlyMap<string, PodNetwork>; readonly enis: readonly EniNetwork[] };
+
 /** Builds the index of one plan. */
-export function buildNames(agent: AgentFacts, { networks, enis }: Pick<DesiredNode, 'networks' | 'enis'>): ObjectNames {
+export function buildNames(
+  model: Pick<NodeModel, 'facts' | 'pods' | 'enis'>,
+  { networks, enis }: Planned,
+): ObjectNames {
   const podNames = new Map(
-    agent.journal.leases.map(({ containerId, ifName, podNamespace, podName }) => {
-      const key = leaseKey({ containerId, ifName });
-      return [key, podName === '' ? key : `${podNamespace}/${podName}${ifName === 'eth0' ? '' : ` ${ifName}`}`];
-    }),
+    model.pods.map(({ pod, lease, name }) => [pod.key, hasName(lease) ? name : `Pod ${pod.key}`]),
   );
   const pods = [...networks];
   const podBy = (fits: (pod: PodNetwork) => boolean): DifferenceOwner | undefined => {
@@ -52,11 +56,27 @@ export function buildNames(agent: AgentFacts, { networks, enis }: Pick<DesiredNo
       );
     },
     ofTable: (table) => eniBy((eni) => eni.table === table) ?? NODE,
+    link: (ifindex) => {
+      const found = model.facts.host.links.find((link) => link.ifindex === ifindex);
+      return found === undefined ? `the link ${ifindex}` : `the ${found.kind ?? 'link'} ${found.ifname}`;
+    },
     text: (owner) => {
       if (owner.kind === 'node') return 'node';
-      if (owner.kind === 'pod') return `Pod ${podNames.get(owner.key) ?? owner.key}`;
+      if (owner.kind === 'pod') return podNames.get(owner.key) ?? `Pod ${owner.key}`;
+      const known = model.enis.find((eni) => eniIdOf(eni) === owner.eniId);
+      if (known !== undefined) return known.name;
       const ifname = enis.find(({ eniId }) => eniId === owner.eniId)?.ifname;
       return ifname === undefined ? `ENI ${owner.eniId}` : `ENI ${owner.eniId} (${ifname})`;
     },
   };
+}
+
+/** Where no name is known the whole key identifies a Pod. */
+function hasName(lease: Lease | undefined): boolean {
+  return lease !== undefined && lease.podName !== '';
+}
+
+/** Returns the id of an ENI in findings; where no record names it, its table stands for it. */
+export function eniIdOf({ eniId, table }: Pick<ModelEni, 'eniId' | 'table'>): string {
+  return eniId ?? String(table);
 }

@@ -1,3 +1,4 @@
+import { slotOfMark } from '../../dataplane/eni-mark.ts';
 import { findSharedNics, permanentMac } from '../../dataplane/find-nic.ts';
 import { DEFAULT_ENI_MARK_MASK, isEniTable, PRIORITY, RTPROT_TKE_ENI } from '../../dataplane/numbers.ts';
 import { ownAddress } from '../../netlink/address-message.ts';
@@ -67,16 +68,14 @@ function eniOfTable({ links, addresses, routes, rules }: Host, table: number): E
   return {
     eniId: undefined,
     table,
-    slot: mark === undefined ? undefined : slotOf(mark, ofTable.find(({ fwmask }) => fwmask !== undefined)?.fwmask),
+    slot:
+      mark === undefined
+        ? undefined
+        : slotOfMark(mark, ofTable.find(({ fwmask }) => fwmask !== undefined)?.fwmask ?? DEFAULT_ENI_MARK_MASK),
     mac: link && permanentMac(link),
     link,
     ifindex: link?.ifindex,
     ifname: link?.ifname,
     addresses: primaries,
   };
-}
-
-function slotOf(mark: number, mask = DEFAULT_ENI_MARK_MASK): number {
-  const shift = 31 - Math.clz32(mask & -mask);
-  return (mark & mask) >>> shift;
 }

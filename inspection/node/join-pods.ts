@@ -16,6 +16,8 @@ export type NodePod = {
   readonly ifName: string;
   /** `namespace/name`, or the container id where the name is not known; followed by the interface unless it is eth0. */
   readonly title: string;
+  /** 'Pod default/web-0', for sentences. */
+  readonly name: string;
   /** Undefined where no lease is known. */
   readonly lease: Lease | undefined;
   /** IPv4 first: those of its lease; without a lease those inside the Pod, or those routed to its host link. */
@@ -37,9 +39,10 @@ export function joinPods({ host, pods }: Pick<NodeFacts, 'host' | 'pods'>): read
     const lease = ifKnown(pod.lease);
     const hostLink = links.get(pod.hostIfindex ?? 0);
     const podLink = ifKnown(pod.inside)?.links.find(({ ifname }) => ifname === ifName);
+    const title = titleOf(containerId, ifName, lease);
     return {
-      ...{ pod, containerId, ifName, lease, hostLink, podLink },
-      title: titleOf(containerId, ifName, lease),
+      ...{ pod, containerId, ifName, lease, hostLink, podLink, title },
+      name: `Pod ${title}`,
       ips: lease?.addresses.map(({ ip }) => ip) ?? addressesOf(host, pod, podLink),
       isGr: lease === undefined ? links.get(hostLink?.master ?? 0)?.kind === 'bridge' : lease.block !== undefined,
     };

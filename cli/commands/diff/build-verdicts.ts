@@ -1,8 +1,8 @@
 import type { PodNetwork } from '../../../dataplane/network.ts';
 import type { Unjudged } from '../../../inspection/desired/desired-of.ts';
-import type { NodeSnapshot } from '../../../inspection/judge/compare-node.ts';
+import { type NodeSnapshot, namesOf } from '../../../inspection/judge/compare-node.ts';
 import { type Difference, isDifferent, type NodeDifferences } from '../../../inspection/judge/difference.ts';
-import { buildNames, type DifferenceOwner } from '../../../inspection/model/build-names.ts';
+import type { DifferenceOwner } from '../../../inspection/model/build-names.ts';
 import { type Column, renderTable } from '../../output/render-table.ts';
 import type { TextLayout } from './render-differences.ts';
 
@@ -23,8 +23,8 @@ function tableOf(pod: PodNetwork | undefined): number | undefined {
  * node.
  */
 export function buildVerdicts(snapshot: NodeSnapshot, found: NodeDifferences, podKey?: string): readonly Verdict[] {
-  const { desired, agent } = snapshot;
-  const names = buildNames(agent, desired);
+  const { desired } = snapshot;
+  const names = namesOf(snapshot);
   const pod = podKey === undefined ? undefined : desired.networks.get(podKey);
   const enis = desired.enis.filter(({ table }) => podKey === undefined || table === tableOf(pod));
   const recorded: readonly DifferenceOwner[] = [
@@ -40,7 +40,8 @@ export function buildVerdicts(snapshot: NodeSnapshot, found: NodeDifferences, po
   );
   const owners = [...recorded, ...new Map(more.map(({ owner }) => [idOf(owner), owner])).values()];
   return owners.map((owner) => {
-    const differences = found.differences.filter((difference) => idOf(difference.owner) === idOf(owner));
+    const own = found.differences.filter((difference) => idOf(difference.owner) === idOf(owner));
+    const differences = [...own, ...(owner.kind === 'pod' ? sharedBy(owner.key, snapshot, found) : [])];
     return {
       subject: subjectOf(owner, snapshot, names.text(owner)),
       owner,
@@ -48,6 +49,21 @@ export function buildVerdicts(snapshot: NodeSnapshot, found: NodeDifferences, po
       differences,
     };
   });
+}
+
+/** What leads the node's own traffic elsewhere, and no packet of a Pod. */
+const BESIDE_PODS: readonly string[] = ['eni-connected-route'];
+
+/** Returns the errors of the node and of a Pod's ENI: its packets need both. */
+function sharedBy(key: string, { desired }: NodeSnapshot, { differences }: NodeDifferences): readonly Difference[] {
+  const table = tableOf(desired.networks.get(key));
+  const ids = new Set(desired.enis.filter((eni) => eni.table === table).map(({ eniId }) => eniId));
+  return differences.filter(
+    ({ owner, severity, id }) =>
+      severity === 'error' &&
+      !BESIDE_PODS.includes(id) &&
+      (owner.kind === 'node' || (owner.kind === 'eni' && ids.has(owner.eniId))),
+  );
 }
 
 function subjectOf(owner: DifferenceOwner, { desired }: NodeSnapshot, text: string): string {

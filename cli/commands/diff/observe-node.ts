@@ -6,13 +6,12 @@ import { NftError } from '../../../dataplane/nft-error.ts';
 import { observeFlowtable, observeNetns, observeNft } from '../../../dataplane/observe.ts';
 import type { ObservedHost, ObservedNft } from '../../../dataplane/observed.ts';
 import { PlanError } from '../../../dataplane/plan-node.ts';
-import { type DesiredNode, desiredOf, type Unjudged } from '../../../inspection/desired/desired-of.ts';
+import { type DesiredNode, desiredOfNode, type Unjudged } from '../../../inspection/desired/desired-of.ts';
 import { isUnchanged, mergeJournals } from '../../../inspection/desired/merge-journals.ts';
 import { lostVeths } from '../../../inspection/judge/compare-links.ts';
-import { compareNode, type NodeSnapshot } from '../../../inspection/judge/compare-node.ts';
+import { compareNode, type RecordedSnapshot } from '../../../inspection/judge/compare-node.ts';
 import type { PodSnapshot } from '../../../inspection/judge/compare-pod.ts';
 import { isDifferent } from '../../../inspection/judge/difference.ts';
-import { ifKnown } from '../../../inspection/node/known.ts';
 import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { readAgentFacts } from '../../../inspection/node/read-agent-facts.ts';
 import { type NodeContext, readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
@@ -48,8 +47,8 @@ const CONFIRM_MS = 300;
 export async function observeNode(
   context: Pick<CommandContext, 'global'>,
   pause: () => Promise<unknown> = () => systemClock.sleep(CONFIRM_MS),
-): Promise<NodeSnapshot> {
-  let earlier: NodeSnapshot | undefined;
+): Promise<RecordedSnapshot> {
+  let earlier: RecordedSnapshot | undefined;
   let wasSame = false;
   for (let attempt = 1; ; attempt++) {
     const snapshot = await observeOnce(context);
@@ -65,7 +64,7 @@ export async function observeNode(
 }
 
 /** Removes from a snapshot the leases that were added, deleted or changed while it was taken. */
-function withoutChangedLeases(snapshot: NodeSnapshot, after: AgentFacts): NodeSnapshot {
+function withoutChangedLeases(snapshot: RecordedSnapshot, after: AgentFacts): RecordedSnapshot {
   const agent = { ...after, journal: mergeJournals(snapshot.agent.journal, after.journal) };
   const { nft } = snapshot.desired.host;
   const planned = desiredNode(agent, snapshot.facts);
@@ -73,7 +72,7 @@ function withoutChangedLeases(snapshot: NodeSnapshot, after: AgentFacts): NodeSn
   return { ...snapshot, agent, desired, pods: snapshot.pods.filter(({ key }) => desired.networks.has(key)) };
 }
 
-async function observeOnce(context: Pick<CommandContext, 'global'>): Promise<NodeSnapshot> {
+async function observeOnce(context: Pick<CommandContext, 'global'>): Promise<RecordedSnapshot> {
   const facts = await readNodeFacts(context, {
     nft: false,
     sysctls: false,
@@ -141,20 +140,9 @@ function withoutNft(desired: DesiredNode): DesiredNode {
 }
 
 /** Plans the desired state with the present interface indexes in the Pods. @throws UserError NO_JOURNAL */
-function desiredNode(agent: AgentFacts, { host, pods }: NodeFacts): DesiredNode {
-  const ifindexes = new Map(
-    pods.flatMap(({ key, inside, lease }) => {
-      const ifName = key.slice(key.indexOf('/') + 1);
-      const links = inside.kind === 'known' ? inside.value.links : [];
-      const hostEnd = ifKnown(lease)?.hostVeth?.ifindex;
-      // The path in a lease may lead to another namespace now, of a process with the same id, or even to the node's
-      // own. So the interface must have the host veth of the lease as its peer.
-      const ifindex = links.find(({ ifname, link }) => ifname === ifName && (hostEnd ?? link) === link)?.ifindex;
-      return ifindex === undefined ? [] : [[key, ifindex] as const];
-    }),
-  );
+function desiredNode(agent: AgentFacts, facts: NodeFacts): DesiredNode {
   try {
-    return desiredOf(agent, host.links, ifindexes);
+    return desiredOfNode(agent, facts);
   } catch (error) {
     if (!(error instanceof PlanError)) throw error;
     const next = 'restart the agent: it plans again, and its log has the same error if it cannot';

@@ -77,7 +77,7 @@ export function renderScript(found: NodeDifferences): string {
 export function differencesDocument(found: NodeDifferences, isEqual: boolean): object {
   return {
     equal: isEqual,
-    differences: found.differences.map(({ owner: _owner, changes, ...difference }) => ({
+    differences: found.differences.map(({ owner: _owner, family: _family, readKey: _key, changes, ...difference }) => ({
       ...difference,
       mend: changes.map(renderChange),
     })),

@@ -1,6 +1,5 @@
-import { compareNode, type NodeSnapshot } from '../../../inspection/judge/compare-node.ts';
+import { compareNode, namesOf, type RecordedSnapshot } from '../../../inspection/judge/compare-node.ts';
 import { isDifferent, type NodeDifferences } from '../../../inspection/judge/difference.ts';
-import { buildNames } from '../../../inspection/model/build-names.ts';
 import type { AgentFacts } from '../../../inspection/node/node-facts.ts';
 import { UserError } from '../../../runtime/user-error.ts';
 import type { CommandContext } from '../../command/command.ts';
@@ -36,7 +35,7 @@ export async function run(args: DiffArgs, context: CommandContext): Promise<Exit
 async function readRemoteStates(
   args: DiffArgs,
   context: CommandContext,
-  snapshot: NodeSnapshot,
+  snapshot: RecordedSnapshot,
 ): Promise<readonly RemoteState[]> {
   const { agent, desired } = snapshot;
   const nec = args.nec ? [await readNec(context, nodeNameOf(agent))] : [];
@@ -53,14 +52,14 @@ function nodeNameOf({ node, journal }: AgentFacts): string {
   throw new UserError('NO_JOURNAL', 'the name of this node is not recorded', next);
 }
 
-function compareAll(snapshot: NodeSnapshot, remotes: readonly RemoteState[]): NodeDifferences {
+function compareAll(snapshot: RecordedSnapshot, remotes: readonly RemoteState[]): NodeDifferences {
   const found = compareNode(snapshot);
-  const names = buildNames(snapshot.agent, snapshot.desired);
+  const names = namesOf(snapshot);
   const more = remotes.flatMap((remote) => compareRemoteState(remote, snapshot.agent, snapshot.desired, names));
   return { ...found, differences: [...found.differences, ...more] };
 }
 
-function equalText({ desired }: NodeSnapshot, { unjudged }: NodeDifferences): string {
+function equalText({ desired }: RecordedSnapshot, { unjudged }: NodeDifferences): string {
   const rest = unjudged.length === 0 ? '' : ', as far as it could be checked';
   return `${plural(desired.networks.size, 'Pod')} and ${plural(desired.enis.length, 'ENI')} are as the agent planned them${rest}`;
 }

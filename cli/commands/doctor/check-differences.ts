@@ -57,6 +57,5 @@ export const DIFFERENCES_CHECK: Check = {
     'bridge-changed',
     'bridge-port-changed',
   ],
-  evaluate: ({ differences }) =>
-    whenKnown(differences, (findings) => done(findings, [`${findings.length} differences`])),
+  evaluate: ({ differences }) => whenKnown(differences, (count) => done([], [`${count} differences`])),
 };

@@ -6,7 +6,7 @@ import { notEvaluatedFinding } from '../../../inspection/faults/not-evaluated-fi
 import { buildFirewallChains, type FirewallChain } from '../../../inspection/firewall/build-firewall-chains.ts';
 import type { Packet } from '../../../inspection/firewall/evaluate-chain.ts';
 import { dropsUnmarkedWayBack, evaluateFirewallChain } from '../../../inspection/firewall/evaluate-firewall-chain.ts';
-import { buildOutline, type Outline } from '../../../inspection/model/build-outline.ts';
+import { buildNodeModel, type NodeModel } from '../../../inspection/model/node-model.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
@@ -20,7 +20,7 @@ export const FORWARD_CHECK: Check = {
   evaluate: (facts) => {
     const { node, iptables } = facts;
     if (iptables.kind === 'unknown' && node.host.nft.kind === 'unknown') return skipped(iptables.why);
-    const outline = buildOutline(node);
+    const outline = buildNodeModel(node);
     const trips = buildTrips(outline);
     if (trips.length === 0) return skipped('there is no Pod with a host interface');
     const objects = ifKnown(node.host.nft)?.objects ?? [];
@@ -48,7 +48,7 @@ type Trip = {
 };
 
 /** Returns the paths to test, two for each Pod and address. */
-function buildTrips({ primary, enis, pods, ruleMode }: Outline): readonly Trip[] {
+function buildTrips({ primary, enis, pods, ruleMode }: NodeModel): readonly Trip[] {
   const uplinks = [primary, ...enis.map(({ link }) => link)];
   return ([4, 6] as const).flatMap((family): readonly Trip[] => {
     const isOf = (ip: string): boolean => ip.includes(':') === (family === 6);
@@ -147,19 +147,13 @@ export const FORWARDING_CHECK: Check = {
   evaluate: (facts) => {
     const { sysctls } = facts.node.host;
     if (sysctls.get(IPV4) === undefined) return skipped('net.ipv4.ip_forward cannot be read; run as root');
-    const names = buildOutline(facts.node).families.has(6) ? [IPV4, IPV6] : [IPV4];
+    const names = buildNodeModel(facts.node).families.has(6) ? [IPV4, IPV6] : [IPV4];
     return done([
-      ...names.filter((name) => sysctls.get(name) === '0').map(forwardOff),
       ...names.flatMap((name) => offAtBoot(facts, name)),
       ...(names.includes(IPV6) ? ipv6Disabled(facts) : []),
     ]);
   },
 };
-
-function forwardOff(name: string): Finding {
-  const fix = ['tke-eni repair', `sysctl -w ${name}=1`];
-  return finding('ip-forward-off', { what: `${name} is 0`, fix, subjects: [sysctlId(name)] });
-}
 
 function offAtBoot({ sysctlFiles }: DoctorFacts, name: string): readonly Finding[] {
   if (sysctlFiles.kind === 'unknown') return [];
@@ -178,11 +172,7 @@ function offAtBoot({ sysctlFiles }: DoctorFacts, name: string): readonly Finding
   });
 }
 
-function ipv6Disabled({ node, kernel }: DoctorFacts): readonly Finding[] {
-  if (kernel.kind === 'known' && !kernel.value.hasIpv6) {
-    const what = 'the node has addresses of IPv6 for Pods, and the kernel was booted without IPv6';
-    return [finding('ipv6-disabled', { what, fix: ['grep -o "ipv6.disable=[0-9]" /proc/cmdline'], subjects: [] })];
-  }
+function ipv6Disabled({ node }: DoctorFacts): readonly Finding[] {
   const name = 'net.ipv6.conf.all.disable_ipv6';
   if (node.host.sysctls.get(name) !== '1') return [];
   return [finding('ipv6-disabled', { what: `${name} is 1`, fix: [`sysctl -w ${name}=0`], subjects: [sysctlId(name)] })];

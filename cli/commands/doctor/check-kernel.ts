@@ -1,7 +1,7 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { sysctlId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { buildOutline } from '../../../inspection/model/build-outline.ts';
+import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
@@ -156,7 +156,7 @@ export const BRIDGE_CHECK: Check = {
     );
     const [bridge] = bridges;
     if (bridge === undefined) return skipped('no bridge here has Pods');
-    if (buildOutline(node).pods.length === 0 && kernel.kind === 'unknown') return skipped(kernel.why);
+    if (buildNodeModel(node).pods.length === 0 && kernel.kind === 'unknown') return skipped(kernel.why);
     const name = 'net.bridge.bridge-nf-call-iptables';
     const value = node.host.sysctls.get(name);
     if (value === '1') return done([], [`${bridge.ifname}: ${name}=1`]);

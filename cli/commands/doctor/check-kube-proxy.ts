@@ -2,7 +2,7 @@ import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { type NftChain, parseNftChains } from '../../../inspection/firewall/parse-nft-chains.ts';
-import { buildOutline } from '../../../inspection/model/build-outline.ts';
+import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import {
   type IptablesRule,
@@ -69,7 +69,7 @@ function leftovers(ways: readonly string[]): readonly Finding[] {
 
 /** Finds prefixes that hold an address of the primary interface or of an ENI: the VPC's, so of hosts and of Pods elsewhere. */
 function wrongSources(node: NodeFacts, sources: readonly SourcePrefix[]): readonly Finding[] {
-  const { primary, enis } = buildOutline(node);
+  const { primary, enis } = buildNodeModel(node);
   const own = [primary, ...enis.map(({ link }) => link)].flatMap((link) =>
     node.host.addresses
       .filter(({ ifindex }) => ifindex === link?.ifindex)

@@ -1,16 +1,13 @@
 import { hex } from '../../../dataplane/eni-mark.ts';
 import { NFT_TABLE } from '../../../dataplane/numbers.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
-import { buildOutline, type Outline } from '../../../inspection/model/build-outline.ts';
-import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
-import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
+import { buildNodeModel, type NodeModel } from '../../../inspection/model/node-model.ts';
 import {
   type IptablesRule,
   isReadByIptables,
   optionOf,
   parseIptablesRules,
 } from '../../../inspection/node/parse-iptables-rules.ts';
-import { renderRule } from '../../../netlink/render-rule.ts';
 import { recordOf } from '../../../runtime/json.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
@@ -33,8 +30,8 @@ export const MARKS_CHECK: Check = {
   scope: 'no other program uses the bits of our packet mark, in rules, nftables and iptables',
   finds: ['mark-collision'],
   evaluate: (facts) => {
-    const outline = buildOutline(facts.node);
-    const uses = [...ofRules(facts.node, outline), ...ofNft(facts), ...ofIptables(facts, outline)];
+    const outline = buildNodeModel(facts.node);
+    const uses = [...ofNft(facts), ...ofIptables(facts, outline)];
     if (facts.iptables.kind === 'unknown' && facts.node.host.nft.kind === 'unknown') {
       return skipped(`nft: ${facts.node.host.nft.why}; iptables: ${facts.iptables.why}`);
     }
@@ -56,22 +53,8 @@ export const MARKS_CHECK: Check = {
   },
 };
 
-const OTHER_RULE = 'a rule of another program';
-
 function programOf({ where, shown }: MarkUse): string {
   return PROGRAMS.find(([pattern]) => pattern.test(`${where} ${shown}`))?.[1] ?? where;
-}
-
-function ofRules({ host }: NodeFacts, { tables }: Outline): readonly MarkUse[] {
-  return (
-    host.rules
-      // A rule that leads to our tables is reported by RULES_CHECK.
-      .filter((rule) => !isOurRule(rule) && (rule.fwmask ?? 0) !== 0 && !tables.has(rule.table))
-      .map((rule) => {
-        const shown = renderRule('add', rule).replace(/^ip (-6 )?rule add /, '');
-        return { where: OTHER_RULE, writes: 0, reads: rule.fwmask ?? 0, shown };
-      })
-  );
 }
 
 /**
@@ -87,7 +70,7 @@ function ofNft({ node: { host }, iptables }: DoctorFacts): readonly MarkUse[] {
   });
 }
 
-function ofIptables({ iptables }: DoctorFacts, { primary, enis }: Outline): readonly MarkUse[] {
+function ofIptables({ iptables }: DoctorFacts, { primary, enis }: NodeModel): readonly MarkUse[] {
   if (iptables.kind === 'unknown') return [];
   const ways = new Set([primary?.ifname, ...enis.map(({ ifname }) => ifname)]);
   return parseIptablesRules(iptables.value, []).rules.flatMap((rule) => {

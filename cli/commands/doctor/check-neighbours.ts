@@ -2,7 +2,7 @@ import { familyOf } from '../../../dataplane/ip-prefix.ts';
 import { type Finding, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
 import { findStaticNeighbour } from '../../../inspection/faults/find-neighbour-fault.ts';
 import { findInsideFaults, findSolicitFault } from '../../../inspection/faults/find-setting-fault.ts';
-import { buildOutline, type EniOutline } from '../../../inspection/model/build-outline.ts';
+import { buildNodeModel, type ModelEni } from '../../../inspection/model/node-model.ts';
 import type { NodePod } from '../../../inspection/node/join-pods.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
@@ -14,28 +14,28 @@ export const FIXED_NEIGHBOURS_CHECK: Check = {
   scope: 'no fixed neighbour and no setting of others keeps the node from gateways and Pods',
   finds: ['neigh-wrong-mac', 'setting-stops-packets'],
   evaluate: ({ node }) => {
-    const { enis, pods } = buildOutline(node);
+    const { enis, pods } = buildNodeModel(node);
     return done(
       uniqueFindings([...enis.flatMap((eni) => ofEni(node, eni)), ...pods.flatMap((pod) => ofPod(node, pod))]),
     );
   },
 };
 
-function ofEni({ host }: NodeFacts, { link, table, title }: EniOutline): readonly Finding[] {
+function ofEni({ host }: NodeFacts, { link, table, name }: ModelEni): readonly Finding[] {
   if (link === undefined) return [];
   const { ifindex, ifname } = link;
   const gateways = host.routes.flatMap(({ table: of, gateway }) =>
     of === table && gateway !== undefined ? [gateway] : [],
   );
   return [...new Set(gateways)].flatMap((ip) => [
-    ...present(findStaticNeighbour(host, { ip, ifindex, ifname, title: `the gateway of ${title}`, mac: undefined })),
+    ...present(findStaticNeighbour(host, { ip, ifindex, ifname, title: `the gateway of ${name}`, mac: undefined })),
     ...present(findSolicitFault(host, ifname, familyOf(ip))),
   ]);
 }
 
 function ofPod(
   { host }: NodeFacts,
-  { pod, ifName, podLink, hostLink, lease, title, ips }: NodePod,
+  { pod, ifName, podLink, hostLink, lease, name: title, ips }: NodePod,
 ): readonly Finding[] {
   const inside = ifKnown(pod.inside);
   const prefix = `nsenter --net=${lease?.netns ?? '<netns>'} `;

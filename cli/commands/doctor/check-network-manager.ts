@@ -1,7 +1,7 @@
 import { matchesGlob } from 'node:path';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
-import { buildOutline } from '../../../inspection/model/build-outline.ts';
+import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import { type Check, done, notRunning, whenKnown } from './check.ts';
 import type { NetworkManagerFacts } from './doctor-facts.ts';
 import { type IniEntry, iniBoolean, parseIni } from './parse-ini.ts';
@@ -14,7 +14,7 @@ export const NETWORK_MANAGER_CHECK: Check = {
   evaluate: ({ node, networkManager }) =>
     whenKnown(networkManager, (facts) => {
       if (!facts.isActive) return notRunning('NetworkManager', facts);
-      const { enis, pods } = buildOutline(node);
+      const { enis, pods } = buildNodeModel(node);
       const known = [...enis.map(({ link }) => link), ...pods.map(({ hostLink }) => hostLink)];
       const links = known.filter((link) => link !== undefined);
       const taken = links.flatMap((link) => {

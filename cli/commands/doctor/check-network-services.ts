@@ -2,7 +2,7 @@ import { parse } from 'yaml';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { buildOutline, type Outline } from '../../../inspection/model/build-outline.ts';
+import { buildNodeModel, type NodeModel } from '../../../inspection/model/node-model.ts';
 import { type Check, done, notRunning, skipped, whenKnown } from './check.ts';
 import type { NetworkdFacts } from './doctor-facts.ts';
 import { findLinkFile, lastValue } from './find-link-file.ts';
@@ -24,7 +24,7 @@ export const NETWORKD_CHECK: Check = {
   evaluate: ({ node, networkd }) =>
     whenKnown(networkd, (facts) => {
       if (!facts.isActive) return notRunning('systemd-networkd', facts);
-      const outline = buildOutline(node);
+      const outline = buildNodeModel(node);
       return done(
         [...foreignRemovalFindings(facts), ...managedLinkFindings(facts, outline)],
         [`systemd ${facts.version ?? 'of unknown version'}`],
@@ -52,13 +52,13 @@ function foreignRemovalFindings({ conf, version }: NetworkdFacts): readonly Find
   return [finding('networkd', { what, fix, subjects: [] })];
 }
 
-function managedLinkFindings({ networks, drivers }: NetworkdFacts, { enis, pods }: Outline): readonly Finding[] {
+function managedLinkFindings({ networks, drivers }: NetworkdFacts, { enis, pods }: NodeModel): readonly Finding[] {
   const links = [
-    ...enis.flatMap(({ link, title }) => (link === undefined ? [] : [{ link, title, isPods: false }])),
+    ...enis.flatMap(({ link, name: title }) => (link === undefined ? [] : [{ link, title, isPods: false }])),
     // One Pod represents all: a file that matches one of our names matches the others too.
     ...pods
-      .flatMap(({ hostLink: link, title }) =>
-        link === undefined ? [] : [{ link, title: `${link.ifname} of ${title}`, isPods: true }],
+      .flatMap(({ hostLink: link, name }) =>
+        link === undefined ? [] : [{ link, title: `${link.ifname} of ${name}`, isPods: true }],
       )
       .slice(0, 1),
   ];
@@ -83,11 +83,11 @@ export const DHCP_CHECK: Check = {
   finds: ['dhclient'],
   evaluate: ({ node, dhcpClients }) =>
     whenKnown(dhcpClients, (clients) => {
-      const { enis } = buildOutline(node);
+      const { enis } = buildNodeModel(node);
       const findings = clients.flatMap(({ pid, args }) =>
         enis
           .filter(({ ifname }) => ifname !== undefined && args.includes(ifname))
-          .map(({ title, ifname, ifindex }) =>
+          .map(({ name: title, ifname, ifindex }) =>
             finding('dhclient', {
               what: `process ${pid} is a DHCP client on ${title}: ${args.join(' ')}`,
               fix: [`kill ${pid}`, `remove ${ifname} from /etc/network/interfaces.d or /etc/sysconfig/network-scripts`],

@@ -1,9 +1,7 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
-import { linkId, sysctlId } from '../../../inspection/catalogue/element-id.ts';
+import { sysctlId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { buildOutline } from '../../../inspection/model/build-outline.ts';
-import type { NodePod } from '../../../inspection/node/join-pods.ts';
-import { ifKnown } from '../../../inspection/node/known.ts';
+import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
@@ -20,15 +18,11 @@ export const RP_FILTER_CHECK: Check = {
   evaluate: (facts) => {
     const { node } = facts;
     if (node.host.sysctls.get(ALL) === undefined) return skipped(`${ALL} cannot be read; run as root`);
-    const { primary, enis, pods } = buildOutline(node);
+    const { primary, enis } = buildNodeModel(node);
     const ways = [primary, ...enis.map(({ link }) => link)].filter((link) => link !== undefined);
     const names = ways.map(({ ifname }) => ifname);
     return done(
-      [
-        ...ways.flatMap(({ ifname, ifindex }) => strict(node, ifname, ifindex)),
-        ...(isProductMode(node) ? [] : spoofable(node, pods)),
-        ...strictAtBoot(facts, names),
-      ],
+      [...strictAtBoot(facts, names)],
       names.map((ifname) => `${ifname}: ${effective(node, ifname)}, all: ${node.host.sysctls.get(ALL)}`),
     );
   },
@@ -41,38 +35,6 @@ function effective({ host }: NodeFacts, ifname: string): number {
 
 function nameOf(ifname: string): string {
   return `net.ipv4.conf.${ifname.replaceAll('.', '/')}.rp_filter`;
-}
-
-function strict(node: NodeFacts, ifname: string, ifindex: number): readonly Finding[] {
-  if (effective(node, ifname) !== STRICT) return [];
-  const isByAll = node.host.sysctls.get(nameOf(ifname)) !== String(STRICT);
-  const what = `rp_filter of ${ifname} is strict${isByAll ? ` by ${ALL}` : ''}`;
-  const fix = ['tke-eni repair', `sysctl -w ${nameOf(ifname)}=2`];
-  return [finding('rp-filter-strict', { what, fix, subjects: [linkId(ifindex), sysctlId(nameOf(ifname))] })];
-}
-
-function isProductMode({ agent }: NodeFacts): boolean {
-  const facts = ifKnown(agent);
-  return facts !== undefined && ifKnown(facts.node)?.node.rpFilterMode === 'product';
-}
-
-/** Returns one finding for all Pods: the same program sets the value for all of them. */
-function spoofable(node: NodeFacts, pods: readonly NodePod[]): readonly Finding[] {
-  const open = pods.flatMap(({ hostLink: link }) =>
-    link !== undefined && effective(node, link.ifname) === 0 ? [link] : [],
-  );
-  const [first] = open;
-  if (first === undefined) return [];
-  const others = open.length === 1 ? '' : ` and ${open.length - 1} more Pods’ host interfaces`;
-  const what = `rp_filter of ${first.ifname}${others} is off`;
-  const fix = ['tke-eni repair', `sysctl -w ${nameOf(first.ifname)}=1`];
-  return [
-    finding('rp-filter-off', {
-      what,
-      fix,
-      subjects: open.flatMap(({ ifindex, ifname }) => [linkId(ifindex), sysctlId(nameOf(ifname))]),
-    }),
-  ];
 }
 
 function strictAtBoot({ sysctlFiles }: DoctorFacts, names: readonly string[]): readonly Finding[] {

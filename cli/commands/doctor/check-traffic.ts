@@ -2,7 +2,7 @@ import { eniId, linkId, podId } from '../../../inspection/catalogue/element-id.t
 import { type Finding, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
 import { findLinkObstacles, type NamedLink } from '../../../inspection/faults/find-link-obstacles.ts';
 import { findXfrmFault } from '../../../inspection/faults/find-xfrm-fault.ts';
-import { buildOutline, type EniOutline } from '../../../inspection/model/build-outline.ts';
+import { buildNodeModel, type ModelEni } from '../../../inspection/model/node-model.ts';
 import type { NodePod } from '../../../inspection/node/join-pods.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { HostFacts } from '../../../inspection/node/node-facts.ts';
@@ -14,7 +14,7 @@ export const TRAFFIC_CHECK: Check = {
   scope: 'no XDP program, traffic filter, discipline, link above or IPsec policy takes packets of Pods',
   finds: ['link-xdp', 'link-passthru', 'link-tc', 'link-qdisc', 'xfrm-policy'],
   evaluate: ({ node }) => {
-    const { enis, pods } = buildOutline(node);
+    const { enis, pods } = buildNodeModel(node);
     const { qdiscs, policies } = node.host.traffic;
     if (qdiscs.kind === 'unknown' && policies.kind === 'unknown') return skipped(`${qdiscs.why}; ${qdiscs.next}`);
     const links = [...enis.flatMap(ofEni), ...pods.flatMap(ofPod)];
@@ -40,17 +40,17 @@ function onNode(host: HostFacts, ip: string): readonly Finding[] {
   return packets.flatMap((packet) => findXfrmFault(host, packet, 'the node') ?? []);
 }
 
-function ofEni({ link, eniId: id, table }: EniOutline): readonly NamedLink[] {
+function ofEni({ link, eniId: id, table }: ModelEni): readonly NamedLink[] {
   if (link === undefined) return [];
   return [{ link, title: link.ifname, subjects: [linkId(link.ifindex), eniId(id ?? String(table))], prefix: '' }];
 }
 
-function ofPod({ hostLink: link, pod, title }: NodePod): readonly NamedLink[] {
+function ofPod({ hostLink: link, pod, name: title }: NodePod): readonly NamedLink[] {
   if (link === undefined) return [];
   return [{ link, title: `${link.ifname} of ${title}`, subjects: [linkId(link.ifindex), podId(pod.key)], prefix: '' }];
 }
 
-function insideOf({ pod, ifName, podLink: link, title, lease, ips }: NodePod): readonly Finding[] {
+function insideOf({ pod, ifName, podLink: link, name: title, lease, ips }: NodePod): readonly Finding[] {
   const netns = ifKnown(pod.inside);
   if (netns === undefined || link === undefined) return [];
   const prefix = `nsenter --net=${lease?.netns ?? '<netns>'} `;

@@ -125,6 +125,8 @@ export type DoctorFacts = {
   readonly cni: Known<CniFacts>;
   /** Addresses of the product's network tke-bridge, as host-local records them. */
   readonly hostLocal: Known<readonly HostLocalAddress[]>;
-  /** Differences that `tke-eni diff` finds. */
-  readonly differences: Known<readonly Finding[]>;
+  /** Number of differences that `tke-eni diff` finds. */
+  readonly differences: Known<number>;
+  /** What the assessment finds: these differences; without a record, what differs from what the kernel's own state leads to. */
+  readonly assessed: readonly Finding[];
 };

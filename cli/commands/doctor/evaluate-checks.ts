@@ -1,7 +1,6 @@
-import type { ElementId } from '../../../inspection/catalogue/element-id.ts';
 import { bySeverity, type Finding } from '../../../inspection/catalogue/finding.ts';
 import { UserError } from '../../../runtime/user-error.ts';
-import type { Check, Verdict } from './check.ts';
+import { type Check, done, type Verdict } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 
 /** A check with its outcome. */
@@ -17,31 +16,22 @@ export type Diagnosis = {
 /** Checks and findings that the command line selects. */
 type Selection = { readonly checks: readonly Check[]; readonly isSelected: (finding: Finding) => boolean };
 
-/** Runs the selected checks. A finding that two of them return is reported once, for the first. */
+/**
+ * Runs the selected checks. What the assessment found belongs to the first of them that can find it; a check that was skipped
+ * for its own facts has been made all the same where the assessment found something for it.
+ */
 export function evaluateChecks({ checks, isSelected }: Selection, facts: DoctorFacts): Diagnosis {
-  const reported: Finding[] = [];
+  const assessed = Map.groupBy(facts.assessed.filter(isSelected), ({ id }) =>
+    checks.find(({ finds }) => finds.some((each) => each === id)),
+  );
   const results = checks.map((check): CheckResult => {
     const verdict = check.evaluate(facts);
-    if (verdict.kind === 'skipped') return { check, verdict };
-    const before = [...reported];
-    const findings = verdict.findings.filter((finding) => isSelected(finding) && !isReported(before, finding));
-    reported.push(...findings);
-    return { check, verdict: { ...verdict, findings } };
+    const others = assessed.get(check) ?? [];
+    if (verdict.kind === 'skipped') return { check, verdict: others.length === 0 ? verdict : done(others) };
+    return { check, verdict: { ...verdict, findings: [...others, ...verdict.findings.filter(isSelected)] } };
   });
-  return { results, findings: reported.toSorted(bySeverity) };
-}
-
-/** Returns whether an equal finding was reported: the same id with the same text or with a common subject. */
-function isReported(reported: readonly Finding[], { id, subjects, what }: Finding): boolean {
-  const objects = new Set(subjects.filter(isSingleObject));
-  return reported.some(
-    (other) => other.id === id && (other.what === what || other.subjects.some((thing) => objects.has(thing))),
-  );
-}
-
-/** Returns whether a subject identifies a single object. A table contains many objects. */
-function isSingleObject(subject: ElementId): boolean {
-  return !subject.startsWith('table:');
+  const found = results.flatMap(({ verdict }) => (verdict.kind === 'done' ? verdict.findings : []));
+  return { results, findings: found.toSorted(bySeverity) };
 }
 
 /** Counts findings by severity. */

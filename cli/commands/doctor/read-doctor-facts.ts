@@ -3,12 +3,13 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { readBootId } from '../../../agent/journal/boot-id.ts';
 import { readJournal } from '../../../agent/journal/read-journal.ts';
-import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { assessNode } from '../../../inspection/judge/assess-node.ts';
 import { compareNode } from '../../../inspection/judge/compare-node.ts';
 import { findingOf, isDifferent } from '../../../inspection/judge/difference.ts';
+import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import { type HostTree, knownFrom, openHostTree } from '../../../inspection/node/host-tree.ts';
 import { known, unknown } from '../../../inspection/node/known.ts';
-import type { Known } from '../../../inspection/node/node-facts.ts';
+import type { Known, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { readIptables } from '../../../inspection/node/read-iptables.ts';
 import { type ProcFacts, readProc } from '../../../inspection/node/read-kernel.ts';
 import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
@@ -62,7 +63,7 @@ export async function readDoctorFacts(
     dhcpClients: knownFrom(() => readDhcpClients(netnsPath ?? '/proc/self/ns/net')),
     ...agent,
     agentProcess: knownFrom(() => readAgentProcess(global.socket)),
-    differences: await readDifferences(global),
+    ...(await assess(global, node)),
     stateDir: knownFrom(() => readStateDir(global.stateDir)),
     // Those of Pods that came or went meanwhile have a lease that was not read.
     hostLocal:
@@ -153,15 +154,20 @@ function problemOf({ code, message }: NodeJS.ErrnoException): string {
 }
 
 /**
- * Compares the node with its agent's records, as `tke-eni diff` does. Where they cannot be read, the result is unknown.
+ * Compares the node with its agent's records, as `tke-eni diff` does. Where they cannot be read, the number is unknown, and
+ * the kernel's own state is all there is.
  */
-async function readDifferences(global: GlobalArgs): Promise<Known<readonly Finding[]>> {
+async function assess(global: GlobalArgs, node: NodeFacts): Promise<Pick<DoctorFacts, 'differences' | 'assessed'>> {
   try {
-    const { differences } = compareNode(await observeNode({ global }));
-    return known(differences.filter(isDifferent).map(findingOf));
+    const found = compareNode(await observeNode({ global })).differences.filter(isDifferent);
+    return { differences: known(found.length), assessed: found.map(findingOf) };
   } catch (error) {
-    if (error instanceof UserError) return unknown(error.message, error.next);
-    throw error;
+    if (!(error instanceof UserError)) throw error;
+    const differences = unknown(error.message, error.next);
+    return {
+      differences,
+      assessed: assessNode(buildNodeModel(node), differences).differences.filter(isDifferent).map(findingOf),
+    };
   }
 }
 

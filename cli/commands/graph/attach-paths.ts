@@ -11,9 +11,7 @@ import { type Graph, type GraphNode, type GraphPath, type GraphState, type Graph
 export function attachPaths(graph: Graph, explanations: readonly Explanation[], findings: readonly Finding[]): Graph {
   const canvas = openCanvas(graph.nodes);
   const causes = causesOf(explanations);
-  const known = new Set(causes.map((finding) => boxKey(finding, canvas)));
-  // A difference from the plan is often a fault that explain has found already, in other words.
-  const all = uniqueFindings([...causes, ...findings.filter((finding) => !known.has(boxKey(finding, canvas)))]);
+  const all = uniqueFindings([...causes, ...findings]);
   const indexOf = new Map(all.map((finding, index) => [findingKey(finding), index]));
   const paths = explanations.flatMap((one) => one.paths.map((path) => pathOf(one, path, canvas, indexOf)));
   for (const [index, finding] of all.entries()) {
@@ -52,11 +50,6 @@ function causesOf(explanations: readonly Explanation[]): readonly Finding[] {
 function brokenAt(hops: readonly { readonly verdict: Hop['verdict'] }[]): number {
   const at = hops.findIndex(({ verdict }) => verdict === 'broken');
   return at < 0 ? hops.length : at;
-}
-
-/** Returns a key that is equal for findings with the same id at the same box. */
-function boxKey({ id, subjects: [subject = ''] }: Finding, canvas: Canvas): string {
-  return `${id} ${canvas.find(subject)?.id ?? subject}`;
 }
 
 /** Puts boxes of missing rules among the other rules, in the order of their priorities. */

@@ -1,20 +1,20 @@
 import { locateBridge } from '../../../dataplane/locate-bridge.ts';
 import { BRIDGE_NAME } from '../../../dataplane/numbers.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
+import type { ModelPod } from '../../../inspection/model/node-model.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { ownPrefix } from '../../../netlink/address-message.ts';
 import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/rtnetlink.ts';
 import { plural } from '../../output/plural.ts';
 import { isUp, linkRows, linkState } from './build-pod-boxes.ts';
-import type { GraphPod } from './build-pod-views.ts';
 import type { GraphGroup, GraphNode } from './graph.ts';
 
 /** Id of the band of GlobalRoute Pods. */
 export const BRIDGE_GROUP = 'bridge';
 
 /** Builds the band of GlobalRoute Pods; undefined where there are none. */
-export function buildBridgeGroup(facts: NodeFacts, views: readonly GraphPod[]): GraphGroup | undefined {
+export function buildBridgeGroup(facts: NodeFacts, views: readonly ModelPod[]): GraphGroup | undefined {
   const pods = views.filter(({ isGr }) => isGr);
   if (pods.length === 0) return undefined;
   const blocks = blocksOf(facts, pods);
@@ -23,20 +23,20 @@ export function buildBridgeGroup(facts: NodeFacts, views: readonly GraphPod[]): 
 }
 
 /** Builds the boxes of GlobalRoute Pods in common: the bridge, where one of them is on it, and the VPC's route of each block. */
-export function buildBridgeBoxes(facts: NodeFacts, views: readonly GraphPod[]): readonly GraphNode[] {
+export function buildBridgeBoxes(facts: NodeFacts, views: readonly ModelPod[]): readonly GraphNode[] {
   const pods = views.filter(({ isGr }) => isGr);
   if (pods.length === 0) return [];
   return [...bridgeBox(facts, pods), routeBox(facts, pods)];
 }
 
-function blocksOf({ agent }: NodeFacts, pods: readonly GraphPod[]): readonly string[] {
+function blocksOf({ agent }: NodeFacts, pods: readonly ModelPod[]): readonly string[] {
   const record = ifKnown(agent)?.node;
   const planned = record === undefined ? undefined : ifKnown(record)?.node.podCidrs;
   const leased = pods.flatMap(({ lease }) => lease?.block?.cidr ?? []);
   return [...new Set([...(planned ?? []).map(({ cidr }) => cidr), ...leased])];
 }
 
-function bridgeBox(facts: NodeFacts, pods: readonly GraphPod[]): readonly GraphNode[] {
+function bridgeBox(facts: NodeFacts, pods: readonly ModelPod[]): readonly GraphNode[] {
   const record = ifKnown(facts.agent)?.node;
   const name = (record === undefined ? undefined : ifKnown(record)?.node.bridge?.name) ?? BRIDGE_NAME;
   const { links, addresses } = facts.host;
@@ -77,7 +77,7 @@ function bridgeBox(facts: NodeFacts, pods: readonly GraphPod[]): readonly GraphN
   ];
 }
 
-function routeBox(facts: NodeFacts, pods: readonly GraphPod[]): GraphNode {
+function routeBox(facts: NodeFacts, pods: readonly ModelPod[]): GraphNode {
   const record = ifKnown(facts.agent)?.node;
   const primary = record === undefined ? undefined : ifKnown(record)?.node.primary.addresses[0];
   return {

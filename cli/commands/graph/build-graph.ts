@@ -2,6 +2,7 @@ import { TABLE_MAIN } from '../../../dataplane/numbers.ts';
 import { linkId, sysctlId, tableId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import type { Explanation } from '../../../inspection/explain/explanation.ts';
+import { buildNodeModel, type ModelPod } from '../../../inspection/model/node-model.ts';
 import { buildOwnerIndex } from '../../../inspection/node/build-owner-index.ts';
 import type { EniFacts } from '../../../inspection/node/find-enis.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
@@ -14,7 +15,6 @@ import { BRIDGE_GROUP, buildBridgeBoxes, buildBridgeGroup } from './build-bridge
 import { buildEniBox, buildGatewayBox, buildNicBoxes } from './build-link-boxes.ts';
 import { buildMarkBox, buildNftBox, ruleModeOf } from './build-mark-boxes.ts';
 import { buildPodBoxes } from './build-pod-boxes.ts';
-import { buildPodViews, type GraphPod } from './build-pod-views.ts';
 import { buildRuleBoxes } from './build-rule-boxes.ts';
 import { buildTableBoxes } from './build-table-boxes.ts';
 import { type Graph, type GraphEdge, type GraphGroup, type GraphNode, groupEnd, NODE_GROUP } from './graph.ts';
@@ -32,21 +32,21 @@ const OTHER_GROUP = 'other';
 
 /** Builds the drawing of a node, with the paths of its Pods and all findings. */
 export function buildGraph(facts: NodeFacts, extras: GraphExtras): Graph {
-  const owners = buildOwnerIndex(facts);
-  const views = buildPodViews(facts, owners.enis);
+  const { enis, pods } = buildNodeModel(facts);
+  const views = pods.toSorted((a, b) => compareTexts(a.title, b.title) || compareTexts(a.pod.key, b.pod.key));
   const nodes = [
-    ...sharedBoxes(facts, owners.enis, views),
+    ...sharedBoxes(facts, enis, views),
     ...views.flatMap((view) => buildPodBoxes(view, groupOfPod(view), facts)),
   ];
   const drawn: Graph = {
     title: titleOf(facts),
     subtitle: [
       `${ruleModeOf(facts)} mode`,
-      plural(owners.enis.length, 'ENI'),
+      plural(enis.length, 'ENI'),
       plural(views.length, 'Pod'),
       ...(facts.agent.kind === 'unknown' ? ['without the agent’s record'] : []),
     ].join(' · '),
-    groups: groupsOf(owners.enis, views, facts),
+    groups: groupsOf(enis, views, facts),
     nodes,
     edges: edgesOf(nodes, facts),
     paths: [],
@@ -56,7 +56,14 @@ export function buildGraph(facts: NodeFacts, extras: GraphExtras): Graph {
   return attachPaths(drawn, extras.explanations, extras.findings);
 }
 
-function sharedBoxes(facts: NodeFacts, enis: readonly EniFacts[], views: readonly GraphPod[]): readonly GraphNode[] {
+// Not localeCompare: a drawing must not differ with the locale of the terminal. Digits in names compare as numbers.
+function compareTexts(a: string, b: string): number {
+  const padded = (text: string) => text.replace(/\d+/g, (digits) => digits.padStart(12, '0'));
+  const [left, right] = [padded(a), padded(b)];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function sharedBoxes(facts: NodeFacts, enis: readonly EniFacts[], views: readonly ModelPod[]): readonly GraphNode[] {
   const owners = buildOwnerIndex(facts);
   const groups = new Map(enis.map(({ table }) => [table, groupOfTable(table)]));
   const byKey = new Map(views.map((view) => [view.pod.key, groupOfPod(view)]));
@@ -121,7 +128,7 @@ function settingsBox({ host }: NodeFacts): GraphNode {
   };
 }
 
-function groupsOf(enis: readonly EniFacts[], views: readonly GraphPod[], facts: NodeFacts): readonly GraphGroup[] {
+function groupsOf(enis: readonly EniFacts[], views: readonly ModelPod[], facts: NodeFacts): readonly GraphGroup[] {
   const byGroup = Map.groupBy(views, groupOfPod);
   const bridge = buildBridgeGroup(facts, views);
   const known = new Set([...enis.map(({ table }) => groupOfTable(table)), BRIDGE_GROUP]);
@@ -153,7 +160,7 @@ function groupsOf(enis: readonly EniFacts[], views: readonly GraphPod[], facts: 
 }
 
 /** Returns the title of the band of Pods whose ENI is inside them, or is not known. */
-function otherTitle(views: readonly GraphPod[]): string {
+function otherTitle(views: readonly ModelPod[]): string {
   const direct = views.filter(({ lease }) => lease?.plugin === 'direct-eni').length;
   if (direct === 0) return 'Without an ENI';
   return direct === views.length ? 'ENIs inside of Pods' : 'ENIs inside of Pods, or none';
@@ -274,7 +281,7 @@ function groupOfTable(table: number): string {
   return `eni:${table}`;
 }
 
-function groupOfPod({ eniTable, isGr }: GraphPod): string {
+function groupOfPod({ eniTable, isGr }: ModelPod): string {
   if (isGr) return BRIDGE_GROUP;
   return eniTable === undefined ? OTHER_GROUP : groupOfTable(eniTable);
 }

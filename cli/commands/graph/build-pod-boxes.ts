@@ -2,6 +2,7 @@ import { flowFilterOf } from '../../../dataplane/fast-path/flow-filter.ts';
 import { hostPrefix } from '../../../dataplane/ip-prefix.ts';
 import { TABLE_MAIN } from '../../../dataplane/numbers.ts';
 import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
+import type { ModelPod } from '../../../inspection/model/node-model.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { ownPrefix } from '../../../netlink/address-message.ts';
@@ -9,17 +10,16 @@ import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { IFF_LOWER_UP, IFF_UP } from '../../../netlink/uapi/if-link.ts';
 import { NUD_PERMANENT } from '../../../netlink/uapi/neighbour.ts';
 import { RT_SCOPE_UNIVERSE, RT_TABLE_LOCAL } from '../../../netlink/uapi/rtnetlink.ts';
-import type { GraphPod } from './build-pod-views.ts';
 import { routeLine } from './build-table-boxes.ts';
 import type { GraphFact, GraphNode, GraphState } from './graph.ts';
 
 /** Builds the two boxes of a Pod's interface: the Pod, and the host end of its veth pair. */
-export function buildPodBoxes(view: GraphPod, group: string, facts: NodeFacts): readonly GraphNode[] {
+export function buildPodBoxes(view: ModelPod, group: string, facts: NodeFacts): readonly GraphNode[] {
   const pod = podBox(view, group, facts);
   return [pod, vethBox(view, group, pod.id, facts)];
 }
 
-function podBox(view: GraphPod, group: string, facts: NodeFacts): GraphNode {
+function podBox(view: ModelPod, group: string, facts: NodeFacts): GraphNode {
   const { key, inside } = view.pod;
   const state: GraphState = view.lease === undefined || view.lease.state === 'active' ? 'ok' : 'warning';
   const insideLinks = ifKnown(inside)?.links ?? [];
@@ -42,7 +42,7 @@ function podBox(view: GraphPod, group: string, facts: NodeFacts): GraphNode {
   };
 }
 
-function vethBox(view: GraphPod, group: string, podNode: string, facts: NodeFacts): GraphNode {
+function vethBox(view: ModelPod, group: string, podNode: string, facts: NodeFacts): GraphNode {
   const { hostLink, pod, lease } = view;
   const common = { kind: 'veth', lane: 'pods', group, owner: 'ours', findings: [], podNode } as const;
   if (hostLink === undefined) {
@@ -104,7 +104,7 @@ function fastPathRows({ ifindex, ifname }: LinkMessage, { traffic, nft }: NodeFa
   return [`fast path: ${programs.map(({ program, direction }) => `${program} at the ${direction}`).join(', ')}`];
 }
 
-function leaseFact(view: GraphPod): GraphFact {
+function leaseFact(view: ModelPod): GraphFact {
   const { pod, ips } = view;
   if (pod.lease.kind === 'unknown') {
     return { title: 'Addresses', rows: [...ips, `lease: not known, ${pod.lease.why}`] };
@@ -122,7 +122,7 @@ function leaseFact(view: GraphPod): GraphFact {
   };
 }
 
-function insideFact({ pod }: GraphPod): GraphFact {
+function insideFact({ pod }: ModelPod): GraphFact {
   if (pod.inside.kind === 'unknown') return { title: 'Inside the Pod', rows: [`not read: ${pod.inside.why}`] };
   const { links, addresses, routes, neighs } = pod.inside.value;
   const nameOf = nameIn(links);
@@ -144,7 +144,7 @@ function insideFact({ pod }: GraphPod): GraphFact {
 }
 
 /** Returns the routes to the Pod on the host. */
-function hostFacts({ ips, hostLink }: GraphPod, { host }: NodeFacts): readonly GraphFact[] {
+function hostFacts({ ips, hostLink }: ModelPod, { host }: NodeFacts): readonly GraphFact[] {
   const nameOf = nameIn(host.links);
   const prefixes = new Set(ips.map(hostPrefix));
   const routes = host.routes.filter(

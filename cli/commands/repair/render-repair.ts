@@ -50,7 +50,7 @@ export function repairDocument(repair: Repair): object {
     changes,
     failed,
     held,
-    left: left.differences.map(({ owner: _owner, changes, ...difference }) => ({
+    left: left.differences.map(({ owner: _owner, family: _family, readKey: _key, changes, ...difference }) => ({
       ...difference,
       mend: changes.map(renderChange),
     })),

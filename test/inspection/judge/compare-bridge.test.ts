@@ -5,6 +5,7 @@ import { planNode } from '../../../dataplane/plan-node.ts';
 import type { DesiredNode } from '../../../inspection/desired/desired-of.ts';
 import { compareHost } from '../../../inspection/judge/compare-host.ts';
 import { buildNames } from '../../../inspection/model/build-names.ts';
+import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import { bareKernel, blocks, bridge, bridgePod, node } from '../../dataplane/fixtures.ts';
 import { applyToModel } from '../../dataplane/kernel-model.ts';
 import { healthySight } from './sight-fixture.ts';
@@ -22,7 +23,7 @@ const desired: DesiredNode = {
   },
   ...{ inTransit: new Set<string>(), unjudged: [], isComplete: true },
 };
-const names = buildNames(healthySight().agent, desired);
+const names = buildNames(buildNodeModel(healthySight().facts), desired);
 const asPlanned = diffHost(host, bareKernel(host)).operations.reduce(
   (kernel, operation) => applyToModel(kernel, operation, () => host.nft?.text ?? ''),
   bareKernel(host),

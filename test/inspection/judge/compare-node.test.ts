@@ -415,7 +415,7 @@ test('buildVerdicts: judges the node, each ENI and each Pod; with a Pod what its
     ['node', true],
     ['ENI eni-5 (eth5)', false],
     ['ENI eni-6 (eth6)', true],
-    ['Pod default/web-510 (10.0.5.10)', true],
+    ['Pod default/web-510 (10.0.5.10)', false],
     ['Pod default/web-620 (10.0.6.20)', true],
   ]);
   t.deepEqual(verdicts('c620/eth0'), [

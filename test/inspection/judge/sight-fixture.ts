@@ -4,7 +4,7 @@ import { RTPROT_TKE_ENI } from '../../../dataplane/numbers.ts';
 import type { ObservedHost } from '../../../dataplane/observed.ts';
 import { renderRoute, renderRule } from '../../../dataplane/operation.ts';
 import { desiredOf } from '../../../inspection/desired/desired-of.ts';
-import type { NodeSnapshot } from '../../../inspection/judge/compare-node.ts';
+import type { RecordedSnapshot } from '../../../inspection/judge/compare-node.ts';
 import { known } from '../../../inspection/node/known.ts';
 import type { AgentFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
@@ -54,7 +54,7 @@ export function linkOf(ifindex: number, ifname: string, more: Partial<LinkMessag
 }
 
 /** A node on which everything is as its agent planned it, seen at one moment. */
-export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf(6, 20)]): NodeSnapshot {
+export function healthySight(leases: readonly Lease[] = [leaseOf(5, 10), leaseOf(6, 20)]): RecordedSnapshot {
   const agent = agentOf(leases);
   const links = [
     linkOf(1, 'lo'),

@@ -2,8 +2,14 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Check } from '../../../../cli/commands/doctor/check.ts';
 import type { DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
+import { evaluateChecks } from '../../../../cli/commands/doctor/evaluate-checks.ts';
+import type { Finding } from '../../../../inspection/catalogue/finding.ts';
+import { desiredOf } from '../../../../inspection/desired/desired-of.ts';
+import { assessNode } from '../../../../inspection/judge/assess-node.ts';
+import { findingOf, isDifferent } from '../../../../inspection/judge/difference.ts';
+import { buildNodeModel } from '../../../../inspection/model/node-model.ts';
 import { type HostTree, openHostTree } from '../../../../inspection/node/host-tree.ts';
-import { known } from '../../../../inspection/node/known.ts';
+import { known, unknown } from '../../../../inspection/node/known.ts';
 import type { Known, NetnsFacts, NodeFacts } from '../../../../inspection/node/node-facts.ts';
 import type { IptablesFacts } from '../../../../inspection/node/parse-iptables-rules.ts';
 import { createTempDir } from '../../../support/temp-dir.ts';
@@ -61,9 +67,18 @@ export function doctorFacts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
       executables: ['tke-route-eni'],
     }),
     hostLocal: known([]),
-    differences: known([]),
+    differences: known(0),
+    assessed: assessedOf(changes.node ?? healthyNode()),
     ...changes,
   };
+}
+
+/** What the judge finds on a node. */
+function assessedOf(node: NodeFacts): readonly Finding[] {
+  const { agent, host } = node;
+  const planned = agent.kind === 'known' ? desiredOf(agent.value, host.links).host.nft?.text : undefined;
+  const table = planned === undefined ? unknown('no plan', '') : known(planned);
+  return assessNode(buildNodeModel(node), table).differences.filter(isDifferent).map(findingOf);
 }
 
 /** A node of two ENIs with two Pods each, and its default route. */
@@ -91,10 +106,11 @@ export function iptables(nft: string, legacy = ''): Known<IptablesFacts> {
   return known({ legacyTables: legacy === '' ? [] : ['filter'], legacy: linesOf(legacy), nft: linesOf(nft) });
 }
 
-/** Ids of what a check finds; throws when it was skipped. */
+/** Ids of what is found for a check; throws when it was skipped. */
 export function idsOf(check: Check, facts: DoctorFacts): readonly string[] {
-  const verdict = check.evaluate(facts);
-  if (verdict.kind === 'skipped') throw new Error(`skipped: ${verdict.why}`);
+  const { results } = evaluateChecks({ checks: [check], isSelected: () => true }, facts);
+  const [verdict] = results.map((result) => result.verdict);
+  if (verdict?.kind !== 'done') throw new Error(`skipped: ${verdict?.why}`);
   return verdict.findings.map(({ id }) => id);
 }
 

@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { Check } from '../../../../cli/commands/doctor/check.ts';
+import { DIFFERENCES_CHECK } from '../../../../cli/commands/doctor/check-differences.ts';
 import { DEFAULT_ROUTES_CHECK, ENIS_CHECK } from '../../../../cli/commands/doctor/check-enis.ts';
 import { FORWARDING_CHECK } from '../../../../cli/commands/doctor/check-forward.ts';
 import { MTU_CHECK } from '../../../../cli/commands/doctor/check-mtu.ts';
@@ -72,7 +73,7 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
             routes: [...host.routes, { ...ROUTE, dst: '10.0.1.0/24', oif: 3, protocol: 2 }],
           })),
         ),
-        ['eni-foreign-address', 'eni-connected-route'],
+        ['eni-connected-route', 'eni-foreign-address'],
       ],
       [
         'the kernel has its link-local routes',
@@ -108,12 +109,13 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
         }),
         ['veth-missing'],
       ],
-      [
-        'one is left over, and nobody compared with the record',
-        { ...node(withLeftOver()), ...NO_RECORD },
-        ['veth-leaked'],
-      ],
-      ['one is left over, and the comparison looks at its other end', node(withLeftOver()), []],
+    ],
+  ],
+  [
+    DIFFERENCES_CHECK,
+    [
+      ['all is well', {}, []],
+      ['a host interface is left over', node(withLeftOver()), ['pod-without-lease']],
     ],
   ],
   [
@@ -121,7 +123,7 @@ const CASES: readonly (readonly [Check, readonly Case[]])[] = [
     [
       ['all are the same', {}, []],
       ['an ENI takes less than the primary', node(withLink(3, { mtu: 1400 })), ['mtu-mismatch', 'mtu-path']],
-      ['an ENI takes more than the primary', node(withLink(3, { mtu: 8500 })), ['mtu-path']],
+      ['an ENI takes more than the primary', node(withLink(3, { mtu: 8500 })), ['mtu-mismatch', 'mtu-path']],
       [
         'a host interface takes less than its Pod sends',
         { ...node(withLink(100, { mtu: 1400 })), ...NO_RECORD },

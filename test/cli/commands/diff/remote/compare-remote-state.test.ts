@@ -3,11 +3,11 @@ import { compareRemoteState } from '../../../../../cli/commands/diff/remote/comp
 import { remoteStateOfCloud, remoteStateOfNec } from '../../../../../cli/commands/diff/remote/read-remote-state.ts';
 import type { RemoteEni, RemoteState } from '../../../../../cli/commands/diff/remote/remote-state.ts';
 import type { Eni } from '../../../../../cloud/cloud.ts';
-import { buildNames } from '../../../../../inspection/model/build-names.ts';
+import { namesOf } from '../../../../../inspection/judge/compare-node.ts';
 import { ENIS, healthySight } from '../../../../inspection/judge/sight-fixture.ts';
 
 const SIGHT = healthySight();
-const NAMES = buildNames(SIGHT.agent, SIGHT.desired);
+const NAMES = namesOf(SIGHT);
 const tell = (remote: RemoteState): readonly (readonly [string, string])[] =>
   compareRemoteState(remote, SIGHT.agent, SIGHT.desired, NAMES).map(({ id, what }) => [id, what]);
 

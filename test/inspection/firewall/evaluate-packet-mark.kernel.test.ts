@@ -4,7 +4,7 @@ import type { NodeNetwork } from '../../../dataplane/network.ts';
 import { openNft } from '../../../dataplane/nft.ts';
 import { nftReplaceCommands } from '../../../dataplane/nft-replace.ts';
 import { nftTable } from '../../../dataplane/nft-table.ts';
-import { evaluatePacketMark, type NftPacket } from '../../../inspection/explain/evaluate-packet-mark.ts';
+import { evaluatePacketMark, type NftPacket } from '../../../inspection/firewall/evaluate-packet-mark.ts';
 import { readNftFacts } from '../../../inspection/node/read-nft-facts.ts';
 import { createNetns, deleteNetns } from '../../../netlink/netns.ts';
 

@@ -1,8 +1,8 @@
 import { NFT_TABLE } from '../../dataplane/numbers.ts';
 import { type JsonObject, recordsOf } from '../../runtime/json.ts';
-import type { MatchResult, Packet, RuleVerdict } from '../firewall/evaluate-chain.ts';
-import { evaluateNftRules, matchStatement } from '../firewall/evaluate-nft-rules.ts';
-import { parseNftChains } from '../firewall/parse-nft-chains.ts';
+import type { MatchResult, Packet, RuleVerdict } from './evaluate-chain.ts';
+import { evaluateNftRules, matchStatement } from './evaluate-nft-rules.ts';
+import { parseNftChains } from './parse-nft-chains.ts';
 
 /** A packet as the nftables table of tke-eni matches it in prerouting. */
 export type NftPacket = {
