@@ -25,7 +25,7 @@ type AuditOptions = {
   readonly withinMs?: number;
   /** Nodes whose agent is down on purpose: their kernel is not compared. */
   readonly withoutAgent?: readonly string[];
-  /** Default true: each Pod with an address has its VpcIP and VpcIPClaim, and nobody else. */
+  /** Default true: each Pod with an address has its VpcIP, and its VpcIPClaim where Pods have claims, and nobody else. */
   readonly records?: boolean;
 };
 
@@ -256,6 +256,8 @@ function recordFindings(system: Audited): readonly string[] {
     ofEnis.some(({ claim, status }) => claim === key && status['primaryIP'] === ip);
   // What is kept outlives its Pod, as long as its claim is there.
   const kept = new Set(claims.filter((claim) => claim.isKept).map((claim) => claim.key));
+  // With --pod-records=addresses, the default, no Pod has a claim for its record.
+  const haveClaims = claims.some((claim) => !claim.isKept);
   return [
     ...pods
       .filter((pod) => !vips.some((vip) => vip.ip === pod.ip) && !hasEni(pod))
@@ -264,7 +266,7 @@ function recordFindings(system: Audited): readonly string[] {
       .filter((vip) => !kept.has(vip.key) && !pods.some((pod) => pod.ip === vip.ip))
       .map(({ ip }) => `VpcIP ${ip}: no Pod has it`),
     ...pods
-      .filter(({ key }) => !claims.some((claim) => claim.key === key))
+      .filter(({ key }) => haveClaims && !claims.some((claim) => claim.key === key))
       .map(({ key }) => `Pod ${key}: no VpcIPClaim`),
     ...claims
       .filter((claim) => !claim.isKept && !pods.some((pod) => pod.key === claim.key))
