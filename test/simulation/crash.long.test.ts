@@ -1,9 +1,9 @@
 // A third of the points of the stories that a death of the leader may spoil, and of the requests that may be lost.
 import test from 'ava';
 import { seedList } from '../../sim/support/seed.ts';
-import { tellingSeed, withSeed } from '../support/with-seed.ts';
-import { crashAtEach, driveCrashes, driveLosses, loseEach, programsOf } from './crash.ts';
-import { STORIES, STORMS } from './stories/all.ts';
+import { tellingSeed } from '../support/with-seed.ts';
+import { crashAtEach, loseEach } from './crash.ts';
+import { STORMS } from './stories/all.ts';
 import { formerBlock, lateBlock } from './stories/blocks.ts';
 import { eips } from './stories/eips.ts';
 import { keptEni } from './stories/owned.ts';
@@ -11,7 +11,6 @@ import { keptAddress, podCidrs } from './stories/pods.ts';
 import { lastAddresses } from './stories/scheduling.ts';
 import { eniGrowth, otherGroups, warmAndBack } from './stories/supply.ts';
 import { play } from './story.ts';
-import { Streams } from './streams.ts';
 
 const SOME = { warmAndBack, eniGrowth, otherGroups, keptAddress, eips, podCidrs, formerBlock, lateBlock };
 
@@ -34,17 +33,4 @@ for (const story of STORMS)
     t.timeout(1_800_000);
     for (const seed of seedList(20))
       await tellingSeed(t, async () => t.deepEqual((await play(story, { seed })).violations, [], `seed ${seed}`));
-  });
-
-// Of all stories, a point of each program and a request of each: others with each seed.
-for (const [name, story] of Object.entries(STORIES))
-  test.serial(`${name}: also when one of its programs dies, or one of its requests is lost`, async (t) => {
-    t.timeout(1_800_000);
-    await withSeed(t, async (seed) => {
-      for (const program of programsOf(story))
-        for (const drive of [driveCrashes, driveLosses]) {
-          const { failures } = await drive(story, { program, draw: new Streams(seed).of(`${program} ${drive.name}`) });
-          t.deepEqual(failures, [], program);
-        }
-    });
   });
