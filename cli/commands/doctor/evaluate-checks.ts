@@ -1,5 +1,6 @@
 import { bySeverity, type Finding } from '../../../inspection/catalogue/finding.ts';
 import { UserError } from '../../../runtime/user-error.ts';
+import { plural } from '../../output/plural.ts';
 import { type Check, done, type Verdict } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 
@@ -21,7 +22,7 @@ type Selection = { readonly checks: readonly Check[]; readonly isSelected: (find
  * for its own facts has been made all the same where the assessment found something for it.
  */
 export function evaluateChecks({ checks, isSelected }: Selection, facts: DoctorFacts): Diagnosis {
-  const assessed = Map.groupBy(facts.assessed.filter(isSelected), ({ id }) =>
+  const assessed = Map.groupBy(gathered(facts.assessed).filter(isSelected), ({ id }) =>
     checks.find(({ finds }) => finds.some((each) => each === id)),
   );
   const results = checks.map((check): CheckResult => {
@@ -32,6 +33,16 @@ export function evaluateChecks({ checks, isSelected }: Selection, facts: DoctorF
   });
   const found = results.flatMap(({ verdict }) => (verdict.kind === 'done' ? verdict.findings : []));
   return { results, findings: found.toSorted(bySeverity) };
+}
+
+/** Returns one finding where a program has set all Pods' interfaces alike: a full node has hundreds of them. */
+function gathered(findings: readonly Finding[]): readonly Finding[] {
+  const alike = findings.filter(({ id }) => id === 'rp-filter-off');
+  const [first] = alike;
+  if (first === undefined || alike.length === 1) return findings;
+  const what = `${first.what}; and so for ${plural(alike.length - 1, 'more Pod')}`;
+  const one = { ...first, what, subjects: alike.flatMap(({ subjects }) => subjects) };
+  return findings.flatMap((each) => (each === first ? [one] : alike.includes(each) ? [] : [each]));
 }
 
 /** Counts findings by severity. */

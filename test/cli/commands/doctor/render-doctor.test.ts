@@ -3,7 +3,7 @@ import { CHECKS } from '../../../../cli/commands/doctor/checks.ts';
 import type { DoctorFacts } from '../../../../cli/commands/doctor/doctor-facts.ts';
 import { decideSelection, evaluateChecks } from '../../../../cli/commands/doctor/evaluate-checks.ts';
 import { doctorDocument, renderDoctor } from '../../../../cli/commands/doctor/render-doctor.ts';
-import { CATALOGUE } from '../../../../inspection/catalogue/catalogue.ts';
+import { CATALOGUE, finding } from '../../../../inspection/catalogue/catalogue.ts';
 import { known } from '../../../../inspection/node/known.ts';
 import { UserError } from '../../../../runtime/user-error.ts';
 import { NODE_FAULTS } from '../../../e2e/support/node-faults.ts';
@@ -99,6 +99,17 @@ test('evaluateChecks: tells two rules of one kind apart, and one fault once: wha
   t.deepEqual(
     finders.map(({ check }) => check.id),
     ['rules'],
+  );
+});
+
+test('evaluateChecks: what a program set for all Pods is one finding with all of them as its subjects', (t) => {
+  const assessed = ['a', 'b', 'c'].map((name) =>
+    finding('rp-filter-off', { what: `rp_filter of eni${name} is off`, fix: [], subjects: [`link:${name}`] }),
+  );
+  const { findings } = evaluateChecks(ALL, { ...doctorFacts(), assessed });
+  t.deepEqual(
+    findings.map(({ id, what, subjects }) => [id, what, subjects]),
+    [['rp-filter-off', 'rp_filter of enia is off; and so for 2 more Pods', ['link:a', 'link:b', 'link:c']]],
   );
 });
 
