@@ -92,9 +92,12 @@ function expectedMark({ ruleMode }: ExplainContext, { pod, eni = pod?.eni }: Inc
 function withoutTable(context: ExplainContext, packet: Incoming, expected: number): Marked {
   const isPlanned = context.ruleMode === 'compact' || context.plannedNft.kind === 'known';
   const fields = { kind: 'nft' as const, element: ELEMENT, title: `no nftables table inet ${NFT_TABLE}: mark 0x0` };
-  const details = [`mark expected: ${hex(expected)}`];
+  const { pod, eni = pod?.eni } = packet;
+  // Each ENI has a mark; without a record the rules and the table say which, and may be gone.
+  const isMarked = context.ruleMode === 'compact' && pod?.isOurs !== false && eni !== undefined;
+  const details = [`mark expected: ${isMarked && expected === 0 ? 'not known' : hex(expected)}`];
   if (!isPlanned) return { hop: hopOf({ ...fields, details }), mark: 0, isDropped: false };
-  const weight = expected === 0 || !packet.isRoutedByMark ? { severity: 'warning' as const } : {};
+  const weight = isMarked && packet.isRoutedByMark ? {} : { severity: 'warning' as const };
   const missing = { ...context.assessment.table(), ...weight };
   return { hop: hopOf({ ...fields, details }, missing), mark: 0, isDropped: false };
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { buildVerdicts } from '../../../cli/commands/diff/build-verdicts.ts';
 import { CHECKS } from '../../../cli/commands/doctor/checks.ts';
@@ -195,8 +196,11 @@ const addRule =
   (facts, n) => {
     const lease = ifKnown(facts.pods[n % facts.pods.length]?.lease ?? unknown('', ''));
     const made = { family: 2, tos: 0, action: 1, flags: 0, table: 254, priority: 100, protocol: 3, unknown: [] };
-    const own = rule(facts.host, lease?.addresses[0]?.ip ?? '');
-    return { ...facts, host: { ...facts.host, rules: [{ ...made, ...own }, ...facts.host.rules] } };
+    const added = { ...made, ...rule(facts.host, lease?.addresses[0]?.ip ?? '') };
+    const { rules } = facts.host;
+    // The kernel has no rule twice.
+    const isThere = rules.some((one) => isDeepStrictEqual(one, added));
+    return isThere ? facts : { ...facts, host: { ...facts.host, rules: [added, ...rules] } };
   };
 /** The kernel deletes the routes of a link that goes down. */
 const down =
@@ -218,7 +222,8 @@ const KINDS: readonly Fault[] = [
     name: 'a rule is there twice, once by another program',
     inject: inHost((host, n) => {
       const rule = host.rules.filter(isOurs)[n % host.rules.filter(isOurs).length];
-      return rule === undefined ? {} : { rules: [...host.rules, { ...rule, protocol: 99 }] };
+      const isThere = host.rules.some((one) => isDeepStrictEqual(one, { ...rule, protocol: 99 }));
+      return rule === undefined || isThere ? {} : { rules: [...host.rules, { ...rule, protocol: 99 }] };
     }),
   },
   {
