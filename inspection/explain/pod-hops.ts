@@ -155,7 +155,11 @@ function podLinkFault(
   if (isUp && ((link.flags & IFF_NOARP) === 0 || !view.isOurs)) return undefined;
   const change = isUp ? { arp: true } : { up: true };
   const before = isUp ? { arp: false } : { up: false };
-  return assessment.inPod({ kind: 'set-link', ifindex: link.ifindex, ifname: ifName, change, before }, view);
+  return (
+    // Where something else of the link is wrong too, one command mends both.
+    assessment.about(podId(pod.key), [isUp ? 'link-noarp' : 'pod-link-down']) ??
+    assessment.inPod({ kind: 'set-link', ifindex: link.ifindex, ifname: ifName, change, before }, view)
+  );
 }
 
 function addressMissing({ assessment }: ExplainContext, view: ModelPod, ip: string): Finding | undefined {
