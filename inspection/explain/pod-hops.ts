@@ -156,7 +156,7 @@ function podLinkFault(
   const change = isUp ? { arp: true } : { up: true };
   const before = isUp ? { arp: false } : { up: false };
   return (
-    // Where something else of the link is wrong too, one command mends both.
+    // Where something else of the link is wrong too, one command repairs both.
     assessment.about(podId(pod.key), [isUp ? 'link-noarp' : 'pod-link-down']) ??
     assessment.inPod({ kind: 'set-link', ifindex: link.ifindex, ifname: ifName, change, before }, view)
   );
