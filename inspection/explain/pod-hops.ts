@@ -152,7 +152,8 @@ function podLinkFault(
     });
   }
   const isUp = (link.flags & IFF_UP) !== 0;
-  if (isUp && ((link.flags & IFF_NOARP) === 0 || !view.isOurs)) return undefined;
+  if (isUp && ((link.flags & IFF_NOARP) === 0 || !view.isOurs))
+    return assessment.about(podId(pod.key), ['mtu-mismatch']);
   const change = isUp ? { arp: true } : { up: true };
   const before = isUp ? { arp: false } : { up: false };
   return (

@@ -63,7 +63,11 @@ export async function play(story: Story, options: PlayOptions = {}): Promise<Pla
     from = life?.points.length ?? 0;
     if (options.at !== undefined) life?.disturb(from + options.at.point, options.at.disturbance);
   };
-  await story.tell(stage).catch(ignoreStopped);
+  await story.tell(stage).catch((error: unknown) => {
+    // A story whose program was hurt may not find what it goes on with.
+    if (options.at === undefined || error instanceof Stopped) ignoreStopped(error);
+    else world.violate('story', String(error));
+  });
   stage.heal();
   await rest(world, endMs);
   const to = life?.points.length ?? 0;

@@ -170,7 +170,8 @@ export class World {
       ...(options.webhookFlags !== undefined && { postToWebhook: postTo(() => this.webhooks, this.time) }),
     });
     this.admin = this.api.client({ userAgent: 'people' });
-    this.host = new CloudHost(options.cloud ?? CLOUD, this.machineClock('cloud'), {
+    // A story may change it: its next run begins with what it says.
+    this.host = new CloudHost({ ...(options.cloud ?? CLOUD) }, this.machineClock('cloud'), {
       latencyMs: [20, 80],
       taskMs: [500, 2_000],
       seed: this.streams.seed,
