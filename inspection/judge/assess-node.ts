@@ -42,10 +42,11 @@ export function assessNode(model: NodeModel, plannedNft: Known<string>): NodeAss
   const { facts } = model;
   const agent = ifKnown(facts.agent);
   const planned = agent === undefined ? undefined : orUndefined(() => desiredOfNode(agent, facts));
-  const { nft: table, flowtable: _flowtable, ...host } = (planned ?? desiredByKernel(model)).host;
+  const plan = planned ?? desiredByKernel(model);
+  const { nft: table, flowtable: _flowtable, ...host } = plan.host;
   const nft = nftOf(ifKnown(facts.host.nft), ifKnown(plannedNft), table?.text);
   const desired = {
-    ...(planned ?? desiredByKernel(model)),
+    ...plan,
     host: nft === undefined || table === undefined ? host : { ...host, nft: table },
   };
   const observed = { ...observedOf(facts.host, desired.host), nft: nft ?? {} };

@@ -3,7 +3,7 @@ import { TABLE_MAIN } from '../../../dataplane/numbers.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { eniId, linkId, routeId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { buildNodeModel, defaultRoutes, type ModelEni } from '../../../inspection/model/node-model.ts';
+import { defaultRoutes, type ModelEni } from '../../../inspection/model/node-model.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { ownAddress, ownPrefix } from '../../../netlink/address-message.ts';
@@ -23,8 +23,8 @@ export const ENIS_CHECK: Check = {
     'eni-connected-route',
     'eni-renamed',
   ],
-  evaluate: ({ node }) => {
-    const outline = buildNodeModel(node);
+  evaluate: ({ model, node }) => {
+    const outline = model;
     if (outline.enis.length === 0)
       return skipped('no ENI is known on this node, neither to the journal nor to the kernel');
     return done(
@@ -75,8 +75,8 @@ export const DEFAULT_ROUTES_CHECK: Check = {
   id: 'default-routes',
   scope: 'one default route in the main table, by the primary interface',
   finds: ['default-routes'],
-  evaluate: ({ node }) => {
-    const { enis, nameOf, primary } = buildNodeModel(node);
+  evaluate: ({ model, node }) => {
+    const { enis, nameOf, primary } = model;
     const eniIndexes = new Set(enis.map(({ ifindex }) => ifindex));
     const routes = defaultRoutes(node).filter(({ oif }) => !eniIndexes.has(oif));
     const findings = ([4, 6] as const).flatMap((family): readonly Finding[] => {

@@ -6,7 +6,7 @@ import { notEvaluatedFinding } from '../../../inspection/faults/not-evaluated-fi
 import { buildFirewallChains, type FirewallChain } from '../../../inspection/firewall/build-firewall-chains.ts';
 import type { Packet } from '../../../inspection/firewall/evaluate-chain.ts';
 import { dropsUnmarkedWayBack, evaluateFirewallChain } from '../../../inspection/firewall/evaluate-firewall-chain.ts';
-import { buildNodeModel, type NodeModel } from '../../../inspection/model/node-model.ts';
+import type { NodeModel } from '../../../inspection/model/node-model.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
@@ -18,9 +18,9 @@ export const FORWARD_CHECK: Check = {
   scope: 'no firewall drops packets of Pods: iptables, firewalld, nftables',
   finds: ['forward-policy-drop', 'firewall-not-evaluated', 'rpfilter-without-mark', 'packet-rewritten'],
   evaluate: (facts) => {
-    const { node, iptables } = facts;
+    const { model, node, iptables } = facts;
     if (iptables.kind === 'unknown' && node.host.nft.kind === 'unknown') return skipped(iptables.why);
-    const outline = buildNodeModel(node);
+    const outline = model;
     const trips = buildTrips(outline);
     if (trips.length === 0) return skipped('there is no Pod with a host interface');
     const objects = ifKnown(node.host.nft)?.objects ?? [];
@@ -147,7 +147,7 @@ export const FORWARDING_CHECK: Check = {
   evaluate: (facts) => {
     const { sysctls } = facts.node.host;
     if (sysctls.get(IPV4) === undefined) return skipped('net.ipv4.ip_forward cannot be read; run as root');
-    const names = buildNodeModel(facts.node).families.has(6) ? [IPV4, IPV6] : [IPV4];
+    const names = facts.model.families.has(6) ? [IPV4, IPV6] : [IPV4];
     return done([
       ...names.flatMap((name) => offAtBoot(facts, name)),
       ...(names.includes(IPV6) ? ipv6Disabled(facts) : []),

@@ -1,7 +1,6 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { sysctlId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
@@ -147,7 +146,7 @@ export const BRIDGE_CHECK: Check = {
   id: 'br-netfilter',
   scope: 'packets between Pods of a bridge pass iptables',
   finds: ['br-netfilter'],
-  evaluate: ({ node, kernel }: DoctorFacts) => {
+  evaluate: ({ model, node, kernel }: DoctorFacts) => {
     const bridges = node.host.links.filter(
       ({ kind, ifindex, ifname }) =>
         kind === 'bridge' &&
@@ -156,7 +155,7 @@ export const BRIDGE_CHECK: Check = {
     );
     const [bridge] = bridges;
     if (bridge === undefined) return skipped('no bridge here has Pods');
-    if (buildNodeModel(node).pods.length === 0 && kernel.kind === 'unknown') return skipped(kernel.why);
+    if (model.pods.length === 0 && kernel.kind === 'unknown') return skipped(kernel.why);
     const name = 'net.bridge.bridge-nf-call-iptables';
     const value = node.host.sysctls.get(name);
     if (value === '1') return done([], [`${bridge.ifname}: ${name}=1`]);

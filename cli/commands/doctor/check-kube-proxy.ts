@@ -2,7 +2,7 @@ import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
 import { type NftChain, parseNftChains } from '../../../inspection/firewall/parse-nft-chains.ts';
-import { buildNodeModel } from '../../../inspection/model/node-model.ts';
+import type { NodeModel } from '../../../inspection/model/node-model.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import {
   type IptablesRule,
@@ -22,7 +22,7 @@ export const KUBE_PROXY_CHECK: Check = {
   id: 'kube-proxy',
   scope: 'Services are done in one way, and no host of the VPC is taken for a Pod',
   finds: ['kube-proxy-mode', 'kube-proxy-cluster-cidr'],
-  evaluate: ({ node, iptables }) =>
+  evaluate: ({ node, model, iptables }) =>
     whenKnown(iptables, (facts) => {
       const nft = node.host.nft.kind === 'known' ? node.host.nft.value.objects : [];
       if (facts.nft.kind === 'unknown' && node.host.nft.kind === 'unknown') return skipped(facts.nft.why);
@@ -33,7 +33,7 @@ export const KUBE_PROXY_CHECK: Check = {
         ways.length === 0 ? 'no kube-proxy was found' : ways.join(', '),
         ...sources.map(({ prefix }) => `sources in ${prefix} are Pods of this node for kube-proxy`),
       ];
-      return done([...leftovers(ways), ...wrongSources(node, sources)], notes);
+      return done([...leftovers(ways), ...wrongSources(model, sources)], notes);
     }),
 };
 
@@ -68,10 +68,9 @@ function leftovers(ways: readonly string[]): readonly Finding[] {
 }
 
 /** Finds prefixes that hold an address of the primary interface or of an ENI: the VPC's, so of hosts and of Pods elsewhere. */
-function wrongSources(node: NodeFacts, sources: readonly SourcePrefix[]): readonly Finding[] {
-  const { primary, enis } = buildNodeModel(node);
+function wrongSources({ facts, primary, enis }: NodeModel, sources: readonly SourcePrefix[]): readonly Finding[] {
   const own = [primary, ...enis.map(({ link }) => link)].flatMap((link) =>
-    node.host.addresses
+    facts.host.addresses
       .filter(({ ifindex }) => ifindex === link?.ifindex)
       .map((address) => ({ link, ip: ownAddress(address) })),
   );

@@ -1,7 +1,7 @@
 import { hex } from '../../../dataplane/eni-mark.ts';
 import { NFT_TABLE } from '../../../dataplane/numbers.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
-import { buildNodeModel, type NodeModel } from '../../../inspection/model/node-model.ts';
+import type { NodeModel } from '../../../inspection/model/node-model.ts';
 import {
   type IptablesRule,
   isReadByIptables,
@@ -30,7 +30,7 @@ export const MARKS_CHECK: Check = {
   scope: 'no other program uses the bits of our packet mark, in rules, nftables and iptables',
   finds: ['mark-collision'],
   evaluate: (facts) => {
-    const outline = buildNodeModel(facts.node);
+    const outline = facts.model;
     const uses = [...ofNft(facts), ...ofIptables(facts, outline)];
     if (facts.iptables.kind === 'unknown' && facts.node.host.nft.kind === 'unknown') {
       return skipped(`nft: ${facts.node.host.nft.why}; iptables: ${facts.iptables.why}`);

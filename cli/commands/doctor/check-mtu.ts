@@ -1,6 +1,5 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
-import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import { type Check, done, skipped } from './check.ts';
 
 /** Checks the MTUs on a packet's path: in the Pod, on its host interface, the ENI, the primary interface. */
@@ -8,8 +7,8 @@ export const MTU_CHECK: Check = {
   id: 'mtu',
   scope: 'MTU of Pods, their host interfaces, ENIs and the primary interface',
   finds: ['mtu-mismatch', 'mtu-path'],
-  evaluate: ({ node }) => {
-    const { primary, enis, pods } = buildNodeModel(node);
+  evaluate: ({ model }) => {
+    const { primary, enis, pods } = model;
     if (enis.length === 0 && pods.length === 0) return skipped('there are no ENIs and no Pods');
     const present = enis.flatMap(({ link }) => (link === undefined ? [] : [link]));
     const different = primary === undefined ? [] : present.filter(({ mtu }) => mtu !== primary.mtu);

@@ -2,7 +2,7 @@ import { familyOf } from '../../../dataplane/ip-prefix.ts';
 import { type Finding, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
 import { findStaticNeighbour } from '../../../inspection/faults/find-neighbour-fault.ts';
 import { findInsideFaults, findSolicitFault } from '../../../inspection/faults/find-setting-fault.ts';
-import { buildNodeModel, type ModelEni } from '../../../inspection/model/node-model.ts';
+import type { ModelEni } from '../../../inspection/model/node-model.ts';
 import type { NodePod } from '../../../inspection/node/join-pods.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
@@ -13,8 +13,8 @@ export const FIXED_NEIGHBOURS_CHECK: Check = {
   id: 'fixed-neighbours',
   scope: 'no fixed neighbour and no setting of others keeps the node from gateways and Pods',
   finds: ['neigh-wrong-mac', 'setting-stops-packets'],
-  evaluate: ({ node }) => {
-    const { enis, pods } = buildNodeModel(node);
+  evaluate: ({ model, node }) => {
+    const { enis, pods } = model;
     return done(
       uniqueFindings([...enis.flatMap((eni) => ofEni(node, eni)), ...pods.flatMap((pod) => ofPod(node, pod))]),
     );

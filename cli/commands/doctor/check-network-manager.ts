@@ -1,7 +1,6 @@
 import { matchesGlob } from 'node:path';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
-import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import { type Check, done, notRunning, whenKnown } from './check.ts';
 import type { NetworkManagerFacts } from './doctor-facts.ts';
 import { type IniEntry, iniBoolean, parseIni } from './parse-ini.ts';
@@ -11,10 +10,10 @@ export const NETWORK_MANAGER_CHECK: Check = {
   id: 'network-manager',
   scope: 'NetworkManager leaves ENIs and the interfaces of Pods alone',
   finds: ['network-manager'],
-  evaluate: ({ node, networkManager }) =>
+  evaluate: ({ model, networkManager }) =>
     whenKnown(networkManager, (facts) => {
       if (!facts.isActive) return notRunning('NetworkManager', facts);
-      const { enis, pods } = buildNodeModel(node);
+      const { enis, pods } = model;
       const known = [...enis.map(({ link }) => link), ...pods.map(({ hostLink }) => hostLink)];
       const links = known.filter((link) => link !== undefined);
       const taken = links.flatMap((link) => {

@@ -2,7 +2,7 @@ import { parse } from 'yaml';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { buildNodeModel, type NodeModel } from '../../../inspection/model/node-model.ts';
+import type { NodeModel } from '../../../inspection/model/node-model.ts';
 import { type Check, done, notRunning, skipped, whenKnown } from './check.ts';
 import type { NetworkdFacts } from './doctor-facts.ts';
 import { findLinkFile, lastValue } from './find-link-file.ts';
@@ -21,10 +21,10 @@ export const NETWORKD_CHECK: Check = {
   id: 'networkd',
   scope: 'systemd-networkd leaves our rules, routes and interfaces alone',
   finds: ['networkd', 'networkd-manages-eni'],
-  evaluate: ({ node, networkd }) =>
+  evaluate: ({ model, networkd }) =>
     whenKnown(networkd, (facts) => {
       if (!facts.isActive) return notRunning('systemd-networkd', facts);
-      const outline = buildNodeModel(node);
+      const outline = model;
       return done(
         [...foreignRemovalFindings(facts), ...managedLinkFindings(facts, outline)],
         [`systemd ${facts.version ?? 'of unknown version'}`],
@@ -81,9 +81,9 @@ export const DHCP_CHECK: Check = {
   id: 'dhcp',
   scope: 'no DHCP client runs on an ENI',
   finds: ['dhclient'],
-  evaluate: ({ node, dhcpClients }) =>
+  evaluate: ({ model, dhcpClients }) =>
     whenKnown(dhcpClients, (clients) => {
-      const { enis } = buildNodeModel(node);
+      const { enis } = model;
       const findings = clients.flatMap(({ pid, args }) =>
         enis
           .filter(({ ifname }) => ifname !== undefined && args.includes(ifname))

@@ -1,5 +1,4 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
-import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { type Check, done, skipped } from './check.ts';
 import { macNote, macPolicy } from './find-link-file.ts';
@@ -9,9 +8,9 @@ export const POD_LINKS_CHECK: Check = {
   id: 'pod-links',
   scope: 'each Pod has its host interface, up, in its ENI’s group; there are none beside',
   finds: ['veth-missing', 'veth-leaked', 'veth-down', 'link-group-wrong'],
-  evaluate: ({ node }) => {
+  evaluate: ({ model, node }) => {
     if (node.agent.kind === 'unknown') return skipped(`their owner is not known: ${node.agent.why}`);
-    return done([], [`${buildNodeModel(node).pods.length} Pods`]);
+    return done([], [`${model.pods.length} Pods`]);
   },
 };
 

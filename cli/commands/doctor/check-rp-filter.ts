@@ -1,7 +1,6 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { sysctlId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { type Check, done, skipped } from './check.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
@@ -16,9 +15,9 @@ export const RP_FILTER_CHECK: Check = {
   scope: 'rp_filter: not strict on primary and ENIs, strict on Pods’ host interfaces, and what boot sets',
   finds: ['rp-filter-strict', 'rp-filter-off', 'rp-filter-at-boot'],
   evaluate: (facts) => {
-    const { node } = facts;
+    const { model, node } = facts;
     if (node.host.sysctls.get(ALL) === undefined) return skipped(`${ALL} cannot be read; run as root`);
-    const { primary, enis } = buildNodeModel(node);
+    const { primary, enis } = model;
     const ways = [primary, ...enis.map(({ link }) => link)].filter((link) => link !== undefined);
     const names = ways.map(({ ifname }) => ifname);
     return done(

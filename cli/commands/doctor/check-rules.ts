@@ -2,7 +2,6 @@ import { familyOfMessage } from '../../../dataplane/address-family.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { tableId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
-import { buildNodeModel } from '../../../inspection/model/node-model.ts';
 import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
 import { NODE_TABLE_NAMES } from '../../../inspection/node/merge-table-names.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
@@ -14,8 +13,8 @@ export const RULES_CHECK: Check = {
   id: 'rules',
   scope: 'other programs’ routing rules: above ours, at our priorities, into our tables',
   finds: ['foreign-rule-above-ours', 'foreign-rule-priority', 'foreign-rule-to-our-table', 'rule-missing'],
-  evaluate: ({ node }) => {
-    const { families } = buildNodeModel(node);
+  evaluate: ({ model, node }) => {
+    const { families } = model;
     const foreign = node.host.rules.filter((rule) => !isOurRule(rule));
     const local = [...families].flatMap((family) => localMissing(node, family));
     return done(local, [`${node.host.rules.length} rules, ${foreign.length} of them other programs’ and the kernel’s`]);
@@ -50,8 +49,8 @@ export const TABLES_CHECK: Check = {
   id: 'tables',
   scope: 'our routing tables hold our routes alone, no name is registered for their numbers',
   finds: ['table-collision', 'blackhole-route', 'table-name-taken'],
-  evaluate: ({ node }) => {
-    const { tables, enis } = buildNodeModel(node);
+  evaluate: ({ model, node }) => {
+    const { tables, enis } = model;
     const known = new Set([
       ...NODE_TABLE_NAMES.values(),
       ...enis.flatMap(({ eniId, ifname, table }) => [eniId ?? '', `eni-${ifname ?? table}`]),

@@ -2,7 +2,7 @@ import { eniId, linkId, podId } from '../../../inspection/catalogue/element-id.t
 import { type Finding, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
 import { findLinkObstacles, type NamedLink } from '../../../inspection/faults/find-link-obstacles.ts';
 import { findXfrmFault } from '../../../inspection/faults/find-xfrm-fault.ts';
-import { buildNodeModel, type ModelEni } from '../../../inspection/model/node-model.ts';
+import type { ModelEni } from '../../../inspection/model/node-model.ts';
 import type { NodePod } from '../../../inspection/node/join-pods.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { HostFacts } from '../../../inspection/node/node-facts.ts';
@@ -13,8 +13,8 @@ export const TRAFFIC_CHECK: Check = {
   id: 'traffic',
   scope: 'no XDP program, traffic filter, discipline, link above or IPsec policy takes packets of Pods',
   finds: ['link-xdp', 'link-passthru', 'link-tc', 'link-qdisc', 'xfrm-policy'],
-  evaluate: ({ node }) => {
-    const { enis, pods } = buildNodeModel(node);
+  evaluate: ({ model, node }) => {
+    const { enis, pods } = model;
     const { qdiscs, policies } = node.host.traffic;
     if (qdiscs.kind === 'unknown' && policies.kind === 'unknown') return skipped(`${qdiscs.why}; ${qdiscs.next}`);
     const links = [...enis.flatMap(ofEni), ...pods.flatMap(ofPod)];

@@ -1,5 +1,6 @@
 import type { ApiFailure, BridgePods, FastPath } from '../../../agent/api/ops-messages.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import type { NodeModel } from '../../../inspection/model/node-model.ts';
 import type { Known, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { IptablesFacts } from '../../../inspection/node/parse-iptables-rules.ts';
 import type { KernelFacts } from '../../../inspection/node/read-kernel.ts';
@@ -108,6 +109,8 @@ export type CniFacts = {
 /** Input of all checks. */
 export type DoctorFacts = {
   readonly node: NodeFacts;
+  /** The same node, joined. */
+  readonly model: NodeModel;
   readonly networkd: Known<NetworkdFacts>;
   readonly networkManager: Known<NetworkManagerFacts>;
   readonly cloudInit: Known<CloudInitFacts>;

@@ -6,10 +6,10 @@ import { readJournal } from '../../../agent/journal/read-journal.ts';
 import { assessNode } from '../../../inspection/judge/assess-node.ts';
 import { compareNode } from '../../../inspection/judge/compare-node.ts';
 import { findingOf, isDifferent } from '../../../inspection/judge/difference.ts';
-import { buildNodeModel } from '../../../inspection/model/node-model.ts';
+import { buildNodeModel, type NodeModel } from '../../../inspection/model/node-model.ts';
 import { type HostTree, knownFrom, openHostTree } from '../../../inspection/node/host-tree.ts';
 import { known, unknown } from '../../../inspection/node/known.ts';
-import type { Known, NodeFacts } from '../../../inspection/node/node-facts.ts';
+import type { Known } from '../../../inspection/node/node-facts.ts';
 import { readIptables } from '../../../inspection/node/read-iptables.ts';
 import { type ProcFacts, readProc } from '../../../inspection/node/read-kernel.ts';
 import { readNodeFacts } from '../../../inspection/node/read-node-facts.ts';
@@ -48,11 +48,12 @@ export async function readDoctorFacts(
   const tree = openHostTree(global.hostRoot);
   const hostLocal = knownFrom(() => readHostLocal(tree));
   const node = await readNodeFacts({ global }, { handlers: () => askHandlers(global) });
+  const model = buildNodeModel(node);
   const proc = knownFrom(() => withNodeNetns(global, (netns) => (netns ? withNetns(netns, readProc) : readProc())));
   const netnsPath = global.netns === undefined ? undefined : netnsPathOf(global);
   const agent = await readAgent(global);
   return {
-    node,
+    ...{ node, model },
     networkd: knownFrom(() => readNetworkd(tree)),
     networkManager: knownFrom(() => readNetworkManager(tree)),
     cloudInit: knownFrom(() => readCloudInit(tree)),
@@ -63,7 +64,7 @@ export async function readDoctorFacts(
     dhcpClients: knownFrom(() => readDhcpClients(netnsPath ?? '/proc/self/ns/net')),
     ...agent,
     agentProcess: knownFrom(() => readAgentProcess(global.socket)),
-    ...(await assess(global, node)),
+    ...(await assess(global, model)),
     stateDir: knownFrom(() => readStateDir(global.stateDir)),
     // Those of Pods that came or went meanwhile have a lease that was not read.
     hostLocal:
@@ -157,17 +158,14 @@ function problemOf({ code, message }: NodeJS.ErrnoException): string {
  * Compares the node with its agent's records, as `tke-eni diff` does. Where they cannot be read, the number is unknown, and
  * the kernel's own state is all there is.
  */
-async function assess(global: GlobalArgs, node: NodeFacts): Promise<Pick<DoctorFacts, 'differences' | 'assessed'>> {
+async function assess(global: GlobalArgs, model: NodeModel): Promise<Pick<DoctorFacts, 'differences' | 'assessed'>> {
   try {
     const found = compareNode(await observeNode({ global })).differences.filter(isDifferent);
     return { differences: known(found.length), assessed: found.map(findingOf) };
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     const differences = unknown(error.message, error.next);
-    return {
-      differences,
-      assessed: assessNode(buildNodeModel(node), differences).differences.filter(isDifferent).map(findingOf),
-    };
+    return { differences, assessed: assessNode(model, differences).differences.filter(isDifferent).map(findingOf) };
   }
 }
 

@@ -7,7 +7,7 @@ import type { Finding } from '../../../../inspection/catalogue/finding.ts';
 import { desiredOf } from '../../../../inspection/desired/desired-of.ts';
 import { assessNode } from '../../../../inspection/judge/assess-node.ts';
 import { findingOf, isDifferent } from '../../../../inspection/judge/difference.ts';
-import { buildNodeModel } from '../../../../inspection/model/node-model.ts';
+import { buildNodeModel, type NodeModel } from '../../../../inspection/model/node-model.ts';
 import { type HostTree, openHostTree } from '../../../../inspection/node/host-tree.ts';
 import { known, unknown } from '../../../../inspection/node/known.ts';
 import type { Known, NetnsFacts, NodeFacts } from '../../../../inspection/node/node-facts.ts';
@@ -17,8 +17,10 @@ import { type FixtureNode, nodeFixture } from '../graph/node-fixture.ts';
 
 /** Facts of a node on which nothing is wrong, but for what is said otherwise. */
 export function doctorFacts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
+  const { node = healthyNode() } = changes;
+  const model = buildNodeModel(node);
   return {
-    node: healthyNode(),
+    ...{ node, model },
     networkd: known({
       hasSystemd: true,
       isActive: false,
@@ -68,17 +70,17 @@ export function doctorFacts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
     }),
     hostLocal: known([]),
     differences: known(0),
-    assessed: assessedOf(changes.node ?? healthyNode()),
+    assessed: assessedOf(model),
     ...changes,
   };
 }
 
 /** What the judge finds on a node. */
-function assessedOf(node: NodeFacts): readonly Finding[] {
-  const { agent, host } = node;
+function assessedOf(model: NodeModel): readonly Finding[] {
+  const { agent, host } = model.facts;
   const planned = agent.kind === 'known' ? desiredOf(agent.value, host.links).host.nft?.text : undefined;
   const table = planned === undefined ? unknown('no plan', '') : known(planned);
-  return assessNode(buildNodeModel(node), table).differences.filter(isDifferent).map(findingOf);
+  return assessNode(model, table).differences.filter(isDifferent).map(findingOf);
 }
 
 /** A node of two ENIs with two Pods each, and its default route. */
