@@ -8,7 +8,7 @@ import type { AgentComponents } from './components.ts';
 import type { AgentConfig } from './config/options.ts';
 import { listRuntimeHandlers } from './cri/runtime-handlers.ts';
 import type { HostPorts } from './host-ports.ts';
-import type { WarmTargets } from './journal/supply.ts';
+import { isQuickRelease, type WarmTargets } from './journal/supply.ts';
 import type { OpsUseCases } from './ops/ops-service.ts';
 import { poolReply } from './ops/pool-reply.ts';
 import { notReadyReason, type Readiness } from './ops/readiness.ts';
@@ -58,7 +58,7 @@ export function openOps(deps: OpsDeps): OpsUseCases {
   return {
     pool: async ({ runtimeHandlers }) => {
       const warm = cluster?.warm() ?? state.supply?.warm ?? NO_WARM;
-      const isQuick = config.enableQuickRelease || warm.isQuickRelease === true;
+      const isQuick = isQuickRelease(config.enableQuickRelease, warm);
       return poolReply(state, {
         ...(runtimeHandlers ? { handlers: await listRuntimeHandlers(components.view, clock) } : {}),
         bootMs: clock.bootMs(),

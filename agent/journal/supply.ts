@@ -139,6 +139,11 @@ export type WarmTargets = {
   readonly keptPlaces?: number;
 };
 
+/** Reports whether all surplus is released at a time: a flag of the agent or the node's own setting says so. */
+export function isQuickRelease(flag: boolean, warm: WarmTargets): boolean {
+  return flag || warm.isQuickRelease === true;
+}
+
 /** Names the Pods that an address is static for: `namespace/name`; a name alone where it is no Pod. */
 export function claimKey({ namespace, name }: Pick<ClaimMark, 'namespace' | 'name'>): string {
   return namespace === '' ? name : `${namespace}/${name}`;

@@ -2,7 +2,7 @@ import type { ChangeSignal } from '../../runtime/change-signal.ts';
 import { decideExclusivePublication } from '../exclusive/decide-exclusive-publication.ts';
 import type { ExclusiveEniPool } from '../exclusive/exclusive-eni-pool.ts';
 import { type Offer, splitWholeEnis } from '../journal/journal-content.ts';
-import type { ExclusiveWarmTargets, WarmTargets } from '../journal/supply.ts';
+import { type ExclusiveWarmTargets, isQuickRelease, type WarmTargets } from '../journal/supply.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { OutsideDemand } from '../pool/demand.ts';
 import type { IpPool } from '../pool/ip-pool.ts';
@@ -178,7 +178,7 @@ class Publisher {
   }
 
   #decide(observed: ObservedNec, mayOffer: boolean): Publication {
-    const { pool, journal, clock, life, warm, outside, readyResources, isQuickRelease, releaseEveryMs } = this.#deps;
+    const { pool, journal, clock, life, warm, outside, readyResources, releaseEveryMs } = this.#deps;
     const targets = warm();
     const [whole, single] = splitWholeEnis(journal.load().offers ?? []);
     const offers = new Map(single.map((offer): [string, Offer] => [offer.ip, offer]));
@@ -191,7 +191,7 @@ class Publisher {
       pacing: {
         nowMs: clock.bootMs(),
         lastReleaseMs: this.#lastReleaseMs,
-        isQuick: isQuickRelease || targets.isQuickRelease === true,
+        isQuick: isQuickRelease(this.#deps.isQuickRelease, targets),
         everyMs: releaseEveryMs,
       },
       ...(!this.#hasFailed && {

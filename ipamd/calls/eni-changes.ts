@@ -30,11 +30,8 @@ export function isTakenLately(changes: RecentChanges, node: string, ip: string, 
  * was done a moment ago.
  */
 export function mayBeOfBefore(changes: RecentChanges, node: string, intent: Intent, sinceMs: number): boolean {
-  // Of an ENI that this leader made it knows all.
-  const isMade = changes.has(eniKey(node, intent.eniID ?? '', 'CreateNetworkInterface'));
-  return oppositesOf(node, intent).some((key) =>
-    isMade ? changes.isRecent(key, sinceMs) : changes.mayBeRecent(key, sinceMs),
-  );
+  const madeKey = eniKey(node, intent.eniID ?? '', 'CreateNetworkInterface');
+  return changes.mayPrecede(oppositesOf(node, intent), madeKey, sinceMs);
 }
 
 function takenKey(node: string, ip: string): string {

@@ -36,11 +36,6 @@ export class RecentChanges {
     this.#atMs.delete(key);
   }
 
-  /** Reports whether a change was noted in the last two minutes. */
-  has(key: string): boolean {
-    return this.#atMs.has(key);
-  }
-
   /** Reports whether a description that began at `sinceMs` may be older than a change, as far as this leader knows. */
   isRecent(key: string, sinceMs: number): boolean {
     return sinceMs - (this.#atMs.get(key) ?? Number.NEGATIVE_INFINITY) <= MAX_DESCRIPTION_AGE_MS;
@@ -49,5 +44,14 @@ export class RecentChanges {
   /** Reports the same; what is not known was changed by the former leader when the term began. */
   mayBeRecent(key: string, sinceMs: number): boolean {
     return sinceMs - (this.#atMs.get(key) ?? this.#startedMs) <= MAX_DESCRIPTION_AGE_MS;
+  }
+
+  /**
+   * Reports whether a description that began at `sinceMs` may be older than one of these changes. Of what this leader made in
+   * the last two minutes, as `madeKey` notes, it knows all changes.
+   */
+  mayPrecede(keys: readonly string[], madeKey: string, sinceMs: number): boolean {
+    const isMade = this.#atMs.has(madeKey);
+    return keys.some((key) => (isMade ? this.isRecent(key, sinceMs) : this.mayBeRecent(key, sinceMs)));
   }
 }

@@ -118,7 +118,8 @@ function readTable(chains: Map<string, NftChain>, lines: readonly string[], from
   return lines.length;
 }
 
-function listing(table: string, chains: ReadonlyMap<string, NftChain>): string {
+/** Renders a table as nft(8) lists it. */
+export function listing(table: string, chains: ReadonlyMap<string, NftChain>): string {
   const blocks = [...chains].map(([name, { hook, rules }]) => {
     const lines = [...(hook === undefined ? [] : [hook]), ...rules].map((line) => `\t\t${line}\n`);
     return `\tchain ${name} {\n${lines.join('')}\t}\n`;

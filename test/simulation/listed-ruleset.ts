@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { NFT_TABLE } from '../../dataplane/numbers.ts';
 import type { NftFacts } from '../../inspection/node/node-facts.ts';
-import type { Netns } from '../../sim/kernel/netns.ts';
 
 /** What nft(8) listed of each text. Few differ: the tables of a node change with its ENIs alone. */
 const listed = new Map<string, NftFacts>();
@@ -12,19 +11,6 @@ const LIST = `nft -f - && nft -j list ruleset && echo ${SEPARATOR} && nft -n -s 
 /** Reports whether nft(8) can list a ruleset in a namespace of its own, which root alone can make. */
 export function canListRulesets(): boolean {
   return process.getuid?.() === 0;
-}
-
-/** Returns tables in memory as text. */
-export function rulesetText(tables: Netns['nft']): string {
-  return [...tables]
-    .map(([table, chains]) => {
-      const blocks = [...chains].map(
-        ([name, { hook, rules }]) =>
-          `chain ${name} {\n${hook === undefined ? '' : `${hook}\n`}${rules.join('\n')}\n}\n`,
-      );
-      return `table inet ${table} {\n${blocks.join('')}}\n`;
-    })
-    .join('');
 }
 
 /** Returns how nft(8) lists a ruleset, by loading it in an empty namespace. @throws Error where nft refuses it */

@@ -22,19 +22,8 @@ export class EipChanges {
 
   /** Reports whether a description that began at `sinceMs` may show the effect of a call although it is of before. */
   mayBeOfBefore(key: string, { action, ips = [] }: EipIntent, sinceMs: number): boolean {
-    const isMade = this.#changes.has(`${key} made`);
-    const may = (what: string): boolean =>
-      isMade ? this.#changes.isRecent(`${key} ${what}`, sinceMs) : this.#changes.mayBeRecent(`${key} ${what}`, sinceMs);
-    switch (action) {
-      case 'AssociateAddress':
-        return ips.some((ip) => may(`unbound ${ip}`));
-      case 'DisassociateAddress':
-        return may('bound');
-      case 'ReleaseAddresses':
-        return may('made');
-      default:
-        return false;
-    }
+    const opposites = oppositesOf(action, ips).map((what) => `${key} ${what}`);
+    return this.#changes.mayPrecede(opposites, `${key} made`, sinceMs);
   }
 
   /**
@@ -47,5 +36,19 @@ export class EipChanges {
     if (eip === undefined) return this.#changes.mayBeRecent(`${key} made`, sinceMs);
     if (this.#changes.isRecent(`${key} bound`, sinceMs)) return eip.privateIp !== privateIP;
     return this.#changes.isRecent(`${key} unbound`, sinceMs) && eip.status !== 'UNBIND';
+  }
+}
+
+/** The changes after which what a call makes may have been so before. */
+function oppositesOf(action: EipIntent['action'], ips: readonly string[]): readonly string[] {
+  switch (action) {
+    case 'AssociateAddress':
+      return ips.map((ip) => `unbound ${ip}`);
+    case 'DisassociateAddress':
+      return ['bound'];
+    case 'ReleaseAddresses':
+      return ['made'];
+    default:
+      return [];
   }
 }

@@ -9,8 +9,9 @@ import { known, unknown } from '../../../inspection/node/known.ts';
 import type { AgentFacts, HostFacts, NetnsFacts, NodeFacts } from '../../../inspection/node/node-facts.ts';
 import { readDumps, readSysctls } from '../../../inspection/node/read-netns-facts.ts';
 import type { OpenNetns } from '../../../netlink/netns.ts';
+import { listing } from '../../../sim/kernel/tables.ts';
 import type { Judge, Where } from '../../../sim/network/judge.ts';
-import { canListRulesets, listRuleset, rulesetText } from '../listed-ruleset.ts';
+import { canListRulesets, listRuleset } from '../listed-ruleset.ts';
 import type { Draw } from '../streams.ts';
 import type { WholeAgent } from '../whole-agent.ts';
 import type { AuditedWorld, OpenAuditor } from './auditor.ts';
@@ -121,7 +122,8 @@ function isInCloud({ host }: AuditedWorld, { instanceId }: Machine, [ip = '']: r
 /** Reads a machine in memory as the command reads a real one. */
 function factsOf({ host: machine }: WholeAgent): NodeFacts {
   const { kernel, journal, record } = machine;
-  const ruleset = listRuleset(rulesetText(kernel.namespace('host')?.nft ?? new Map()));
+  const tables = [...(kernel.namespace('host')?.nft ?? [])].map(([name, chains]) => listing(name, chains));
+  const ruleset = listRuleset(tables.join(''));
   const host: HostFacts = {
     ...netnsFacts(machine, kernel.host),
     nft: known(ruleset),
