@@ -50,7 +50,7 @@ export async function layOurs(
     vpcCidrs: ['10.0.0.0/16'],
     ...(fastPath && { fastPath }),
   };
-  const enis = ENI_NUMBERS.map(benchEni);
+  const enis = ENI_NUMBERS.map((n) => benchEni(rtnetlink, n));
   const measured = pod(rtnetlink, 'podlink', podIp);
   const others = Array.from({ length: count - 1 }, (_, at) => {
     const name = `crowd${at}`;
@@ -75,13 +75,14 @@ function pod(rtnetlink: Rtnetlink, ifname: string, ip: string): PodNetwork {
 }
 
 /** An ENI of the node, which is the link `eth<n>`. */
-export function benchEni(n: number): EniNetwork {
+export function benchEni(rtnetlink: Rtnetlink, n: number): EniNetwork {
+  const ifname = `eth${n}`;
   const addresses = [{ ip: `10.0.${n}.5`, gateway: `10.0.${n}.1` }];
   return {
     eniId: `eni-${n}`,
-    mac: '',
+    mac: rtnetlink.link.get({ ifname })?.address ?? '',
     ifindex: n + 20,
-    ifname: `eth${n}`,
+    ifname,
     mtu: 1500,
     table: 4020 + n,
     slot: n,

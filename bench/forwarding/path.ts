@@ -109,7 +109,7 @@ async function layKernel(
   if (spec.kind === 'gr' || spec.kind === 'bridge-plugin') {
     await layWayOut(views.node);
     if (spec.kind === 'gr') {
-      await layGr(spec, rtnetlink, { node, pod, primary: 'eth5', enis: [benchEni(6)] });
+      await layGr(spec, rtnetlink, { node, pod, primary: 'eth5', enis: [benchEni(rtnetlink, 6)] });
     } else {
       await layBridgePlugin(node, pod);
       await layPeerRules(views.node, spec);
