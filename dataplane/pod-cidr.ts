@@ -9,7 +9,7 @@ export function podCidrOf(cidr: string, isCurrent = true): PodCidr {
 }
 
 /** Returns what a Pod of the block needs of it. */
-export function blockOf({ cidr, gateway }: PodCidr): BridgePodNetwork['block'] {
+export function blockOf({ cidr, gateway }: Pick<PodCidr, 'cidr' | 'gateway'>): BridgePodNetwork['block'] {
   return { gateway, prefixLength: prefixLength(cidr) };
 }
 

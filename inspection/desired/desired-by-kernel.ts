@@ -3,19 +3,23 @@ import { slotOfMark } from '../../dataplane/eni-mark.ts';
 import { familyOf } from '../../dataplane/ip-prefix.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork } from '../../dataplane/network.ts';
 import { MAX_ENI_SLOT, PRIORITY } from '../../dataplane/numbers.ts';
+import { planBridge } from '../../dataplane/plan-bridge.ts';
 import { planEni } from '../../dataplane/plan-eni.ts';
 import { planHost } from '../../dataplane/plan-host.ts';
 import { planPod } from '../../dataplane/plan-pod.ts';
+import { blockOf } from '../../dataplane/pod-cidr.ts';
+import { bridgeCallIptables } from '../../sysctl/sysctl-key.ts';
 import { eniIdOf } from '../model/build-names.ts';
 import type { ModelEni, ModelPod, NodeModel } from '../model/node-model.ts';
 import type { DesiredNode } from './desired-of.ts';
 import { absentLink } from './match-recorded-enis.ts';
+import { unrecordedBridge } from './unrecorded-bridge.ts';
 
 /**
  * Plans the node from what the kernel itself says of it, where no record of an agent does: each ENI from its table and
  * rules, each Pod from the alias and the group of its link. What the kernel cannot say is in no plan: the nftables table,
  * refusing routes, settings whose value the agent's options decide, and Pods that have no link, an ENI of their own, or
- * an address of a block.
+ * an address of a block without the bridge.
  */
 export function desiredByKernel(model: NodeModel): DesiredNode {
   const node = nodeOf(model);
@@ -28,6 +32,10 @@ export function desiredByKernel(model: NodeModel): DesiredNode {
   const host = mergeHostState(
     planHost(node, enis),
     ...enis.map((eni) => planEni(node, eni)),
+    planBridge(
+      node,
+      found.map(({ network }) => network),
+    ),
     ...found.map(({ plan }) => plan.host),
   );
   return {
@@ -60,11 +68,16 @@ function known(host: HostState): HostState {
 function knownSetting(setting: SysctlState): readonly SysctlState[] {
   const name = setting.key.path.at(-1) ?? '';
   if (name === 'rp_filter') return [{ ...setting, replaces: setting.value === '1' ? '0' : '1' }];
-  return ['ip_forward', 'forwarding', 'disable_ipv6'].includes(name) ? [setting] : [];
+  return ['ip_forward', 'forwarding', 'disable_ipv6', CALL_IPTABLES].includes(name) ? [setting] : [];
 }
 
-function nodeOf({ ruleMode, mask, families, primary }: NodeModel): NodeNetwork {
+const CALL_IPTABLES = bridgeCallIptables().path.at(-1) ?? '';
+
+function nodeOf({ ruleMode, mask, families, primary, pods, facts }: NodeModel): NodeNetwork {
+  const ports = pods.flatMap(({ gr, isOurs, veth }) => (gr?.wiring === 'bridge' && isOurs && veth ? [veth.mtu] : []));
+  const bridge = unrecordedBridge(facts.host.links, ports);
   return {
+    ...(bridge && { bridge }),
     ...{ ruleMode, eniMarkMask: mask, rpFilterMode: 'loose', egress: 'eni', families: [...families] },
     primary: { ifindex: primary?.ifindex ?? 0, ifname: primary?.ifname ?? 'unknown', addresses: [] },
     ...{ podCidrs: [], nodePort: false, vpcCidrs: [], nftables: false },
@@ -89,14 +102,16 @@ function eniOf({ facts, mask }: NodeModel, eni: ModelEni): EniNetwork {
 }
 
 function podOf({ ruleMode }: NodeModel, pod: ModelPod): PodNetwork | undefined {
-  const { veth, podLink, containerId, ifName, ips } = pod;
-  // In compact mode nothing of the Pod itself depends on its ENI.
-  const eniTable = pod.eniTable ?? (ruleMode === 'compact' ? veth?.group : undefined);
-  if (!pod.isOurs || pod.hasOwnEni || pod.isGr || veth === undefined || eniTable === undefined) return undefined;
-  return {
-    ...{ key: { containerId, ifName }, kind: 'route-eni', ips, eniTable },
+  const { veth, podLink, containerId, ifName, ips, gr } = pod;
+  if (!pod.isOurs || pod.hasOwnEni || veth === undefined) return undefined;
+  const attachment = {
+    ...{ key: { containerId, ifName }, ips },
     hostVeth: { name: veth.ifname, mac: veth.address ?? '', ifindex: veth.ifindex },
     podVeth: { name: ifName, mac: podLink?.address ?? '' },
     ...{ mtu: Math.max(veth.mtu, podLink?.mtu ?? 0), alias: veth.ifalias ?? '' },
   };
+  if (gr?.wiring === 'bridge') return { ...attachment, kind: 'bridge', wiring: 'bridge', block: blockOf(gr) };
+  // In compact mode nothing of the Pod itself depends on its ENI.
+  const eniTable = pod.eniTable ?? (ruleMode === 'compact' ? veth.group : undefined);
+  return pod.isGr || eniTable === undefined ? undefined : { ...attachment, kind: 'route-eni', eniTable };
 }

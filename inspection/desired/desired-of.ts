@@ -3,8 +3,10 @@ import { type Lease, type LeaseKey, leaseKey } from '../../agent/journal/lease.t
 import { bridgePodNetworkOf, exclusivePodNetworkOf, podNetworkOf } from '../../agent/journal/pod-network.ts';
 import { withoutTakenOver } from '../../agent/journal/taken-over.ts';
 import { type HostState, mergeHostState, type PodState } from '../../dataplane/desired.ts';
+import { locateBridge } from '../../dataplane/locate-bridge.ts';
 import type { EniNetwork, NodeNetwork, PodNetwork, RuleMode } from '../../dataplane/network.ts';
 import { DEFAULT_ENI_MARK_MASK, PRIORITY } from '../../dataplane/numbers.ts';
+import { planBridge } from '../../dataplane/plan-bridge.ts';
 import { planEni } from '../../dataplane/plan-eni.ts';
 import { planHost } from '../../dataplane/plan-host.ts';
 import { planNode } from '../../dataplane/plan-node.ts';
@@ -14,6 +16,7 @@ import { ipForward, sysctlName } from '../../sysctl/sysctl-key.ts';
 import { ifKnown } from '../node/known.ts';
 import type { AgentFacts, NodeFacts } from '../node/node-facts.ts';
 import { enisOfJournal, matchRecordedEnis } from './match-recorded-enis.ts';
+import { unrecordedBridge } from './unrecorded-bridge.ts';
 
 /** A part of the node's state that is not compared, because its desired value is not known. */
 export type Unjudged = { readonly what: string; readonly why: string; readonly next: string };
@@ -75,8 +78,13 @@ export function desiredOf(
   const enis = record === undefined ? enisOfJournal(journal, links) : matchRecordedEnis(record.enis, links);
   const { networks, unplanned } = activePods(journal, links, enis);
   const ruleMode = journal.ruleMode ?? record?.node.ruleMode ?? 'compact';
-  const node = { ...(record?.node ?? unrecordedNode(journal)), ruleMode };
   const pods = [...networks.values()];
+  const recorded = record?.node ?? unrecordedNode(journal, links, pods);
+  const { bridge } = recorded;
+  const node = {
+    ...{ ...recorded, ruleMode },
+    ...(bridge && { bridge: { ...bridge, ...locateBridge(links, bridge.name) } }),
+  };
   const host = record === undefined ? hostOfJournal(node, enis, pods) : planNode(node, enis, pods);
   return {
     host,
@@ -155,9 +163,18 @@ function podStates(
  * Builds the node's settings from the journal. Only fields that the journal decides are valid; the rest are
  * placeholders.
  */
-function unrecordedNode(journal: JournalContent): NodeNetwork {
+function unrecordedNode(
+  journal: JournalContent,
+  links: readonly LinkMessage[],
+  pods: readonly PodNetwork[],
+): NodeNetwork {
   const primaries = (journal.supply?.enis ?? []).flatMap(({ primary }) => primary);
+  const bridge = unrecordedBridge(
+    links,
+    pods.flatMap((pod) => (pod.kind === 'bridge' && pod.wiring === 'bridge' ? [pod.mtu] : [])),
+  );
   return {
+    ...(bridge && { bridge }),
     ruleMode: journal.ruleMode ?? 'compact',
     eniMarkMask: DEFAULT_ENI_MARK_MASK,
     rpFilterMode: 'loose',
@@ -184,6 +201,7 @@ function hostOfJournal(node: NodeNetwork, enis: readonly EniNetwork[], pods: rea
         rules: eni.rules.filter(({ priority }) => priority !== PRIORITY.eniMark),
         sysctls: eni.sysctls.filter(({ key }) => !key.path.includes('rp_filter')),
       })),
+    planBridge(node, pods),
     ...pods.map((pod) => planPod(node, pod).host),
   );
 }

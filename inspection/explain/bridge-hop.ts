@@ -1,11 +1,9 @@
-import { oddPort, plannedPort, renderPort } from '../../dataplane/bridge-port.ts';
 import { BRIDGE_IFINDEX } from '../../dataplane/numbers.ts';
-import { bridgePortOf } from '../../netlink/link-message.ts';
-import { IFF_PROMISC, IFF_UP } from '../../netlink/uapi/if-link.ts';
+import { IFF_UP } from '../../netlink/uapi/if-link.ts';
 import { bridgeCallIptables, sysctlName } from '../../sysctl/sysctl-key.ts';
-import { finding } from '../catalogue/catalogue.ts';
-import { linkId, podId, sysctlId } from '../catalogue/element-id.ts';
+import { linkId, sysctlId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
+import { findBridgeFilterFault } from '../faults/find-bridge-filter-fault.ts';
 import { findLinkObstacles } from '../faults/find-link-obstacles.ts';
 import type { BridgeView } from '../model/gr-view.ts';
 import type { ModelPod } from '../model/node-model.ts';
@@ -15,7 +13,7 @@ import type { Hop } from './explanation.ts';
 import { findForwardFault } from './find-forward-fault.ts';
 import { hopOf, mostSevere } from './hop.ts';
 
-const REPAIR = 'tke-eni repair';
+const CALL_IPTABLES = sysctlName(bridgeCallIptables());
 
 /** Two Pods of one bridge, of which one sends to the other. */
 type Bridged = { readonly from: ModelPod; readonly src: string; readonly dst: string; readonly isFirst: boolean };
@@ -36,32 +34,31 @@ export function isBridged(from: ModelPod, to: ModelPod): boolean {
  * @param bridged set where the packet comes from another port and not from the node
  */
 export function bridgeHop(context: ExplainContext, view: ModelPod, bridged?: Bridged): Hop {
-  const { bridge, facts } = context;
+  const { bridge, facts, assessment } = context;
   const { link } = bridge;
   const ports = [...(bridged === undefined ? [] : [bridged.from]), view];
   const names = ports.map(({ veth, title }) => veth?.ifname ?? `that of ${title}`);
   const title = `bridge ${bridge.name}, ${names.length > 1 ? `from port ${names.join(' to port ')}` : `port ${names.join()}`}`;
   const fields = { kind: 'link' as const, element: linkId(link?.ifindex ?? BRIDGE_IFINDEX), title };
-  const cause = bridgeFault(bridge, view, bridged !== undefined);
+  const cause = bridgeFault(context, bridged !== undefined);
   if (link === undefined) return hopOf(fields, cause);
-  const calls = facts.host.sysctls.get(sysctlName(bridgeCallIptables()));
+  const calls = facts.host.sysctls.get(CALL_IPTABLES);
   const details = [
     `${(link.flags & IFF_UP) === 0 ? 'down' : 'up'}, mtu ${link.mtu}, mac ${link.address ?? 'none'}, ${bridge.prefixes.join(', ') || 'no address'}`,
-    `${sysctlName(bridgeCallIptables())} = ${calls ?? 'not there'}`,
+    `${CALL_IPTABLES} = ${calls ?? 'not there'}`,
     bridged === undefined ? sourceText(view) : 'between ports: no rule and no route of the node leads it',
   ];
   const through = bridged === undefined || calls !== '1' ? undefined : passingFault(context, bridge, bridged);
   const fault = mostSevere(
     cause,
-    ...ports.map((port) => portFault(bridge, port)),
+    ...ports.map(({ veth }) => assessment.about(linkId(veth?.ifindex ?? 0), ['bridge-port-changed'])),
     ...findLinkObstacles(
       facts.host,
       { link, title: link.ifname, subjects: [fields.element], prefix: '' },
       context.pods,
     ),
-    promiscFault(bridge),
-    mtuFault(bridge, view),
-    calls === '1' ? undefined : callsFault(bridge, calls),
+    assessment.about(fields.element, ['mtu-mismatch']),
+    assessment.about(sysctlId(CALL_IPTABLES), ['br-netfilter']) ?? findBridgeFilterFault(facts.host, bridge.name),
     through,
   );
   return hopOf({ ...fields, details }, fault);
@@ -73,86 +70,14 @@ function sourceText({ gr, title }: ModelPod): string {
 }
 
 /**
- * Finds what is wrong with the bridge itself; undefined when packets of the Pod's block pass it.
- * @param isBetweenPorts whether the packet needs no address of the bridge
+ * Returns what is wrong with the bridge itself; undefined when packets of the Pod's block pass it.
+ * @param isBetweenPorts whether the packet needs nothing of the bridge but that it is up
  */
-export function bridgeFault(
-  { name, link, prefixes }: BridgeView,
-  { gr, title }: ModelPod,
-  isBetweenPorts = false,
-): Finding | undefined {
-  const subjects = [linkId(link?.ifindex ?? BRIDGE_IFINDEX)];
-  if (link === undefined) {
-    const what = `there is no bridge ${name}: ${title} is cut off`;
-    return finding('bridge-missing', { what, fix: [REPAIR], subjects });
-  }
-  if ((link.flags & IFF_UP) === 0) {
-    const fix = [REPAIR, `ip link set ${link.ifname} up`];
-    return finding('bridge-changed', { what: `the bridge ${link.ifname} is down`, fix, subjects });
-  }
-  const { cidr, gateway } = gr ?? { cidr: '', gateway: '' };
-  const wanted = `${gateway}/${cidr.split('/')[1]}`;
-  if (gr === undefined || prefixes.some((prefix) => prefix === wanted)) return undefined;
-  return finding('bridge-changed', {
-    what: `${link.ifname} does not have ${wanted}, the gateway of ${title}`,
-    fix: [REPAIR, `ip address add ${wanted} dev ${link.ifname}`],
-    subjects,
-    ...(isBetweenPorts ? { severity: 'warning' as const } : {}),
-  });
-}
-
-function portFault(bridge: BridgeView, { veth, title, pod }: ModelPod): Finding | undefined {
-  if (veth === undefined || bridge.link === undefined) return undefined;
-  const subjects = [linkId(veth.ifindex), podId(pod.key)];
-  const { name } = bridge;
-  if (veth.master !== bridge.link.ifindex) {
-    const what = `${veth.ifname} of ${title} is no port of ${name}`;
-    return finding('bridge-port-changed', {
-      what,
-      fix: [REPAIR, `ip link set ${veth.ifname} master ${name}`],
-      subjects,
-    });
-  }
-  const odd = oddPort(bridgePortOf(veth));
-  const { hairpin, ...others } = odd;
-  const fix = [REPAIR, `ip link set ${veth.ifname} type bridge_slave ${renderPort(plannedPort(odd))}`];
-  const port = `port ${veth.ifname} of ${title} has`;
-  if (Object.keys(others).length > 0) {
-    const what = `${port} ${renderPort(others)}: the Pod does not reach, or is not reached by, other Pods of ${name}`;
-    return finding('bridge-port-changed', { what, fix, subjects });
-  }
-  if (hairpin === undefined) return undefined;
-  const what = `${port} hairpin off: the Pod does not reach itself by the address of a Service`;
-  return finding('bridge-port-changed', { what, fix, subjects, severity: 'warning' });
-}
-
-function promiscFault({ link }: BridgeView): Finding | undefined {
-  if (link === undefined || (link.flags & IFF_PROMISC) === 0) return undefined;
-  return finding('bridge-changed', {
-    what: `${link.ifname} is promiscuous: what a Pod sends to another of this bridge by the address of a Service arrives twice`,
-    fix: [REPAIR, `ip link set ${link.ifname} promisc off`],
-    subjects: [linkId(link.ifindex)],
-    severity: 'warning',
-  });
-}
-
-function mtuFault({ link }: BridgeView, { veth, title }: ModelPod): Finding | undefined {
-  if (link === undefined || veth === undefined || veth.mtu <= link.mtu) return undefined;
-  return finding('mtu-mismatch', {
-    what: `${title} sends packets of up to ${veth.mtu} bytes, the bridge ${link.ifname} takes ${link.mtu}`,
-    fix: [REPAIR, `ip link set ${link.ifname} mtu ${veth.mtu}`],
-    subjects: [linkId(link.ifindex)],
-  });
-}
-
-function callsFault({ name }: BridgeView, value: string | undefined): Finding {
-  const setting = sysctlName(bridgeCallIptables());
-  const is = value === undefined ? 'br_netfilter is not loaded' : `${setting} is ${value}`;
-  return finding('br-netfilter', {
-    what: `${is}: a Pod of ${name} that asks another one by the address of a Service gets no answer`,
-    fix: [...(value === undefined ? ['modprobe br_netfilter'] : []), REPAIR, `sysctl -w ${setting}=1`],
-    subjects: [sysctlId(setting)],
-  });
+export function bridgeFault({ bridge, assessment }: ExplainContext, isBetweenPorts = false): Finding | undefined {
+  const { link } = bridge;
+  const found = assessment.about(linkId(link?.ifindex ?? BRIDGE_IFINDEX), ['bridge-missing', 'bridge-changed']);
+  const isUp = link !== undefined && (link.flags & IFF_UP) !== 0;
+  return found && { ...found, ...(isBetweenPorts && isUp && { severity: 'warning' as const }) };
 }
 
 /** With br_netfilter firewalls of the node see packets between two ports as forwarded from the bridge to the bridge. */

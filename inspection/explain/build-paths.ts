@@ -7,6 +7,7 @@ import { bridgeHop, isBridged, isOnBridge } from './bridge-hop.ts';
 import { cloudHop } from './cloud-hop.ts';
 import { evaluateRouting, type Routing } from './evaluate-routing.ts';
 import {
+  expectedRouteBetweenPods,
   expectedRouteByEni,
   expectedRouteOfGr,
   expectedRouteToConnected,
@@ -150,7 +151,7 @@ function expectedRouteFromPod(
   mark: number,
 ): ExpectedRoute | undefined {
   if (to.kind === 'node') return expectedRouteToNode(to.ip);
-  if (to.kind === 'pod') return expectedRouteToPod(context, to.pod, to.ip);
+  if (to.kind === 'pod') return expectedRouteBetweenPods(context, to.pod, to.ip);
   if (view.gr !== undefined) return expectedRouteOfGr(context, to.ip);
   const connected = expectedRouteToConnected(context, to.ip);
   if (connected !== undefined) return connected;
@@ -175,6 +176,8 @@ type Checks = {
   /** The Pod that sends the packet, by its host veth. */
   readonly pod: ModelPod | undefined;
   readonly eni?: ModelEni;
+  /** The route that answers to a packet from outside should take; absent where the packet's ENI or Pod says it. */
+  readonly back?: ExpectedRoute | undefined;
   readonly isLocal: boolean;
   /** Whether it opens a connection. */
   readonly isFirst: boolean;
@@ -186,7 +189,7 @@ type Checks = {
 function routeThrough(
   context: ExplainContext,
   flow: Flow,
-  { expected, pod, eni, isLocal, isFirst, isTranslated = false }: Checks,
+  { expected, pod, eni, isLocal, isFirst, isTranslated = false, ...outside }: Checks,
 ): { readonly routing: Routing; readonly checks: readonly Hop[] } {
   const result = findRoute(context.facts.host, flow);
   const oif = isLocal || result.kind === 'refused' ? undefined : result.nexthops[0]?.oif;
@@ -195,7 +198,7 @@ function routeThrough(
   const passing = { family, src, dst, iif, oif, isFirst };
   const forwarding = isLocal ? undefined : forwardingHop(context, passing);
   const delivery = isLocal ? deliveryHop(context, passing) : undefined;
-  const back = pod === undefined || !pod.ips.includes(src) ? undefined : expectedRouteToPod(context, pod, src);
+  const back = pod?.ips.includes(src) === true ? expectedRouteToPod(context, pod, src) : outside.back;
   const packet = { src, dst: flow.dst, iif, mark: flow.mark, oif, pod, eni, back };
   const source = flow.family === 4 ? sourceCheckHop(context, packet) : undefined;
   const refusedBy = [
@@ -230,7 +233,7 @@ function egressHops(
   return [
     ...link,
     ...(isPodEni && gateway !== undefined ? [gatewayHop(context, eni, gateway)] : []),
-    ...(view.ips.includes(src) ? [cloudHop(context, view, src, view.eni)] : []),
+    ...(view.ips.includes(src) ? [cloudHop(context, src, view.eni)] : []),
   ];
 }
 
@@ -285,7 +288,8 @@ function sendsByNode(
 function hopsTowardsPod(context: ExplainContext, view: ModelPod, dst: string, from: End): readonly Hop[] {
   if (view.hasOwnEni && from.kind === 'outside') return [ownEniHop(view, 'arrives')];
   const family = familyOf(dst);
-  const expected = expectedRouteToPod(context, view, dst);
+  const expected =
+    from.kind === 'pod' ? expectedRouteBetweenPods(context, view, dst) : expectedRouteToPod(context, view, dst);
   const { eni } = view;
   const packet = { family, src: from.ip, dst, isLocal: false, isRoutedByMark: false };
   switch (from.kind) {
@@ -315,7 +319,7 @@ function hopsTowardsPod(context: ExplainContext, view: ModelPod, dst: string, fr
     }
     case 'outside': {
       if (view.gr !== undefined) return hopsByGrRoute(context, view, dst, from);
-      const cloud = cloudHop(context, view, dst, eni);
+      const cloud = cloudHop(context, dst, eni);
       if (eni === undefined) return [cloud, ...evaluateRouting(context, { family, dst, mark: 0 }, expected).hops];
       const arrival = [cloud, eniHop(context, eni, family, view)];
       if (eni.link === undefined) return arrival;
@@ -343,7 +347,9 @@ function hopsByGrRoute(context: ExplainContext, view: ModelPod, dst: string, fro
   const packet = { family, src: from.ip, dst, isLocal: false, isRoutedByMark: false };
   const marked = evaluateMark(context, { ...packet, link, pod: undefined });
   const flow: Flow = { family, src: from.ip, dst, iif: link.ifindex, mark: marked.mark };
-  const { routing, checks } = routeThrough(context, flow, { expected, pod: undefined, isLocal: false, isFirst: false });
+  const back = expectedRouteOfGr(context, from.ip);
+  const way = { expected, pod: undefined, back, isLocal: false, isFirst: false };
+  const { routing, checks } = routeThrough(context, flow, way);
   const arrival = hopOf({
     kind: 'link',
     element: linkId(link.ifindex),

@@ -26,7 +26,7 @@ import { primaryLink } from './gr-hops.ts';
  */
 export function expectedRouteToPod(context: ExplainContext, view: ModelPod, ip: string): ExpectedRoute | undefined {
   const isCompact = context.ruleMode === 'compact';
-  if (view.gr?.wiring === 'bridge') return expectedRouteToBridge(context, view, view.gr);
+  if (view.gr?.wiring === 'bridge') return expectedRouteToBridge(context, view.gr);
   const dst = hostPrefix(ip);
   const table = isCompact ? TABLE_POD_ROUTES : TABLE_MAIN;
   // The plugin that wired a Pod without a veth of tke-eni also routes its packets.
@@ -50,15 +50,31 @@ export function expectedRouteToPod(context: ExplainContext, view: ModelPod, ip: 
   };
 }
 
-function expectedRouteToBridge(context: ExplainContext, view: ModelPod, gr: GrView): ExpectedRoute {
+/** As `expectedRouteToPod`, for a packet of another Pod of this node, which has a way to an ENI of a Pod's own without it too. */
+export function expectedRouteBetweenPods(
+  context: ExplainContext,
+  view: ModelPod,
+  ip: string,
+): ExpectedRoute | undefined {
+  const route = expectedRouteToPod(context, view, ip);
+  return route && { ...route, ...(view.hasOwnEni && { withoutRule: DETOUR_TO_OWN_ENI }) };
+}
+
+const DETOUR_TO_OWN_ENI = {
+  why: "Detour: the packet leaves by the sender's ENI, and the VPC leads it to the ENI that the Pod has as its own. It passes the security groups of both.",
+  severity: 'warning',
+} as const;
+
+function expectedRouteToBridge(context: ExplainContext, gr: GrView): ExpectedRoute {
   const { bridge } = context;
+  const cause = bridgeFault(context);
   return {
     rule: blockRule(gr),
     table: TABLE_MAIN,
     oif: bridge.link?.ifindex ?? BRIDGE_IFINDEX,
     dst: gr.cidr,
     what: `the route of ${gr.cidr} to the bridge ${bridge.name}`,
-    cause: bridgeFault(bridge, view),
+    ...(cause?.severity === 'error' && { cause }),
     withoutRule: consequenceWithoutBlockRule(context.ruleMode),
   };
 }

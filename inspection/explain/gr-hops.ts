@@ -3,6 +3,7 @@ import { masqueradeExempt } from '../../dataplane/masquerade-exempt.ts';
 import { NFT_TABLE, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
 import { finding } from '../catalogue/catalogue.ts';
+import { noMasqueradeFinding } from '../faults/no-masquerade-finding.ts';
 import type { ModelPod } from '../model/node-model.ts';
 import { findMasqueraders } from '../node/find-masqueraders.ts';
 import { prefixContains } from '../node/prefix-contains.ts';
@@ -75,11 +76,5 @@ export function masqueradeHop(
   }
   const title = `no masquerade: the source stays ${src}`;
   if (node?.bridge === undefined || isExempt) return { hop: hopOf({ ...fields, title }), isKept: true };
-  const found = finding('gr-masquerade', {
-    what: `${src} leaves with its own address to ${dst}: outside of the VPC no route leads back to it`,
-    fix: ['tke-eni status', 'run ip-masq-agent, or the agent with --gr-masquerade=auto'],
-    subjects: [fields.element],
-    severity: 'warning',
-  });
-  return { hop: hopOf({ ...fields, title }, found), isKept: true };
+  return { hop: hopOf({ ...fields, title }, noMasqueradeFinding()), isKept: true };
 }

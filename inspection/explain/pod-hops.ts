@@ -1,4 +1,4 @@
-import { anyPrefix, familyOf, hostPrefix } from '../../dataplane/ip-prefix.ts';
+import { anyPrefix, familyOf, hostPrefix, prefixLength } from '../../dataplane/ip-prefix.ts';
 import { POD_GATEWAY_IPV4, POD_GATEWAY_IPV6, TABLE_MAIN } from '../../dataplane/numbers.ts';
 import { ownAddress } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
@@ -164,7 +164,9 @@ function podLinkFault(
 }
 
 function addressMissing({ assessment }: ExplainContext, view: ModelPod, ip: string): Finding | undefined {
-  const address = { ifindex: view.podLink?.ifindex ?? 0, ifname: view.ifName, prefix: hostPrefix(ip) };
+  const { gr, podLink, ifName: ifname } = view;
+  const prefix = gr?.wiring === 'bridge' ? `${ip}/${prefixLength(gr.cidr)}` : hostPrefix(ip);
+  const address = { ifindex: podLink?.ifindex ?? 0, ifname, prefix };
   return assessment.inPod({ kind: 'add-address', address }, view);
 }
 
@@ -369,10 +371,9 @@ function neighFault(
   if (isUsable(neigh) && neigh.lladdr === view.lease?.hostVeth?.mac && veth !== undefined) return veth;
   const common = { ifindex, ifname: view.ifName, dst: gateway };
   const before = isPermanent ? { before: { ...common, lladdr: neigh.lladdr } } : {};
-  const found = assessment.inPod(
-    { kind: 'replace-neigh', neigh: { ...common, lladdr: expected ?? '' }, ...before },
-    view,
-  );
+  const found =
+    assessment.about(podId(view.pod.key), ['neigh-missing', 'neigh-wrong-mac'], familyOf(gateway)) ??
+    assessment.inPod({ kind: 'replace-neigh', neigh: { ...common, lladdr: expected ?? '' }, ...before }, view);
   // One that is not permanent serves until it ages out: no host answers for it.
   const isLeft = isUsable(neigh) && neigh.lladdr === expected;
   return found && { ...found, ...(isLeft ? { severity: 'warning' } : {}) };

@@ -164,8 +164,10 @@ function dropFault(context: ExplainContext, packet: Checked, check: SourceCheck,
   if (pod !== undefined && back !== undefined) return wayBackFault(context, check, back);
   const bare = check.why === 'no-address' ? assessment.about(linkId(iif), ['eni-without-address'], 4) : undefined;
   if (bare !== undefined) return bare;
-  if (check.why === 'no-route' && eni !== undefined && context.ruleMode === 'compact')
-    return wayBackFault(context, check, expectedRouteOfMark(context, eni, src));
+  const byMark =
+    eni !== undefined && context.ruleMode === 'compact' ? expectedRouteOfMark(context, eni, src) : undefined;
+  const planned = back ?? byMark;
+  if (check.why === 'no-route' && planned !== undefined) return wayBackFault(context, check, planned);
   const isByAll = check.mode === Number(facts.host.sysctls.get(sysctlName(rpFilter('all'))));
   const own = sysctlId(sysctlName(rpFilter(ifname)));
   const found = check.mode === 1 ? assessment.about(own, ['rp-filter-strict']) : undefined;

@@ -54,11 +54,12 @@ type OperationPlace = {
 export function hostDifferences(operation: Operation, place: OperationPlace): readonly Difference[] {
   const { before, host, observed, names, ruleMode } = place;
   const changes = before === undefined ? [operation] : [operation, before];
-  const found = describeBridge(operation, host, names) ?? describe(operation, before, observed, names);
+  const found =
+    describeBridge(operation, host, names) ?? describe(operation, before, { ...observed, links: host.links }, names);
   const more = blockRuleDetails(operation, ruleMode);
   const family = familyOfOperation(operation);
-  return found.map(({ id, owner, what, subject }) => ({
-    ...differenceOf(id, { owner, what, subjects: [subject], changes, ...more }, names),
+  return found.map(({ id, owner, what, subject, severity }) => ({
+    ...differenceOf(id, { owner, what, subjects: [subject], changes, ...more, ...(severity && { severity }) }, names),
     ...(family && { family }),
   }));
 }
@@ -135,15 +136,16 @@ function differenceOf(
     readonly subjects: readonly ElementId[];
     readonly changes: readonly Operation[];
     readonly why?: string;
+    readonly severity?: Difference['severity'];
   },
   names: ObjectNames,
 ): Difference {
   const changes = details.changes.map((operation) => ({ kind: 'host' as const, operation }));
-  const { owner, what, why } = details;
+  const { owner, what, why, severity } = details;
   const fix = [REPAIR, ...changes.map(renderChange)];
   const subjects = [...details.subjects, ...subjectOf(owner)];
   return {
-    ...finding(id, { what, fix, subjects, isOurs: true, ...(why === undefined ? {} : { why }) }),
+    ...finding(id, { what, fix, subjects, isOurs: true, ...(why && { why }), ...(severity && { severity }) }),
     whose: names.text(owner),
     owner,
     changes,
@@ -165,14 +167,14 @@ export function subjectOf(owner: DifferenceOwner): readonly ElementId[] {
 function describe(
   operation: Operation,
   before: Operation | undefined,
-  observed: Pick<ObservedHost, 'sysctls' | 'nft'>,
+  { links, ...observed }: Pick<ObservedHost, 'sysctls' | 'nft'> & Pick<HostState, 'links'>,
   names: ObjectNames,
 ): readonly OperationFinding[] {
   switch (operation.kind) {
     case 'set-sysctl':
       return [describeSysctl(operation, observed, names)];
     case 'set-link':
-      return describeLink(operation, names);
+      return describeLink(operation, names, links);
     case 'add-address': {
       const { ifindex, prefix } = operation.address;
       const missing = isLinkLocal(prefix) ? 'link-local-missing' : 'eni-without-address';
@@ -253,15 +255,15 @@ function sysctlFinding(path: readonly string[], before: string, owner: Differenc
   const setting = path.at(-1);
   const isOfNode = path.includes('ipv4') || path.includes('all');
   if (setting === 'ip_forward' || (setting === 'forwarding' && isOfNode)) return 'ip-forward-off';
+  if (setting === 'bridge-nf-call-iptables') return 'br-netfilter';
   if (setting !== 'rp_filter') return 'sysctl-changed';
   if (owner.kind === 'pod') return 'rp-filter-off';
   return before === '1' ? 'rp-filter-strict' : 'sysctl-changed';
 }
 
-function describeLink(
-  operation: Operation & { readonly kind: 'set-link' },
-  names: ObjectNames,
-): readonly OperationFinding[] {
+type SetLink = Operation & { readonly kind: 'set-link' };
+
+function describeLink(operation: SetLink, names: ObjectNames, links: HostState['links']): readonly OperationFinding[] {
   const { ifindex, ifname, change, before } = operation;
   const owner = names.ofIfindex(ifindex);
   const entry = (id: FindingId, what: string): OperationFinding => ({ id, owner, what, subject: linkId(ifindex) });
@@ -288,10 +290,31 @@ function describeLink(
       ? []
       : [entry('veth-alias-changed', `alias of ${ifname} is "${before.ifalias}", should be "${change.ifalias}"`)]),
     ...(change.arp === undefined ? [] : [entry('link-noarp', `${link} has ARP turned off`)]),
-    ...(change.master === undefined
-      ? []
-      : [entry('link-enslaved', `${link} is in ${names.link(before.master ?? 0)}, which takes what comes in by it`)]),
+    ...masterFaults(operation, { entry, link, names, links }),
   ];
+}
+
+/** A link is a port of the bridge that is planned, or of none. */
+function masterFaults(
+  { ifname, change, before }: SetLink,
+  {
+    entry,
+    link,
+    names,
+    links,
+  }: {
+    readonly entry: (id: FindingId, what: string) => OperationFinding;
+    readonly link: string;
+    readonly names: ObjectNames;
+    readonly links: HostState['links'];
+  },
+): readonly OperationFinding[] {
+  if (change.master === undefined) return [];
+  const where = names.link(before.master ?? 0);
+  if (change.master === 0) return [entry('link-enslaved', `${link} is in ${where}, which takes what comes in by it`)];
+  const bridge = links.find(({ ifindex }) => ifindex === change.master)?.ifname;
+  const isIn = before.master === 0 ? 'no bridge' : where;
+  return [entry('bridge-port-changed', `${ifname} is in ${isIn}, should be in ${bridge}`)];
 }
 
 function describeRoute(

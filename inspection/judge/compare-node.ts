@@ -10,6 +10,7 @@ import { compareForeignObjects } from './compare-foreign-objects.ts';
 import { compareHost, hostOperations } from './compare-host.ts';
 import { compareEnis, compareLinks, type LostPeer } from './compare-links.ts';
 import { comparePod, type PodSnapshot } from './compare-pod.ts';
+import { compareSupply } from './compare-supply.ts';
 import type { Difference, NodeDifferences } from './difference.ts';
 
 /** Desired and observed state of a node at one moment. */
@@ -57,13 +58,14 @@ function inBothReads(found: NodeDifferences, earlier: NodeDifferences): NodeDiff
 }
 
 function compareOnce(snapshot: NodeSnapshot): NodeDifferences {
-  const { agent, facts, desired } = snapshot;
+  const { facts, desired } = snapshot;
   const model = modelOf(snapshot);
   const names = buildNames(model, desired);
   const pods = snapshot.pods.flatMap((pod) => comparePod(pod, names));
   const links = compareLinks(snapshot, names);
   const differences: readonly Difference[] = [
-    ...compareEnis(desired, agent?.journal.supply, facts.host, names),
+    ...compareEnis(desired, model.supply, facts.host, names),
+    ...compareSupply(model, names),
     ...compareHost(desired, snapshot.host, names),
     ...compareForeignObjects(desired, model, facts.host, names),
     ...links,

@@ -6,15 +6,13 @@ import { linkId } from '../catalogue/element-id.ts';
 import type { ObjectNames } from '../model/build-names.ts';
 import type { OperationFinding } from './difference.ts';
 
-/** Describes an operation on the bridge of GlobalRoute Pods or on a port of it; undefined for one on anything else. */
+/** Describes an operation on the bridge of GlobalRoute Pods, or on the flags of a port of it; undefined for one on anything else. */
 export function describeBridge(
   operation: Operation,
   { links }: Pick<HostState, 'links'>,
   names: ObjectNames,
 ): readonly OperationFinding[] | undefined {
-  const bridges = new Map(
-    links.filter(({ kind }) => kind === 'bridge').map(({ ifindex, ifname }) => [ifindex, ifname]),
-  );
+  const bridges = new Set(links.filter(({ kind }) => kind === 'bridge').map(({ ifindex }) => ifindex));
   const entry = (id: FindingId, ifindex: number, what: string): readonly OperationFinding[] => [
     { id, owner: names.ofIfindex(ifindex), what, subject: linkId(ifindex) },
   ];
@@ -23,8 +21,13 @@ export function describeBridge(
       const { ifindex, ifname } = operation.bridge;
       return entry('bridge-missing', ifindex, `the bridge ${ifname} is missing`);
     }
-    case 'set-port':
-      return entry('bridge-port-changed', operation.ifindex, `${operation.ifname} has ${renderPort(operation.before)}`);
+    case 'set-port': {
+      const { hairpin: _, ...others } = operation.before;
+      // Without hairpin the Pod alone is concerned, and by a Service alone.
+      const severity = Object.keys(others).length === 0 ? ('warning' as const) : 'error';
+      const what = `${operation.ifname} has ${renderPort(operation.before)}`;
+      return entry('bridge-port-changed', operation.ifindex, what).map((found) => ({ ...found, severity }));
+    }
     case 'add-address':
     case 'delete-address': {
       const { ifindex, ifname, prefix } = operation.address;
@@ -35,23 +38,26 @@ export function describeBridge(
           : `${ifname} has ${prefix}, of a block that no Pod lives in any more`;
       return entry('bridge-changed', ifindex, what);
     }
-    case 'set-link': {
-      const { ifindex, ifname, change, before } = operation;
-      if (bridges.has(ifindex)) return entry('bridge-changed', ifindex, describeChange(operation));
-      const bridge = bridges.get(change.master ?? 0);
-      if (bridge === undefined) return undefined;
-      const where = before.master === 0 ? 'no bridge' : `ifindex ${before.master}`;
-      return entry('bridge-port-changed', ifindex, `${ifname} is in ${where}, should be in ${bridge}`);
-    }
+    case 'set-link':
+      return bridges.has(operation.ifindex) ? describeBridgeLink(operation, names) : undefined;
     default:
       return undefined;
   }
 }
 
-function describeChange({ ifname, change, before }: Extract<Operation, { kind: 'set-link' }>): string {
+/** Promiscuous mode delivers some packets twice, and an MTU concerns large ones; with all else nothing passes. */
+function describeBridgeLink(
+  { ifindex, ifname, change, before }: Extract<Operation, { kind: 'set-link' }>,
+  names: ObjectNames,
+): readonly OperationFinding[] {
   const values = new Map(Object.entries(before));
-  const shown = Object.entries(change).map(([name, value]) => `${name} is ${values.get(name)}, should be ${value}`);
-  return `${ifname}: ${shown.join('; ')}`;
+  return Object.entries(change).map(([name, value]) => ({
+    id: name === 'mtu' ? 'mtu-mismatch' : 'bridge-changed',
+    owner: names.ofIfindex(ifindex),
+    what: `${ifname}: ${name} is ${values.get(name)}, should be ${value}`,
+    subject: linkId(ifindex),
+    ...(['promisc', 'ifalias'].includes(name) && { severity: 'warning' as const }),
+  }));
 }
 
 /** Describes an address that is missing, by the finding `missing`, or that has an attribute of no plan. */

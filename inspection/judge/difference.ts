@@ -27,6 +27,8 @@ export type OperationFinding = {
   readonly subject: ElementId;
   /** What follows, where that differs from other findings of its kind. */
   readonly why?: string;
+  /** How much it matters, where that differs from other findings of its kind. */
+  readonly severity?: Finding['severity'];
 };
 
 /** Result of a comparison. */

@@ -1,4 +1,3 @@
-import type { Lease } from '../../agent/journal/lease.ts';
 import { networkPrefix } from '../../dataplane/ip-prefix.ts';
 import { locateBridge } from '../../dataplane/locate-bridge.ts';
 import type { GrWiring, NodeNetwork } from '../../dataplane/network.ts';
@@ -6,6 +5,9 @@ import { BRIDGE_NAME } from '../../dataplane/numbers.ts';
 import { podCidrOf } from '../../dataplane/pod-cidr.ts';
 import { ownPrefix } from '../../netlink/address-message.ts';
 import type { LinkMessage } from '../../netlink/link-message.ts';
+import { AF_INET } from '../../netlink/uapi/netlink.ts';
+import type { NodePod } from '../node/join-pods.ts';
+import { ifKnown } from '../node/known.ts';
 import type { NetnsFacts } from '../node/node-facts.ts';
 import { prefixContains } from '../node/prefix-contains.ts';
 
@@ -42,12 +44,12 @@ export function bridgeViewOf(
 }
 
 /**
- * Finds the block of a Pod: by its lease, or, without one, by the bridge that its link is a port of. Undefined for a Pod
- * with an address of an ENI.
+ * Finds the block of a Pod: by its lease, or, without one, by the network of its own interface or of the bridge that its
+ * link is a port of. Undefined for a Pod with an address of an ENI.
  */
 export function grViewOf(
-  lease: Lease | undefined,
-  { veth, ips }: { readonly veth: LinkMessage | undefined; readonly ips: readonly string[] },
+  { lease, pod, ips }: NodePod,
+  veth: LinkMessage | undefined,
   bridge: BridgeView,
   node?: NodeNetwork,
 ): GrView | undefined {
@@ -55,9 +57,16 @@ export function grViewOf(
     const { block } = lease;
     return block === undefined ? undefined : viewOf(block.cidr, block.wiring, node);
   }
-  if (veth?.master === undefined || veth.master !== bridge.link?.ifindex) return undefined;
-  const prefix = bridge.prefixes.find((each) => ips.some((ip) => prefixContains(each, ip)));
-  return prefix === undefined ? undefined : viewOf(networkPrefix(prefix), 'bridge', node);
+  // A Pod with a link of its own has a single address.
+  const own = (ifKnown(pod.inside)?.addresses ?? [])
+    .filter(({ family, prefixlen }) => family === AF_INET && prefixlen < 32)
+    .map(ownPrefix);
+  const isPort = veth?.master !== undefined && veth.master === bridge.link?.ifindex;
+  const prefix = [...own, ...(isPort ? bridge.prefixes : [])].find((each) =>
+    ips.some((ip) => prefixContains(each, ip)),
+  );
+  const cidr = prefix && networkPrefix(prefix);
+  return cidr === undefined ? undefined : viewOf(cidr, 'bridge', node);
 }
 
 function viewOf(cidr: string, wiring: GrWiring, node: NodeNetwork | undefined): GrView {

@@ -134,7 +134,7 @@ function modelPod(
   const eni = enis.find((each) => (lease === undefined ? each.table === table : each.eniId === lease.eniId));
   const group = hostLink !== undefined && hostLink.group > TABLE_ENI_BASE ? hostLink.group : undefined;
   const hasOwnEni = lease === undefined ? veth?.group === DIRECT_LINK_GROUP : lease.plugin === 'direct-eni';
-  const gr = grViewOf(lease, { veth, ips }, bridge, node);
+  const gr = grViewOf(pod, veth, bridge, node);
   const eniTable = (lease === undefined ? undefined : eni?.table) ?? group;
   return { ...pod, isOurs, hasOwnEni, veth, eni, eniTable, ...(gr === undefined ? {} : { gr }) };
 }

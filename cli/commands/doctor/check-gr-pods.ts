@@ -7,6 +7,7 @@ import { BRIDGE_NAME, NFT_TABLE } from '../../../dataplane/numbers.ts';
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { linkId, podId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { noMasqueradeFinding } from '../../../inspection/faults/no-masquerade-finding.ts';
 import { findMasqueraders } from '../../../inspection/node/find-masqueraders.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import { prefixContains } from '../../../inspection/node/prefix-contains.ts';
@@ -213,21 +214,16 @@ export const MASQUERADE_CHECK: Check = {
       return skipped('it is not known whether the agent does it');
     const isOurs = live?.masquerade ?? planned?.bridge?.masquerade !== undefined;
     const others = othersOf(facts, outline.blocks ?? []);
-    const subjects = [`nft:${NFT_TABLE}`];
-    const fix = ['tke-eni status', 'iptables -t nat -S'];
     if (isOurs && others.length > 0) {
+      const subjects = [`nft:${NFT_TABLE}`];
+      const fix = ['tke-eni status', 'iptables -t nat -S'];
       const what = `the agent masquerades, and ${others.join(' and ')} does too`;
       return done([finding('gr-masquerade', { what, fix, subjects })]);
     }
     if (isOurs) return done([], ['the agent masquerades']);
     if (others.length > 0) return done([], [others.join(', ')]);
     if (leases.length === 0 && !isDefault) return done([], ['no program masquerades, and there are no such Pods']);
-    const why = live === undefined ? '' : ` (${live.masqueradeWhy})`;
-    const isWanted = live?.masqueradeWhy.startsWith('--gr-masquerade=') === true;
-    const what = `no program masquerades what GlobalRoute Pods send to outside of the VPC${why}`;
-    return done([
-      finding('gr-masquerade', { what, fix, subjects, ...(isWanted ? { severity: 'info' as const } : {}) }),
-    ]);
+    return done([noMasqueradeFinding(live?.masqueradeWhy)]);
   },
 };
 

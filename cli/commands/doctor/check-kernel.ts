@@ -1,6 +1,7 @@
 import { finding } from '../../../inspection/catalogue/catalogue.ts';
 import { sysctlId } from '../../../inspection/catalogue/element-id.ts';
 import type { Finding } from '../../../inspection/catalogue/finding.ts';
+import { findBridgeFilterFault } from '../../../inspection/faults/find-bridge-filter-fault.ts';
 import { isOurRule } from '../../../inspection/node/build-owner-index.ts';
 import { ifKnown } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
@@ -146,24 +147,18 @@ export const BRIDGE_CHECK: Check = {
   id: 'br-netfilter',
   scope: 'packets between Pods of a bridge pass iptables',
   finds: ['br-netfilter'],
-  evaluate: ({ model, node, kernel }: DoctorFacts) => {
-    const bridges = node.host.links.filter(
+  evaluate: ({ model, node, kernel, assessed }: DoctorFacts) => {
+    const bridge = node.host.links.find(
       ({ kind, ifindex, ifname }) =>
         kind === 'bridge' &&
         !NOT_OF_PODS.test(ifname) &&
         node.host.links.some((link) => link.kind === 'veth' && link.master === ifindex),
     );
-    const [bridge] = bridges;
     if (bridge === undefined) return skipped('no bridge here has Pods');
     if (model.pods.length === 0 && kernel.kind === 'unknown') return skipped(kernel.why);
-    const name = 'net.bridge.bridge-nf-call-iptables';
-    const value = node.host.sysctls.get(name);
-    if (value === '1') return done([], [`${bridge.ifname}: ${name}=1`]);
-    const what =
-      value === undefined
-        ? `${bridge.ifname} has Pods and br_netfilter is not loaded`
-        : `${bridge.ifname} has Pods and ${name} is ${value}`;
-    const fix = ['modprobe br_netfilter', `sysctl -w ${name}=1`, 'echo br_netfilter >/etc/modules-load.d/tke-eni.conf'];
-    return done([finding('br-netfilter', { what, fix, subjects: [sysctlId(name)] })]);
+    // Where the bridge is that of GlobalRoute Pods the setting is compared with the plan.
+    if (assessed.some(({ id }) => id === 'br-netfilter')) return done([]);
+    const found = findBridgeFilterFault(node.host, bridge.ifname);
+    return found === undefined ? done([], [`packets between ports of ${bridge.ifname} pass iptables`]) : done([found]);
   },
 };

@@ -96,7 +96,7 @@ export const GR_FAULTS: readonly GrFault[] = [
     name: 'bridge-nf-call-iptables 0',
     inject: ({ trial }) => trial.node.netns.run(['sysctl', '-qw', 'net.bridge.bridge-nf-call-iptables=0']),
     ...{ from: 'gr', to: 'other', breaksPackets: NEVER },
-    finds: { explain: 'br-netfilter', diff: 'sysctl-changed', doctor: 'br-netfilter' },
+    finds: { explain: 'br-netfilter', diff: 'br-netfilter', doctor: 'br-netfilter' },
   },
   {
     name: 'forwarding off on the bridge',

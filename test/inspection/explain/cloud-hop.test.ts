@@ -2,7 +2,7 @@ import test from 'ava';
 import type { SupplyAddress } from '../../../agent/journal/supply.ts';
 import { cloudHop } from '../../../inspection/explain/cloud-hop.ts';
 import { buildExplainContext, type ExplainContext } from '../../../inspection/explain/explain-context.ts';
-import { unknown } from '../../../inspection/node/known.ts';
+import { ifKnown, known, unknown } from '../../../inspection/node/known.ts';
 import { nodeFixture } from '../../cli/commands/graph/node-fixture.ts';
 import { NOT_ASKED } from './not-asked.ts';
 
@@ -16,15 +16,17 @@ type Changes = { readonly on?: number; readonly isAttached?: boolean; readonly s
 
 /** The context with the Pod's address on an ENI of the supply. */
 function contextOf({ on, isAttached = true, state = 'assigned' }: Changes): ExplainContext {
-  const { supply } = context;
-  if (supply === undefined) throw new Error('no supply');
+  const agent = ifKnown(facts.agent);
+  const supply = agent?.journal.supply;
+  if (agent === undefined || supply === undefined) throw new Error('no supply');
   const address: SupplyAddress = { ip, family: 4, assignmentId: 'ipa-1', state };
   const enis = supply.enis.map((eni, index) => ({
     ...eni,
     attached: isAttached,
     addresses: index === on ? [address] : [],
   }));
-  return { ...context, supply: { ...supply, enis } };
+  const changed = known({ ...agent, journal: { ...agent.journal, supply: { ...supply, enis } } });
+  return buildExplainContext({ ...facts, agent: changed }, unknown('not asked', ''), NOT_ASKED);
 }
 
 const CASES: readonly (readonly [what: string, Changes, finding: string | undefined])[] = [
@@ -38,7 +40,7 @@ const CASES: readonly (readonly [what: string, Changes, finding: string | undefi
 for (const [what, changes, id] of CASES) {
   test(`cloudHop: says that it is judged by the record when the address is ${what}`, (t) => {
     if (view === undefined) return t.fail('no Pod');
-    const { title, finding } = cloudHop(contextOf(changes), view, ip, view.eni);
+    const { title, finding } = cloudHop(contextOf(changes), ip, view.eni);
     t.is(finding?.id, id);
     t.true(title.includes(RECORDED), title);
     t.true(finding === undefined || finding.what.includes(RECORDED), finding?.what);

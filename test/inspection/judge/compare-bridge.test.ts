@@ -82,7 +82,7 @@ test(
   'compareHost: packets between ports pass no iptables',
   harm,
   ({ sysctls }) => ({ sysctls: new Map([...sysctls, ['net.bridge.bridge-nf-call-iptables', '0']]) }),
-  'sysctl-changed of node: net.bridge.bridge-nf-call-iptables is 0, should be 1',
+  'br-netfilter of node: net.bridge.bridge-nf-call-iptables is 0, should be 1',
 );
 test(
   'compareHost: the table with the masquerade is gone',

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
+import type { SupplyEni } from '../../../agent/journal/supply.ts';
 import { buildVerdicts } from '../../../cli/commands/diff/build-verdicts.ts';
 import { CHECKS } from '../../../cli/commands/doctor/checks.ts';
 import { evaluateChecks } from '../../../cli/commands/doctor/evaluate-checks.ts';
@@ -19,7 +20,7 @@ import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { createNetns, deleteNetns } from '../../../netlink/netns.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import type { RuleMessage } from '../../../netlink/rule-message.ts';
-import { IFF_NOARP, IFF_UP } from '../../../netlink/uapi/if-link.ts';
+import { IFF_NOARP, IFF_PROMISC, IFF_UP } from '../../../netlink/uapi/if-link.ts';
 import { doctorFacts } from '../../cli/commands/doctor/facts.ts';
 import { nodeFixture } from '../../cli/commands/graph/node-fixture.ts';
 import { NOT_ASKED } from '../explain/not-asked.ts';
@@ -36,7 +37,7 @@ const NONE = { subject: '', element: '', paths: [], findings: [] };
 
 /** Makes the node; nft(8) lists its table in a namespace of its own. */
 export async function openAnswers(): Promise<World> {
-  const made = nodeFixture({ enis: 2, podsPerEni: 2 });
+  const made = nodeFixture({ enis: 2, podsPerEni: 2, podsOnBridge: 2 });
   const name = `tke-test-${randomBytes(5).toString('hex')}`;
   const netns = createNetns(name);
   try {
@@ -65,7 +66,6 @@ function asRead(facts: NodeFacts): NodeFacts {
   const locals = ({ addresses }: NetnsFacts) => addresses.map(({ ifindex, address }) => local(ifindex, address));
   return {
     ...facts,
-    agent: withSupplied(facts.agent),
     host: { ...host, routes: [...host.routes, ...locals(host)] },
     pods: facts.pods.map((pod) => {
       const inside = ifKnown(pod.inside);
@@ -74,22 +74,6 @@ function asRead(facts: NodeFacts): NodeFacts {
       return { ...pod, inside: known({ ...inside, links, rules, routes: [...inside.routes, ...locals(inside)] }) };
     }),
   };
-}
-
-/** The supply lists what the Pods have. */
-function withSupplied(agent: NodeFacts['agent']): NodeFacts['agent'] {
-  const facts = ifKnown(agent);
-  const { supply, leases } = facts?.journal ?? {};
-  if (facts === undefined || supply === undefined) return agent;
-  const enis = supply.enis.map((eni) => ({
-    ...eni,
-    addresses: (leases ?? []).flatMap(({ addresses }) =>
-      addresses.flatMap(({ eniId, ...address }) =>
-        eniId === eni.eniId ? [{ ...address, state: 'assigned' as const }] : [],
-      ),
-    ),
-  }));
-  return known({ ...facts, journal: { ...facts.journal, supply: { ...supply, enis } } });
 }
 
 /** What each command says of the node with these faults. */
@@ -107,7 +91,9 @@ export function answersOf({ facts, table }: World, faults: readonly DrawnFault[]
     { checks: CHECKS, isSelected: () => true },
     doctorFacts({ node, assessed, differences: hasAgent ? known(assessed.length) : unknown('no record', '') }),
   );
-  const explanations = context.pods.map(({ pod }) =>
+  // Of a Pod whose address only the lost record knew nothing can be asked.
+  const pods = context.pods.filter(({ ips }) => ips.length > 0);
+  const explanations = pods.map(({ pod }) =>
     buildExplanation(context, { subject: pod.key, to: undefined, from: undefined }),
   );
   const graph = buildGraph(node, { explanations, findings: hasAgent ? assessed : [] });
@@ -115,7 +101,7 @@ export function answersOf({ facts, table }: World, faults: readonly DrawnFault[]
     doctor: answer('doctor', diagnosis.findings),
     graph: answer('graph', graph.findings),
     explained: new Map(
-      context.pods.map(({ pod, title }, at) => [
+      pods.map(({ pod, title }, at) => [
         pod.key,
         {
           ...answer(`explain ${title}`, uniqueFindings(causesOf(explanations[at] ?? NONE))),
@@ -178,9 +164,21 @@ const inPod =
     }),
   });
 
+const inSupply =
+  (change: (eni: SupplyEni) => Partial<SupplyEni>): Fault['inject'] =>
+  (facts, n) => {
+    const agent = ifKnown(facts.agent);
+    const supply = agent?.journal.supply;
+    if (agent === undefined || supply === undefined) return facts;
+    const enis = supply.enis.map((eni, at) => (at === n % supply.enis.length ? { ...eni, ...change(eni) } : eni));
+    return { ...facts, agent: known({ ...agent, journal: { ...agent.journal, supply: { ...supply, enis } } }) };
+  };
+
 const isOurs = ({ protocol }: { readonly protocol?: number | undefined }): boolean => protocol === RTPROT_TKE_ENI;
 const isEni = ({ ifname }: LinkMessage): boolean => /^eth[1-9]/.test(ifname);
 const isVeth = ({ kind }: LinkMessage): boolean => kind === 'veth';
+const isBridge = ({ kind }: LinkMessage): boolean => kind === 'bridge';
+const isPort = ({ kind, master }: LinkMessage): boolean => kind === 'veth' && master !== undefined;
 const isUnicast = (route: RouteMessage): boolean => isOurs(route) && route.type === 1;
 
 const links = (fits: (link: LinkMessage) => boolean, change: Change<LinkMessage>): Fault['inject'] =>
@@ -332,6 +330,29 @@ const KINDS: readonly Fault[] = [
     name: 'a Pod has a wrong neighbour',
     inject: inPod(({ neighs }) => ({ neighs: neighs.map((neigh) => ({ ...neigh, lladdr: '02:de:ad:be:ef:01' })) })),
   },
+  { name: 'the bridge is gone', inject: links(isBridge, () => undefined) },
+  { name: 'the bridge is down', inject: down(isBridge) },
+  {
+    name: 'the bridge is promiscuous',
+    inject: links(isBridge, (link) => ({ ...link, flags: link.flags | IFF_PROMISC })),
+  },
+  { name: 'the bridge has a smaller MTU', inject: links(isBridge, (link) => ({ ...link, mtu: 1400 })) },
+  {
+    name: 'the bridge has lost its address',
+    inject: inHost((host) => ({ addresses: host.addresses.filter(({ ifindex }) => ifindex !== 500) })),
+  },
+  { name: 'a port has left the bridge', inject: links(isPort, ({ master: _, ...link }) => link) },
+  { name: 'a port has no hairpin', inject: links(isPort, (link) => ({ ...link, bridgePort: { mode: 0 } })) },
+  { name: 'a port is isolated', inject: links(isPort, (link) => ({ ...link, bridgePort: { mode: 1, isolated: 1 } })) },
+  { name: 'packets between ports pass no iptables', inject: setting(/bridge-nf-call-iptables$/, '0') },
+  { name: 'the supply lacks addresses of Pods', inject: inSupply(() => ({ addresses: [] })) },
+  {
+    name: 'an address of a Pod is being released',
+    inject: inSupply(({ addresses: [first, ...others] }) => ({
+      addresses: first === undefined ? others : [{ ...first, state: 'releasing' as const }, ...others],
+    })),
+  },
+  { name: 'an ENI of the supply is not attached', inject: inSupply(() => ({ attached: false })) },
 ];
 
 /** Any of the faults. */

@@ -1,4 +1,6 @@
 import type { Lease } from '../../../agent/journal/lease.ts';
+import type { NodeNetwork } from '../../../dataplane/network.ts';
+import { podCidrOf } from '../../../dataplane/pod-cidr.ts';
 import { ifKnown, known } from '../../../inspection/node/known.ts';
 import type { NodeFacts } from '../../../inspection/node/node-facts.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
@@ -26,12 +28,20 @@ export function grNode(block = BLOCK, links: readonly LinkMessage[] = []): NodeF
   const ports = node.host.links.map((link) =>
     link.ifindex === hostIfindex ? { ...link, master: CBR0_IFINDEX } : link,
   );
+  const recorded = ifKnown(agent.node);
+  const planned: Partial<NodeNetwork> = {
+    bridge: { name: 'cbr0', ifindex: CBR0_IFINDEX, isPresent: true, mtu: bridge.mtu, wiring: 'bridge' },
+    podCidrs: [podCidrOf(block)],
+  };
   return {
     ...node,
     pods: node.pods.map((pod) =>
       ifKnown(pod.lease)?.containerId === lease.containerId ? { ...pod, lease: known(gr) } : pod,
     ),
     host: { ...node.host, links: [...ports, bridge, ...links] },
-    agent: known({ ...agent, journal: { ...agent.journal, leases: [gr, ...others] } }),
+    agent: known({
+      journal: { ...agent.journal, leases: [gr, ...others] },
+      node: recorded === undefined ? agent.node : known({ ...recorded, node: { ...recorded.node, ...planned } }),
+    }),
   };
 }

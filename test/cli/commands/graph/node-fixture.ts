@@ -3,9 +3,18 @@ import { addressFamily } from '../../../../dataplane/address-family.ts';
 import type { HostState, NetState } from '../../../../dataplane/desired.ts';
 import { hostVethAlias, hostVethName } from '../../../../dataplane/host-veth-name.ts';
 import { anyPrefix, familyOf } from '../../../../dataplane/ip-prefix.ts';
-import type { EniNetwork, EniPodNetwork, NodeNetwork } from '../../../../dataplane/network.ts';
+import { linkGroupOf } from '../../../../dataplane/link-group.ts';
+import type {
+  BridgeNetwork,
+  BridgePodNetwork,
+  EniNetwork,
+  EniPodNetwork,
+  NodeNetwork,
+  PodNetwork,
+} from '../../../../dataplane/network.ts';
 import { planNode } from '../../../../dataplane/plan-node.ts';
-import { planSharedEniPod } from '../../../../dataplane/plan-pod.ts';
+import { planPod } from '../../../../dataplane/plan-pod.ts';
+import { blockOf, podCidrOf } from '../../../../dataplane/pod-cidr.ts';
 import { neighSpec, routeSpec, ruleSpec } from '../../../../dataplane/to-request.ts';
 import { findEnis } from '../../../../inspection/node/find-enis.ts';
 import { known, unknown } from '../../../../inspection/node/known.ts';
@@ -22,6 +31,8 @@ import { NO_TRAFFIC } from '../../../inspection/node/no-traffic.ts';
 export type FixtureNode = {
   readonly enis: number;
   readonly podsPerEni: number;
+  /** GlobalRoute Pods on a bridge; none when left out. */
+  readonly podsOnBridge?: number;
   readonly ruleMode?: 'compact' | 'per-pod';
   readonly families?: readonly (4 | 6)[];
   /** False: nothing but the kernel tells. */
@@ -33,9 +44,13 @@ export type FixtureNode = {
 /** Makes the facts of a node as the agent would have set it up: no fault in it. The same for the same arguments. */
 export function nodeFixture(spec: FixtureNode): NodeFacts {
   const enis = Array.from({ length: spec.enis }, (_, index) => eniNetwork(index, spec.families ?? [4]));
-  const pods = enis.flatMap((eni, index) =>
+  const ofEnis = enis.flatMap((eni, index) =>
     Array.from({ length: spec.podsPerEni }, (_, pod) => podNetwork(eni, index, index * spec.podsPerEni + pod, spec)),
   );
+  const onBridge = Array.from({ length: spec.podsOnBridge ?? 0 }, (_, pod) =>
+    bridgePodNetwork(pod, ofEnis.length + pod, spec),
+  );
+  const pods: readonly PodNetwork[] = [...ofEnis, ...onBridge];
   const node = nodeNetwork(spec);
   const leases = pods.map((pod, index) => leaseOf(pod, index, enis, spec));
   const agent: AgentFacts = {
@@ -58,7 +73,11 @@ export function nodeFixture(spec: FixtureNode): NodeFacts {
           })),
           attached: true,
           draining: false,
-          addresses: [],
+          addresses: leases.flatMap(({ addresses }) =>
+            addresses.flatMap(({ eniId, ...address }) =>
+              eniId === eni.eniId ? [{ ...address, state: 'assigned' as const }] : [],
+            ),
+          ),
         })),
       },
     },
@@ -82,7 +101,7 @@ export function nodeFixture(spec: FixtureNode): NodeFacts {
         key: leaseKey(pod.key),
         lease: lease === undefined || spec.hasAgent === false ? unknown('no journal', 'start the agent') : known(lease),
         hostIfindex: pod.hostVeth.ifindex,
-        inside: known(insideFacts(pod, planSharedEniPod(node, pod, 2).pod)),
+        inside: known(insideFacts(pod, planPod(node, pod, 2).pod)),
       };
     }),
   };
@@ -95,7 +114,8 @@ function nodeNetwork(spec: FixtureNode): NodeNetwork {
     rpFilterMode: 'loose',
     egress: 'eni',
     primary: { ifindex: 2, ifname: 'eth0', addresses: ['10.0.0.4'] },
-    podCidrs: [],
+    podCidrs: spec.podsOnBridge === undefined ? [] : [BLOCK],
+    ...(spec.podsOnBridge !== undefined && { bridge: BRIDGE }),
     families: spec.families ?? [4],
     nodePort: true,
     vpcCidrs: ['10.0.0.0/16'],
@@ -120,7 +140,28 @@ function eniNetwork(index: number, families: readonly (4 | 6)[]): EniNetwork {
   };
 }
 
+/** Of GlobalRoute Pods: the block, and the bridge, as another program made it. */
+const BLOCK = podCidrOf('172.20.0.0/26');
+const BRIDGE: BridgeNetwork = {
+  ...{ name: 'cbr0', ifindex: 500, isPresent: true, mtu: 1500, wiring: 'bridge' },
+  masquerade: { exempt: ['10.0.0.0/16'] },
+};
+
 function podNetwork(eni: EniNetwork, eniIndex: number, index: number, spec: FixtureNode): EniPodNetwork {
+  const ips = (spec.families ?? [4]).map((family) =>
+    family === 4
+      ? `10.0.${eniIndex + 1}.${10 + (index % 200)}`
+      : `fd00:1::${eniIndex + 1}:${(0x100 + index).toString(16)}`,
+  );
+  return { ...attachment(index, ips, spec), kind: 'route-eni', eniTable: eni.table };
+}
+
+function bridgePodNetwork(number: number, index: number, spec: FixtureNode): BridgePodNetwork {
+  const pod = attachment(index, [`172.20.0.${number + 2}`], spec);
+  return { ...pod, kind: 'bridge', wiring: 'bridge', block: blockOf(BLOCK) };
+}
+
+function attachment(index: number, ips: readonly string[], spec: FixtureNode) {
   const containerId = (BigInt(index + 1) * 0x9e3779b97f4a7c15f39cc0605cedc834n)
     .toString(16)
     .padStart(64, '0')
@@ -128,13 +169,7 @@ function podNetwork(eni: EniNetwork, eniIndex: number, index: number, spec: Fixt
   const podName = podNameOf(index, spec);
   return {
     key: { containerId, ifName: 'eth0' },
-    kind: 'route-eni',
-    ips: (spec.families ?? [4]).map((family) =>
-      family === 4
-        ? `10.0.${eniIndex + 1}.${10 + (index % 200)}`
-        : `fd00:1::${eniIndex + 1}:${(0x100 + index).toString(16)}`,
-    ),
-    eniTable: eni.table,
+    ips,
     hostVeth: {
       name: hostVethName({ containerId, ifName: 'eth0', podNamespace: 'default', podName }),
       mac: mac(0x30, index),
@@ -150,12 +185,14 @@ function podNameOf(index: number, spec: FixtureNode): string {
   return spec.podName?.(index) ?? `web-${index}`;
 }
 
-function leaseOf(pod: EniPodNetwork, index: number, enis: readonly EniNetwork[], spec: FixtureNode): Lease {
-  const eniId = enis.find(({ table }) => table === pod.eniTable)?.eniId ?? '';
+function leaseOf(pod: PodNetwork, index: number, enis: readonly EniNetwork[], spec: FixtureNode): Lease {
+  const eniId =
+    pod.kind === 'bridge' ? `pod-cidr:${BLOCK.cidr}` : (enis.find(({ table }) => table === pod.eniTable)?.eniId ?? '');
   return {
     ...pod.key,
-    network: 'tke-route-eni',
-    plugin: 'route-eni',
+    ...(pod.kind === 'bridge'
+      ? { network: 'tke-bridge', plugin: 'bridge', block: { cidr: BLOCK.cidr, wiring: pod.wiring } }
+      : { network: 'tke-route-eni', plugin: 'route-eni' }),
     netns: `/run/netns/cni-${index}`,
     podNamespace: 'default',
     podName: podNameOf(index, spec),
@@ -170,7 +207,7 @@ function leaseOf(pod: EniPodNetwork, index: number, enis: readonly EniNetwork[],
   };
 }
 
-function hostFacts(state: HostState, enis: readonly EniNetwork[], pods: readonly EniPodNetwork[]): NetnsFacts {
+function hostFacts(state: HostState, enis: readonly EniNetwork[], pods: readonly PodNetwork[]): NetnsFacts {
   const plain = (ifindex: number, ifname: string, address: string) =>
     linkMessage({ ifindex, ifname, address, mtu: 1500, group: 0 });
   return {
@@ -178,17 +215,21 @@ function hostFacts(state: HostState, enis: readonly EniNetwork[], pods: readonly
       { ...plain(1, 'lo', '00:00:00:00:00:00'), flags: 0x10049 },
       plain(2, 'eth0', mac(0x10, 1)),
       ...enis.map(({ ifindex, ifname, mac: address }) => plain(ifindex, ifname, address)),
-      ...pods.map(({ hostVeth, mtu, eniTable, alias }) => ({
+      ...pods.map((pod) => ({
         ...linkMessage({
-          ifindex: hostVeth.ifindex ?? 0,
-          ifname: hostVeth.name,
-          address: hostVeth.mac,
-          mtu,
-          group: eniTable,
+          ifindex: pod.hostVeth.ifindex ?? 0,
+          ifname: pod.hostVeth.name,
+          address: pod.hostVeth.mac,
+          mtu: pod.mtu,
+          group: linkGroupOf(pod),
         }),
         kind: 'veth',
-        ifalias: alias,
+        ifalias: pod.alias,
+        ...(pod.kind === 'bridge' && { master: BRIDGE.ifindex, bridgePort: { mode: 1 } }),
       })),
+      ...state.links
+        .filter(({ kind }) => kind === 'bridge')
+        .map(({ ifindex, ifname }) => ({ ...plain(ifindex, ifname, mac(0x50, 1)), kind: 'bridge' })),
     ],
     addresses: [...state.addresses, { ifindex: 2, ifname: 'eth0', prefix: '10.0.0.4/24' }].map(addressMessage),
     routes: [
@@ -212,7 +253,7 @@ function hostFacts(state: HostState, enis: readonly EniNetwork[], pods: readonly
   };
 }
 
-function insideFacts(pod: EniPodNetwork, state: NetState): NetnsFacts {
+function insideFacts(pod: PodNetwork, state: NetState): NetnsFacts {
   return {
     links: [linkMessage({ ifindex: 2, ifname: 'eth0', address: pod.podVeth.mac, mtu: pod.mtu, group: 0 })],
     addresses: state.addresses.map(addressMessage),
