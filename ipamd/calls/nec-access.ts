@@ -46,7 +46,8 @@ function noteNec({ necs }: Pick<NodeDeps, 'necs'>, object: KubeObject): NecEntry
 export type WriteResult = 'written' | 'conflict' | 'gone';
 
 /**
- * Replaces a node's object, guarded by the resourceVersion that it was read with.
+ * Replaces a node's object, guarded by the resourceVersion that it was read with. After a conflict the next pass decides on
+ * what the watch has brought since, and reads from the API server only where that is nothing.
  * @throws KubeError for anything but a conflict; the next pass then reads from the API server, because the write may
  * have happened.
  */
@@ -63,12 +64,18 @@ export async function writeNec(
     return 'written';
   } catch (error) {
     if (isKubeError(error, 'NOT_FOUND')) return 'gone';
-    memory.mustRead = true;
     const isConflict = isKubeError(error, 'CONFLICT');
+    memory.mustRead = !(isConflict && hasMovedOn(deps, object));
     if (!signal.aborted) deps.metrics.nodeWrites.inc({ result: isConflict ? 'conflict' : 'failed' });
     if (isConflict) return 'conflict';
     throw error;
   }
+}
+
+/** Reports whether the watch has brought a later state of an object than this one. */
+function hasMovedOn({ necs }: Pick<NodeDeps, 'necs'>, { metadata }: KubeObject): boolean {
+  const known = necs.get(metadata.name);
+  return known !== undefined && known.object.metadata.resourceVersion !== metadata.resourceVersion;
 }
 
 /**
