@@ -174,6 +174,7 @@ export type RecordOf<F extends Fields> = { readonly [K in RequiredKeys<F>]: Valu
  */
 export function record<const F extends Fields>(fields: F, unknownKeys: 'reject' | 'ignore'): Decoder<RecordOf<F>> {
   // Made once: a value of megabytes may have a fault in each byte.
+  const entries = Object.entries(fields);
   const unknownField = `no such field; known are ${Object.keys(fields).join(', ')}`;
   return (value, path, faults) => {
     if (!isRecord(value)) {
@@ -182,7 +183,7 @@ export function record<const F extends Fields>(fields: F, unknownKeys: 'reject' 
     }
     const before = faults.count;
     const decoded: Record<string, unknown> = {};
-    for (const [key, field] of Object.entries(fields)) {
+    for (const [key, field] of entries) {
       const at = join(path, key);
       const present = value[key] !== undefined && value[key] !== null;
       if (present) decoded[key] = field.decoder(value[key], at, faults);
