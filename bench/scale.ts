@@ -1,7 +1,7 @@
 import { findKubeAssets } from '../test/cluster/kube-assets.ts';
 import { renderTable } from './render-table.ts';
 import { type BenchRow, benchRow } from './row.ts';
-import { measureScale, type Phase, type ScaleReport } from './scale/measure-scale.ts';
+import { describeSupply, measureScale, type Phase, type ScaleReport } from './scale/measure-scale.ts';
 import { bytesOf, describeTraffic } from './scale/readings.ts';
 
 const SUITE = 'scale';
@@ -10,13 +10,15 @@ const PODS_PER_NODE = 30;
 
 /**
  * Measures the packaged ipamd with hollow nodes of 30 Pods each on a real API server, or with SCALE_API=simulated on the
- * simulated one; SCALE_NODES says how many nodes, 200 by default, SCALE_FLAGS further flags of ipamd. Without the
- * executables of Kubernetes there is no row, nor with the simulated API server: what it costs is not what a real one does.
+ * simulated one; SCALE_NODES says how many nodes, 200 by default, SCALE_EVERY_S how many seconds lie between two Pods of a
+ * node, none by default, SCALE_FLAGS further flags of ipamd. Without the executables of Kubernetes there is no row, nor with
+ * the simulated API server: what it costs is not what a real one does.
  */
 export async function runSuite(): Promise<readonly BenchRow[]> {
-  const { SCALE_NODES = NODES, SCALE_API, SCALE_FLAGS = '' } = process.env;
+  const { SCALE_NODES = NODES, SCALE_API, SCALE_EVERY_S = 0, SCALE_FLAGS = '' } = process.env;
   const flags = SCALE_FLAGS.split(' ').filter((flag) => flag !== '');
-  const spec = { nodes: Number(SCALE_NODES), podsPerNode: PODS_PER_NODE, flags };
+  const everyMs = Number(SCALE_EVERY_S) * 1000;
+  const spec = { nodes: Number(SCALE_NODES), podsPerNode: PODS_PER_NODE, everyMs, flags };
   if (SCALE_API === 'simulated') {
     console.log(renderTable(rowsOf(await measureScale({ ...spec, assets: undefined }))));
     return [];
@@ -30,7 +32,7 @@ export async function runSuite(): Promise<readonly BenchRow[]> {
 }
 
 function rowsOf(report: ScaleReport): readonly BenchRow[] {
-  const { nodes, pods, join, rest, churn, churned, restart, apiRestart } = report;
+  const { nodes, pods, join, joinSupply, rest, churn, churned, churnSupply, restart, apiRestart } = report;
   const again =
     apiRestart === undefined ? '' : `, while the API server starts again ${apiRestart.phase.peakMib.toFixed(0)}`;
   const own = { suite: SUITE, peerName: 'bound' } as const;
@@ -42,7 +44,7 @@ function rowsOf(report: ScaleReport): readonly BenchRow[] {
       ours: join.usage.cpuS,
       peer: nodes * JOIN_CPU_S,
       unit: 's',
-      extra: `${size} from nothing, with their records, in ${join.usage.seconds.toFixed(0)} s: ${((join.usage.cpuS / pods) * 1000).toFixed(1)} ms a Pod; ${describe(join)}`,
+      extra: `${size} from nothing, with their records, in ${join.usage.seconds.toFixed(0)} s: ${((join.usage.cpuS / pods) * 1000).toFixed(1)} ms a Pod; ${describeSupply(joinSupply, pods)}; ${describe(join)}`,
     }),
     benchRow({
       ...own,
@@ -66,7 +68,7 @@ function rowsOf(report: ScaleReport): readonly BenchRow[] {
       ours: (churn.usage.cpuS / churned) * 1000,
       peer: 20,
       unit: 'ms',
-      extra: `for each of ${churned} Pods that came while another went, its records included; ${(bytesOf(churn.usage) / churned / 1000).toFixed(0)} kB; ${describe(churn)}`,
+      extra: `for each of ${churned} Pods that came while another went, its records included; ${(bytesOf(churn.usage) / churned / 1000).toFixed(0)} kB; ${describeSupply(churnSupply, churned)}; ${describe(churn)}`,
     }),
     benchRow({
       ...own,

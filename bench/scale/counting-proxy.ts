@@ -3,7 +3,10 @@ import { type Agent, createServer, Agent as HttpsAgent, request } from 'node:htt
 import type { AddressInfo } from 'node:net';
 import { makeKeyPair } from '../../sim/kube-api/pki.ts';
 
-/** What went through since the proxy started, by kind of call: `WATCH pods`, `LIST nodes`, `PUT nodeeniconfigs`. */
+/**
+ * What went through since the proxy started, by kind of call: `WATCH pods`, `LIST nodes`, `PUT nodeeniconfigs`. What was
+ * refused counts a second time, with its status before it: `409 PUT nodeeniconfigs`.
+ */
 export type Traffic = ReadonlyMap<string, { readonly calls: number; readonly bytes: number }>;
 
 /** An API server with a meter in front: HTTPS on both sides, on loopback only. */
@@ -83,6 +86,7 @@ function forward({ target, agent, meter }: Way, incoming: IncomingMessage, answe
   meter.begin(kind);
   const outgoing = request(`${target}${url}`, { method, headers, agent }, (reply) => {
     meter.opened(kind, reply);
+    if ((reply.statusCode ?? 0) >= 400) meter.begin(`${reply.statusCode} ${kind}`);
     answer.writeHead(reply.statusCode ?? 502, reply.headers);
     // A watch is answered when its first event comes; its caller waits for the head.
     answer.flushHeaders();

@@ -78,15 +78,28 @@ export class HollowCluster {
     return Math.min(...this.#agents.map((agent) => agent.free));
   }
 
-  /** Makes all Nodes with `podsPerNode` Pods each; these wait for their addresses. */
-  async fill(podsPerNode: number): Promise<void> {
+  /** Writes of NodeENIConfigs by the agents that the API server took. */
+  get agentWrites(): number {
+    return this.#agents.reduce((sum, { writes }) => sum + writes, 0);
+  }
+
+  /**
+   * Makes all Nodes with `podsPerNode` Pods each; these wait for their addresses. Pods come as fast as the API server takes
+   * them, or one every `everyMs` to each node.
+   */
+  async fill(podsPerNode: number, everyMs = 0): Promise<void> {
     const { nodes, kube } = this.#options;
     this.#owner = await kube.create(REPLICA_SETS, hollowReplicaSet());
     await inTurn(nodes, async (index) => {
       await kube.create(NODES, hollowNode(index));
       await this.#beat(index);
     });
-    await inTurn(nodes * podsPerNode, (pod) => this.start(pod % nodes));
+    const startedMs = performance.now();
+    await inTurn(nodes * podsPerNode, async (pod) => {
+      const leftMs = startedMs + (pod / nodes) * everyMs - performance.now();
+      if (leftMs > 0) await systemClock.sleep(leftMs);
+      await this.start(pod % nodes);
+    });
   }
 
   /** Lets agents follow their objects and kubelets repeat themselves, until `close`. */

@@ -22,6 +22,8 @@ type ScaleSpec = {
   readonly assets: string | undefined;
   readonly nodes: number;
   readonly podsPerNode: number;
+  /** Milliseconds between two Pods of a node; default: they come as fast as the API server takes them. */
+  readonly everyMs?: number;
   /** Further flags of ipamd. */
   readonly flags?: readonly string[];
 };
@@ -29,16 +31,28 @@ type ScaleSpec = {
 /** A part of the run. Memory is ipamd's RssAnon: at its end, and the most in it. */
 export type Phase = { readonly usage: Usage; readonly memoryMib: number; readonly peakMib: number };
 
+/** What Pods cost the cloud and the API server. */
+type Supplied = {
+  /** Changes that ipamd asked of the cloud. */
+  readonly changes: number;
+  /** Writes of NodeENIConfigs: of ipamd, refused ones among them, and of agents. */
+  readonly ipamdWrites: number;
+  readonly refused: number;
+  readonly agentWrites: number;
+};
+
 /** What a run found. */
 export type ScaleReport = {
   readonly nodes: number;
   readonly pods: number;
   /** Until every Pod runs and has its records. */
   readonly join: Phase;
+  readonly joinSupply: Supplied;
   readonly rest: Phase;
   /** While `churned` Pods come and as many go, until their records are settled. */
   readonly churn: Phase;
   readonly churned: number;
+  readonly churnSupply: Supplied;
   readonly restart: Phase;
   readonly restartWarmS: number;
   /** Undefined where the API server keeps nothing. */
@@ -57,7 +71,13 @@ const QUIET_MS = 15_000;
 const FOLLOWED = ['nodes', 'pods', 'nodeeniconfigs', 'vpcips', 'vpcipclaims', 'vpcenis', 'configmaps'];
 
 /** Fills a real API server with hollow nodes and measures ipamd through its life. Owns all that it starts. */
-export async function measureScale({ assets, nodes, podsPerNode, flags = [] }: ScaleSpec): Promise<ScaleReport> {
+export async function measureScale({
+  assets,
+  nodes,
+  podsPerNode,
+  everyMs,
+  flags = [],
+}: ScaleSpec): Promise<ScaleReport> {
   await using undo = new AsyncDisposableStack();
   const dir = undo.adopt(createTempDir('bench-scale'), (one) => one.close()).path;
   const cloud = undo.adopt(await startCloud(dir, nodes), async ({ child }) => void (await child.stop()));
@@ -86,13 +106,19 @@ export async function measureScale({ assets, nodes, podsPerNode, flags = [] }: S
     const { memoryMib } = readings;
     return { usage, memoryMib, peakMib: readings.takePeakMib() };
   };
+  const supplied = async (usage: Usage, before = { changes: 0, agentWrites: 0 }): Promise<Supplied> => ({
+    changes: (await ipamd.changes()) - before.changes,
+    ipamdWrites: callsOf(usage, 'PUT nodeeniconfigs'),
+    refused: callsOf(usage, '409 PUT nodeeniconfigs'),
+    agentWrites: hollow.agentWrites - before.agentWrites,
+  });
   const pods = nodes * podsPerNode;
   const explain = () => `${hollow.running} of ${pods} Pods run; ${ipamd.child.stdout.slice(-2_000)}`;
 
   await ipamd.untilLeading();
   const joined = readings.begin();
   hollow.run();
-  await hollow.fill(podsPerNode);
+  await hollow.fill(podsPerNode, everyMs);
   await waitUntil(() => hollow.running >= pods, {
     what: 'running Pods',
     timeoutMs: JOIN_TIMEOUT_MS,
@@ -102,7 +128,9 @@ export async function measureScale({ assets, nodes, podsPerNode, flags = [] }: S
   console.error(`   ${pods} Pods run after ${joined().seconds.toFixed(0)} s`);
   if (!RECORDS_NOTHING.test(flags.join(' '))) await untilRecorded(joined, pods, explain);
   const join = phase(joined());
+  const joinSupply = await supplied(join.usage);
   tell('join', join);
+  console.error(`   ${describeSupply(joinSupply, pods)}`);
 
   await untilQuiet(readings);
   readings.takePeakMib();
@@ -112,10 +140,13 @@ export async function measureScale({ assets, nodes, podsPerNode, flags = [] }: S
   tell('rest', rest);
 
   const churnedSince = readings.begin();
+  const beforeChurn = { changes: await ipamd.changes(), agentWrites: hollow.agentWrites };
   const churned = await churnPods(hollow, nodes);
   await untilQuiet(readings);
   const churn = phase(churnedSince());
+  const churnSupply = await supplied(churn.usage, beforeChurn);
   tell('churn', churn);
+  console.error(`   ${describeSupply(churnSupply, churned)}`);
 
   await ipamd.child.stop('SIGTERM', 30_000);
   readings.takePeakMib();
@@ -129,8 +160,8 @@ export async function measureScale({ assets, nodes, podsPerNode, flags = [] }: S
   const restart = phase(restarted());
   tell(`restart of ipamd, warm after ${restartWarmS.toFixed(1)} s`, restart);
 
-  if (api.restart === undefined)
-    return { nodes, pods, join, rest, churn, churned, restart, restartWarmS, apiRestart: undefined };
+  const found = { nodes, pods, join, joinSupply, rest, churn, churned, churnSupply, restart, restartWarmS };
+  if (api.restart === undefined) return { ...found, apiRestart: undefined };
   await api.restart();
   const readyMs = performance.now();
   const apiRestarted = readings.begin();
@@ -139,10 +170,21 @@ export async function measureScale({ assets, nodes, podsPerNode, flags = [] }: S
   await untilQuiet(readings);
   const apiRestart = { phase: phase(apiRestarted()), warmS };
   tell(`restart of the API server, warm after ${warmS.toFixed(1)} s`, apiRestart.phase);
-  return { nodes, pods, join, rest, churn, churned, restart, restartWarmS, apiRestart };
+  return { ...found, apiRestart };
 }
 
-type OpenIpamd = { readonly child: Child; untilLeading(): Promise<void> };
+/** Says what a Pod cost: `0.36 changes in the cloud, ...`. */
+export function describeSupply({ changes, ipamdWrites, refused, agentWrites }: Supplied, pods: number): string {
+  const each = (count: number) => (count / pods).toFixed(2);
+  return `a Pod ${each(changes)} changes in the cloud, ${each(ipamdWrites)} writes of NodeENIConfigs by ipamd (${refused} refused in all) and ${each(agentWrites)} by agents`;
+}
+
+type OpenIpamd = {
+  readonly child: Child;
+  untilLeading(): Promise<void>;
+  /** Changes that it asked of the cloud since it started. */
+  changes(): Promise<number>;
+};
 
 type IpamdPlace = {
   readonly dir: string;
@@ -156,15 +198,18 @@ async function openIpamd({ dir, cloud, api, proxy, flags }: IpamdPlace): Promise
   const metricsAddress = `127.0.0.1:${await freePort()}`;
   const kube = { url: proxy.url, token: api.token, ca: proxy.ca };
   const child = startIpamdProcess({ dir, cloud, kube, metricsAddress, flags });
-  const isLeading = async () => {
-    const text = await fetch(`http://${metricsAddress}/metrics`).then(
+  const readMetrics = () =>
+    fetch(`http://${metricsAddress}/metrics`).then(
       (answer) => answer.text(),
       () => '',
     );
-    return /^tke_eni_ipamd_leader 1$/m.test(text);
-  };
+  const isLeading = async () => /^tke_eni_ipamd_leader 1$/m.test(await readMetrics());
   return {
     child,
+    changes: async () => {
+      const counts = (await readMetrics()).matchAll(/^tke_eni_ipamd_node_calls_total\{.*\} (\d+)$/gm);
+      return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+    },
     untilLeading: async () => {
       const explain = () => `${child.stdout.slice(-2_000)}${child.stderr}`;
       await waitUntil(isLeading, { what: 'an ipamd that leads', timeoutMs: 120_000, everyMs: 250, explain });
