@@ -137,7 +137,8 @@ function isSameSelector(rule: RuleMessage, wanted: RuleSpec, family: 4 | 6): boo
 /** What the assessment says of a rule: that the expected one is missing, looks up another table, or is there twice. */
 function ruleFault({ expected, family, assessment }: RoutingCheck): Finding | undefined {
   const { rule, withoutRule } = expected;
-  if (rule === undefined) return undefined;
+  // Only the kernel's own rule leads to what is local.
+  if (rule === undefined) return assessment.about(tableId(expected.table), ['rule-missing'], family);
   const element = ruleElement(rule, family);
   const found = assessment.about(element, ['rule-missing', 'rule-wrong-table', 'rule-duplicate'], family);
   return found === undefined ? undefined : { ...found, ...withoutRule };

@@ -26,14 +26,13 @@ import {
   RTPROT_KERNEL,
 } from '../../netlink/uapi/rtnetlink.ts';
 import { type FindingId, finding } from '../catalogue/catalogue.ts';
-import { routeId } from '../catalogue/element-id.ts';
+import { routeId, tableId } from '../catalogue/element-id.ts';
 import type { DesiredNode } from '../desired/desired-of.ts';
 import { narrowSelectorOf } from '../faults/narrow-selector.ts';
 import type { DifferenceOwner, ObjectNames } from '../model/build-names.ts';
 import type { ModelPod, NodeModel } from '../model/node-model.ts';
 import { isOurRule } from '../node/build-owner-index.ts';
 import { findCatchingRoute } from '../node/find-catching-route.ts';
-import type { HostFacts } from '../node/node-facts.ts';
 import { prefixContains } from '../node/prefix-contains.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import type { Difference } from './difference.ts';
@@ -54,31 +53,41 @@ const NOTHING_OBSERVED: ObservedHost = {
   nft: {},
 };
 
-type Host = Pick<HostFacts, 'links' | 'routes' | 'rules'>;
-
-/** Returns rules and routes of other programs that conflict with ours. None of them is ours to change. */
+/** Returns rules and routes of other programs that conflict with ours, and the kernel's own that are gone. None is ours to change. */
 export function compareForeignObjects(
   desired: DesiredNode,
   model: NodeModel,
-  host: Host,
   names: ObjectNames,
 ): readonly Difference[] {
-  const nameOf = linkNames(host);
+  const { rules, routes } = model.facts.host;
+  const { nameOf } = model;
   return [
-    ...host.rules.flatMap((rule) => foreignRule(desired, model, host, rule, names)),
-    ...host.routes
+    ...[...model.families].flatMap((family) => localRuleMissing(rules, family, names)),
+    ...rules.flatMap((rule) => foreignRule(desired, model, rule, names)),
+    ...routes
       .filter((route) => mayMatter(desired, route))
       .flatMap((route) => foreignRoute(desired, route, nameOf, names)),
-    ...host.routes
+    ...routes
       .filter((route) => isAboveOurs(model, route))
       .map((route) => refusingRoute(route, nameOf, names.ofAddress(route.dst ?? ''), names)),
   ];
 }
 
-/** Returns a function from ifindex to link name; a link that does not exist becomes `if<ifindex>`. */
-function linkNames({ links }: Pick<Host, 'links'>): (ifindex: number) => string {
-  const byIndex = new Map(links.map(({ ifindex, ifname }) => [ifindex, ifname]));
-  return (ifindex) => byIndex.get(ifindex) ?? `if${ifindex}`;
+/** No rule leads to table local: then the node takes no packet that is for itself. */
+function localRuleMissing(rules: readonly RuleMessage[], family: 4 | 6, names: ObjectNames): readonly Difference[] {
+  const isThere = rules.some(
+    (rule) =>
+      familyOfMessage(rule) === family &&
+      rule.table === RT_TABLE_LOCAL &&
+      [rule.src, rule.dst, rule.iifname, rule.oifname, rule.fwmark].every((selector) => selector === undefined),
+  );
+  if (isThere || rules.length === 0) return [];
+  const details = {
+    what: `there is no IPv${family} rule that leads to table local: the node takes no packet that is for itself, as from Pods to its services`,
+    fix: [`${family === 4 ? 'ip' : 'ip -6'} rule add pref 0 from all lookup local`],
+    subjects: [tableId(RT_TABLE_LOCAL)],
+  };
+  return [{ ...foreignDifference('rule-missing', details, { kind: 'node' }, names), family }];
 }
 
 const RULE_FINDINGS: Partial<Readonly<Record<Conflict['kind'], FindingId>>> = {
@@ -91,20 +100,19 @@ const RULE_FINDINGS: Partial<Readonly<Record<Conflict['kind'], FindingId>>> = {
 function foreignRule(
   desired: DesiredNode,
   model: NodeModel,
-  host: Host,
   rule: RuleMessage,
   names: ObjectNames,
 ): readonly Difference[] {
   const observed = toRule(rule);
   const [conflict] = ruleConflicts(desired.host, { ...NOTHING_OBSERVED, rules: [observed] });
-  const capture = isOurRule(rule) || isKernels(rule) ? undefined : captureOf(rule, model, host);
+  const capture = isOurRule(rule) || isKernels(rule) ? undefined : captureOf(rule, model);
   // One with a mark of ours, or at a priority of ours, may stand before ours all the same.
   const id = conflict === undefined ? undefined : RULE_FINDINGS[conflict.kind];
   const remove = renderRule('delete', rule);
   const subjects = [ruleElement(rule)];
   const isInOurPlace = conflict?.kind === 'rule' || conflict?.kind === 'table';
   if (conflict !== undefined && id !== undefined && (isInOurPlace || capture === undefined)) {
-    const isTwice = conflict.kind === 'rule' && host.rules.some((other) => isOurTwin(other, observed));
+    const isTwice = conflict.kind === 'rule' && model.facts.host.rules.some((other) => isOurTwin(other, observed));
     const twin = `IPv${observed.family} rule "${observed.shown}" of another program equals one of ours, which is there too`;
     const details = { what: isTwice ? twin : conflict.message, fix: [remove], subjects };
     return [foreignDifference(id, details, names.ofTable(rule.table), names)];
@@ -131,7 +139,7 @@ function isKernels({ priority, protocol }: RuleMessage): boolean {
 type Capture = { readonly text: string; readonly severity: 'error' | 'warning'; readonly pod: ModelPod };
 
 /** Returns how a rule captures packets of Pods before our rules; undefined when it does not. */
-function captureOf(rule: RuleMessage, model: NodeModel, { routes }: Host): Capture | undefined {
+function captureOf(rule: RuleMessage, model: NodeModel): Capture | undefined {
   const pod = rule.priority > MAX_OUR_PRIORITY ? undefined : podFor(rule, model);
   if (pod === undefined) return undefined;
   const narrow = narrowSelectorOf(rule);
@@ -148,7 +156,7 @@ function captureOf(rule: RuleMessage, model: NodeModel, { routes }: Host): Captu
   }
   if (rule.action !== FR_ACT_TO_TBL || model.tables.has(rule.table)) return undefined;
   const ips = model.pods.flatMap((each) => each.ips);
-  const caught = findCatchingRoute(routes, rule, ips);
+  const caught = findCatchingRoute(model.facts.host.routes, rule, ips);
   if (caught === undefined) return undefined;
   const text = `is asked before ours, and leads packets of ${pod.name} to ${caught.dst ?? 'the default route'} of table ${rule.table}`;
   return { text, severity: 'error', pod };

@@ -67,7 +67,7 @@ function compareOnce(snapshot: NodeSnapshot): NodeDifferences {
     ...compareEnis(desired, model.supply, facts.host, names),
     ...compareSupply(model, names),
     ...compareHost(desired, snapshot.host, names),
-    ...compareForeignObjects(desired, model, facts.host, names),
+    ...compareForeignObjects(desired, model, names),
     ...links,
     ...pods,
   ];

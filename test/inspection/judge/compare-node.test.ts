@@ -11,6 +11,7 @@ import { type Difference, isDifferent } from '../../../inspection/judge/differen
 import { known } from '../../../inspection/node/known.ts';
 import type { RouteMessage } from '../../../netlink/route-message.ts';
 import type { RuleMessage } from '../../../netlink/rule-message.ts';
+import { AF_INET, AF_INET6 } from '../../../netlink/uapi/netlink.ts';
 import { applyToModel } from '../../dataplane/kernel-model.ts';
 import { asPlanned, ENIS, healthySight, leaseOf, linkOf } from './sight-fixture.ts';
 
@@ -240,11 +241,18 @@ const RULE: RuleMessage = {
 };
 const ROUTE: RouteMessage = { unknown: [], family: 2, tos: 0, protocol: 3, scope: 0, type: 1, flags: 0, table: 254 };
 
+/** Those that the kernel has in each namespace. */
+const LOCAL_RULES = [AF_INET, AF_INET6].map((family) => ({ ...RULE, family, priority: 0, table: 255, protocol: 2 }));
+
 const withForeign = (rules: readonly RuleMessage[], routes: readonly RouteMessage[] = []): NodeSnapshot => ({
   ...HEALTHY,
   facts: {
     ...HEALTHY.facts,
-    host: { ...HEALTHY.facts.host, rules, routes: [{ ...ROUTE, gateway: '10.0.0.1', oif: 2 }, ...routes] },
+    host: {
+      ...HEALTHY.facts.host,
+      rules: [...LOCAL_RULES, ...rules],
+      routes: [{ ...ROUTE, gateway: '10.0.0.1', oif: 2 }, ...routes],
+    },
   },
 });
 

@@ -233,6 +233,10 @@ const KINDS: readonly Fault[] = [
   { name: 'a rule of others to a Pod is a blackhole', inject: addRule((_, ip) => ({ dst: `${ip}/32`, action: 6 })) },
   { name: 'a rule of others stands at our priority', inject: addRule(() => ({ priority: 1537, src: '10.77.0.0/16' })) },
   { name: 'a rule of others drops ICMP', inject: addRule(() => ({ ipProto: 1, action: 7 })) },
+  {
+    name: "the kernel's rule for table local is gone",
+    inject: inHost(({ rules }) => ({ rules: rules.filter(({ table }) => table !== 255) })),
+  },
   { name: 'a route is gone', inject: inHost((host, n) => ({ routes: oneOf(host.routes, n, isUnicast) })) },
   {
     name: 'a route leads to the primary interface',
