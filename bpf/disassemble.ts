@@ -21,6 +21,8 @@ function render(instruction: Instruction, at: number): string {
   switch (instruction.kind) {
     case 'alu':
       return `${instruction.to} ${SIGN[instruction.operation]} ${instruction.operand}`;
+    case 'network-order':
+      return `${instruction.to} = be${instruction.width} ${instruction.to}`;
     case 'load':
       return `${instruction.to} = ${memory(instruction.width, instruction.from, instruction.offset)}`;
     case 'store':

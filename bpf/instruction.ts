@@ -1,6 +1,8 @@
 import {
+  BPF_ALU,
   BPF_ALU64,
   BPF_CALL,
+  BPF_END,
   BPF_EXIT,
   BPF_IMM,
   BPF_JMP,
@@ -11,6 +13,7 @@ import {
   BPF_PSEUDO_MAP_VALUE,
   BPF_ST,
   BPF_STX,
+  BPF_TO_BE,
   BPF_X,
 } from './uapi/bpf.ts';
 
@@ -30,6 +33,11 @@ export type Condition = '==' | '!=' | '>' | '>=' | '<' | '<=' | 'set';
 export type Helper =
   | 'map_lookup_elem'
   | 'map_update_elem'
+  | 'map_delete_elem'
+  | 'skb_store_bytes'
+  | 'l3_csum_replace'
+  | 'l4_csum_replace'
+  | 'clone_redirect'
   | 'redirect'
   | 'skb_pull_data'
   | 'csum_update'
@@ -42,6 +50,8 @@ export type Operand = Register | number;
 /** One instruction; `T` names where a jump leads and which map is meant: words in a source, numbers in what is loaded. */
 export type Instruction<T = number> =
   | { readonly kind: 'alu'; readonly operation: AluOperation; readonly to: Register; readonly operand: Operand }
+  /** `to` in network order becomes a number, or the other way round; its upper bits are 0 then. */
+  | { readonly kind: 'network-order'; readonly width: 16 | 32; readonly to: Register }
   | {
       readonly kind: 'load';
       readonly width: Width;
@@ -79,7 +89,8 @@ const CONDITION: Readonly<Record<Condition, number>> = {
   ...{ '==': 0x10, '>': 0x20, '>=': 0x30, set: 0x40, '!=': 0x50, '<': 0xa0, '<=': 0xb0 },
 };
 const HELPER: Readonly<Record<Helper, number>> = {
-  ...{ map_lookup_elem: 1, map_update_elem: 2, redirect: 23, skb_pull_data: 39, csum_update: 40 },
+  ...{ map_lookup_elem: 1, map_update_elem: 2, map_delete_elem: 3, skb_store_bytes: 9, l3_csum_replace: 10 },
+  ...{ l4_csum_replace: 11, clone_redirect: 13, redirect: 23, skb_pull_data: 39, csum_update: 40 },
   ...{ ktime_get_coarse_ns: 160, check_mtu: 163 },
 };
 
@@ -97,6 +108,8 @@ export function encodeInstruction(instruction: Instruction): Uint8Array {
       const { operation, to, operand } = instruction;
       return encode(BPF_ALU64 | ALU[operation], to, operand, 0);
     }
+    case 'network-order':
+      return encode(BPF_ALU | BPF_END | BPF_TO_BE, instruction.to, instruction.width, 0);
     case 'load': {
       const { width, to, from, offset } = instruction;
       return encode(BPF_LDX | BPF_MEM | WIDTH[width], to, from, offset, 0);
@@ -165,6 +178,11 @@ function decodeOne(view: DataView, at: number): Instruction {
     return { kind: 'map', to, map: immediate, ...(from === BPF_PSEUDO_MAP_VALUE && { isValue: true }) };
   }
   switch (code & 7) {
+    case BPF_ALU:
+      if (code === (BPF_ALU | BPF_END | BPF_TO_BE) && (immediate === 16 || immediate === 32)) {
+        return { kind: 'network-order', width: immediate, to };
+      }
+      throw unknown(code, at);
     case BPF_ALU64:
       return { kind: 'alu', operation: keyOf(ALU, code & 0xf0), to, operand };
     case BPF_LDX:
@@ -176,8 +194,12 @@ function decodeOne(view: DataView, at: number): Instruction {
     case BPF_JMP:
       return decodeJump(code, to, operand, offset, immediate);
     default:
-      throw new RangeError(`bpf: unknown instruction 0x${code.toString(16)} at byte ${at}`);
+      throw unknown(code, at);
   }
+}
+
+function unknown(code: number, at: number): RangeError {
+  return new RangeError(`bpf: unknown instruction 0x${code.toString(16)} at byte ${at}`);
 }
 
 function decodeJump(

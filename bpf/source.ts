@@ -11,6 +11,11 @@ export function alu(operation: AluOperation, to: Register, operand: Operand): So
   return { kind: 'alu', operation, to, operand };
 }
 
+/** `to = be<width>(to)`: a number in network order becomes one to count with, or the other way round. */
+export function networkOrder(width: 16 | 32, to: Register): SourceLine {
+  return { kind: 'network-order', width, to };
+}
+
 /** `to = *(from + offset)` */
 export function load(width: Width, to: Register, from: Register, offset: number): SourceLine {
   return { kind: 'load', width, to, from, offset };

@@ -10,6 +10,13 @@ export const CT_STATUS = {
   helper: 0x2000,
 } as const;
 
+const { assured, natSource, natDestination, sequenceAdjust, helper } = CT_STATUS;
+/** Of the status of a connection that may be learned: the bits that count, and what they are. */
+const LEARNABLE = {
+  mask: hex(assured | natSource | natDestination | sequenceAdjust | helper),
+  wanted: hex(assured),
+} as const;
+
 /** The links that have the fast path's programs: those of Pods by their groups, ENIs by their names. */
 type LearningLinks = { readonly groups: readonly number[]; readonly ifnames: readonly string[] };
 
@@ -21,9 +28,8 @@ type LearningLinks = { readonly groups: readonly number[]; readonly ifnames: rea
  * it: a translated packet must not be learned.
  */
 export function learnChainLines({ groups, ifnames }: LearningLinks): readonly string[] {
-  const { assured, natSource, natDestination, sequenceAdjust, helper } = CT_STATUS;
-  const mask = hex(assured | natSource | natDestination | sequenceAdjust | helper);
-  const mark = `ct status and ${mask} == ${hex(assured)} ${IS_LEARNED} meta mark set meta mark or ${BIT} return`;
+  const { mask, wanted } = LEARNABLE;
+  const mark = `ct status and ${mask} == ${wanted} ${IS_LEARNED} meta mark set meta mark or ${BIT} return`;
   return [
     'type filter hook forward priority filter + 10; policy accept;',
     ...(groups.length === 0 ? [] : [`oifgroup { ${groups.join(', ')} } ${mark}`]),
@@ -36,6 +42,20 @@ const BIT = hex(FAST_PATH_MARK);
 /** Matches packets of a connection that may be learned. */
 export const IS_LEARNED = `ct mark and ${BIT} == 0x0`;
 const CLEAR = `meta mark set meta mark and ${hex(~FAST_PATH_MARK >>> 0)}`;
+
+/**
+ * Renders the lines of the chain behind connection tracking that keeps a connection which ends from being learned again: one
+ * whose FIN it took. A copy that the fast path sends ahead of a RST has no hop left, and is for connection tracking alone.
+ */
+export function closingChainLines(): readonly string[] {
+  const { mask, wanted } = LEARNABLE;
+  const fin = `tcp flags & fin == fin`;
+  return [
+    'type filter hook prerouting priority raw + 101; policy accept;',
+    `${fin} ct status and ${mask} == ${wanted} ct mark set ct mark or ${BIT}`,
+    ...['ip ttl', 'ip6 hoplimit'].map((hops) => `${fin} meta mark and ${BIT} == ${BIT} ${hops} 0 drop`),
+  ];
+}
 
 /** Marks connections of IPVS: their packets leave by the node's output though their source is not the node. */
 export const MARK_BALANCED = `fib saddr type != local ct mark set ct mark or ${BIT}`;

@@ -21,6 +21,7 @@ export const BPF_LD = 0x00;
 export const BPF_LDX = 0x01;
 export const BPF_ST = 0x02;
 export const BPF_STX = 0x03;
+export const BPF_ALU = 0x04;
 export const BPF_JMP = 0x05;
 export const BPF_ALU64 = 0x07;
 
@@ -29,6 +30,9 @@ export const BPF_MEM = 0x60;
 export const BPF_X = 0x08;
 export const BPF_CALL = 0x80;
 export const BPF_EXIT = 0x90;
+/** Of BPF_ALU, with BPF_TO_BE: the immediate is the width. */
+export const BPF_END = 0xd0;
+export const BPF_TO_BE = 0x08;
 
 /** Of an instruction BPF_LD | BPF_IMM | BPF_DW: the immediate is a map, or an address in the value of an array of one element. */
 export const BPF_PSEUDO_MAP_FD = 1;

@@ -2,8 +2,9 @@ import type { SourceLine } from '../../bpf/assemble.ts';
 import { alu, call, exit, jump, jumpIf, label, load, loadMap, loadValueOf, move, store } from '../../bpf/source.ts';
 import { TC_ACT_UNSPEC } from '../../bpf/uapi/bpf.ts';
 import { IPPROTO_UDP } from '../../netlink/uapi/in.ts';
+import { closing, receiveAgain, rememberNumbers } from './closing-source.ts';
 import { FLOW_KEY, FLOW_VALUE } from './flow-layout.ts';
-import { ETH_HLEN, IPV4, IPV6, readDscp, readPacket, SKB, TCP } from './flow-source.ts';
+import { closes, ETH_HLEN, IPV4, IPV6, readDscp, readPacket, SKB, TCP } from './flow-source.ts';
 
 /** Bytes of headers without options. */
 const IPV4_HEADER = 20;
@@ -31,6 +32,7 @@ export const FAST_PROGRAM: readonly SourceLine[] = [
   jumpIf('r0', '==', 0, 'out'),
   move('r7', 'r0'),
   load(8, 'r3', 'r8', IPV4.protocol),
+  ...follow('v4'),
   move('r9', IPV4_HEADER),
   ...checks('v4'),
   ...decreaseTtl(),
@@ -41,6 +43,7 @@ export const FAST_PROGRAM: readonly SourceLine[] = [
   jumpIf('r0', '==', 0, 'out'),
   move('r7', 'r0'),
   load(8, 'r3', 'r8', IPV6.nextHeader),
+  ...follow('v6'),
   move('r9', IPV6_HEADER),
   ...checks('v6'),
   ...decreaseHopLimit(),
@@ -57,10 +60,23 @@ export const FAST_PROGRAM: readonly SourceLine[] = [
   move('r2', 0),
   call('redirect'),
   exit(),
+  ...closing('v4'),
+  ...closing('v6'),
+  ...receiveAgain(),
   label('out'),
   move('r0', TC_ACT_UNSPEC),
   exit(),
 ];
+
+/** Lines that leave for the end of a connection, and else keep the numbers of a TCP packet, fast or slow. `r3`: protocol. */
+function follow(version: 'v4' | 'v6'): readonly SourceLine[] {
+  return [
+    jumpIf('r3', '==', IPPROTO_UDP, `${version}-known`),
+    ...closes(version, `${version}-closing`),
+    ...rememberNumbers(version, 'r7', 0),
+    label(`${version}-known`),
+  ];
+}
 
 /** Lines that go to `out` unless the flow may still be followed and the packet fits. `r3`: protocol; `r9`: length of the IP header. */
 function checks(name: 'v4' | 'v6'): readonly SourceLine[] {

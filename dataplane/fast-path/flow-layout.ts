@@ -18,10 +18,13 @@ export const FLOW_KEY = {
 /**
  * Value of a flow: until when it is followed (CLOCK_MONOTONIC_COARSE, ns), where it goes, the epoch it was learned in, both
  * MAC addresses of the packet that it was learned from, MTU of the outgoing interface, priority of the packet (SO_PRIORITY),
- * its DSCP as `readDscp` of flow-source.ts reads it.
+ * its DSCP as `readDscp` of flow-source.ts reads it. Of TCP the number behind the last byte that the flow sent (as the machine
+ * counts), and the number that it acknowledged (in network order).
+ *
+ * A flow that a RST ended has no outgoing interface.
  */
 export const FLOW_VALUE = {
-  bytes: 40,
+  bytes: 48,
   expiry: 0,
   oif: 8,
   epoch: 12,
@@ -29,15 +32,17 @@ export const FLOW_VALUE = {
   mtu: 28,
   priority: 32,
   dscp: 36,
+  end: 40,
+  acknowledged: 44,
 } as const;
 
-/** Flows of IPv4, which most are; all entries are allocated with the map: 8 MiB. */
+/** Flows of IPv4, which most are; all entries are allocated with the map: 8.5 MiB. */
 export const FLOWS_4: MapShape = {
   ...{ type: 'lru-hash', name: 'tke_flows4', keyBytes: FLOW_KEY[4].bytes, valueBytes: FLOW_VALUE.bytes },
   maxEntries: 65_536,
 };
 
-/** Flows of IPv6: 9 MiB. */
+/** Flows of IPv6: 9.5 MiB. */
 export const FLOWS_6: MapShape = { ...FLOWS_4, name: 'tke_flows6', keyBytes: FLOW_KEY[6].bytes };
 
 /** The epoch: a flow of another one is not followed. */

@@ -20,6 +20,7 @@ const ETH_P_IPV6 = 0xdd86;
 export const IPV4 = {
   version: 14,
   service: 15,
+  length: 16,
   fragment: 20,
   ttl: 22,
   protocol: 23,
@@ -29,15 +30,16 @@ export const IPV4 = {
   ports: 34,
 } as const;
 /** Offsets of IPv6, from the start of the frame. */
-export const IPV6 = { version: 14, nextHeader: 20, hopLimit: 21, src: 22, dst: 38, ports: 54 } as const;
-/** From the ports on, of a TCP header: length in the upper half, flags. */
-export const TCP = { offset: 12, flags: 13 } as const;
+export const IPV6 = { version: 14, length: 18, nextHeader: 20, hopLimit: 21, src: 22, dst: 38, ports: 54 } as const;
+/** From the ports on, of a TCP header: sequence number, acknowledged number, length in the upper half of a byte, flags, checksum. */
+export const TCP = { sequence: 4, acknowledged: 8, offset: 12, flags: 13, checksum: 16 } as const;
+/** Flags of TCP by which connection tracking follows a connection. */
+export const TCP_FLAGS = { fin: 0x01, syn: 0x02, rst: 0x04 } as const;
+const TCP_STATE_FLAGS = TCP_FLAGS.fin | TCP_FLAGS.syn | TCP_FLAGS.rst;
 /** Version 4 and a header of five words. */
 const IPV4_PLAIN = 0x45;
 /** More fragments and the fragment offset, as a little-endian machine reads them. */
 const FRAGMENT_BITS = 0xff3f;
-/** FIN, SYN and RST: the packets by which connection tracking follows a connection. */
-const TCP_STATE_FLAGS = 0x07;
 
 /** Bytes that have to be in the linear part: up to the TCP flags. A datagram of less than 6 bytes is shorter and stays slow. */
 const IPV4_BYTES = IPV4.ports + TCP.flags + 1;
@@ -45,7 +47,7 @@ const IPV6_BYTES = IPV6.ports + TCP.flags + 1;
 
 /**
  * Lines that read one packet: `r6` is the argument, `r8` the frame, and the key is written to the stack. They go to `out` for
- * all that is not a plain packet in the middle of a TCP or UDP flow, and to `found4` or `found6` with `r2` at the key.
+ * all that is not a plain packet of a TCP or UDP flow, and to `found4` or `found6` with `r2` at the key.
  * @param iif Field of the argument with the interface that the packet came in by
  * @param mayPull True where a driver may have left the headers outside of the linear part
  */
@@ -114,6 +116,12 @@ function readIpv6(iif: number, mayPull: boolean): readonly SourceLine[] {
   ];
 }
 
+/** Lines that go to `target` for a TCP packet with FIN, SYN or RST, with the flags in `r1`. */
+export function closes(version: 'v4' | 'v6', target: string): readonly SourceLine[] {
+  const { ports } = version === 'v4' ? IPV4 : IPV6;
+  return [load(8, 'r1', 'r8', ports + TCP.flags), jumpIf('r1', 'set', TCP_STATE_FLAGS, target)];
+}
+
 /** Reads what comes behind the addresses; `r1` is the protocol. */
 function readTransport(
   udp: string,
@@ -125,8 +133,6 @@ function readTransport(
   return [
     jumpIf('r1', '==', IPPROTO_UDP, udp),
     jumpIf('r1', '!=', IPPROTO_TCP, 'out'),
-    load(8, 'r5', 'r8', ports + TCP.flags),
-    jumpIf('r5', 'set', TCP_STATE_FLAGS, 'out'),
     label(udp),
     load(32, 'r5', 'r8', ports),
     store(32, 'r10', key.ports - bytes, 'r5'),

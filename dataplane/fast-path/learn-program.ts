@@ -1,9 +1,11 @@
 import type { SourceLine } from '../../bpf/assemble.ts';
 import { alu, call, exit, jump, jumpIf, label, load, loadMap, loadValueOf, move, store } from '../../bpf/source.ts';
 import { TC_ACT_UNSPEC } from '../../bpf/uapi/bpf.ts';
+import { IPPROTO_UDP } from '../../netlink/uapi/in.ts';
 import { FAST_PATH_MARK } from '../numbers.ts';
+import { rememberNumbers } from './closing-source.ts';
 import { FLOW_KEY, FLOW_TTL_NS, FLOW_VALUE } from './flow-layout.ts';
-import { readDscp, readPacket, SKB } from './flow-source.ts';
+import { closes, IPV4, IPV6, readDscp, readPacket, SKB } from './flow-source.ts';
 
 /** The value on the stack, below the longer one of the two keys; below it, what check_mtu answers. */
 const VALUE = -(FLOW_KEY[6].bytes + FLOW_VALUE.bytes);
@@ -26,11 +28,13 @@ export const LEARN_PROGRAM: readonly SourceLine[] = [
   ...readPacket(SKB.ingressIfindex, false),
   label('found4'),
   move('r9', 'r2'),
+  ...readNumbers('v4'),
   ...readDscp('v4'),
   loadMap('r7', 'flows4'),
   jump('learn'),
   label('found6'),
   move('r9', 'r2'),
+  ...readNumbers('v6'),
   ...readDscp('v6'),
   loadMap('r7', 'flows6'),
   label('learn'),
@@ -72,3 +76,16 @@ export const LEARN_PROGRAM: readonly SourceLine[] = [
   move('r0', TC_ACT_UNSPEC),
   exit(),
 ];
+
+/** Lines that write the numbers of a TCP packet into the value; nothing is learned from one that closes. */
+function readNumbers(version: 'v4' | 'v6'): readonly SourceLine[] {
+  const protocol = version === 'v4' ? IPV4.protocol : IPV6.nextHeader;
+  return [
+    store(64, 'r10', VALUE + FLOW_VALUE.end, 0),
+    load(8, 'r1', 'r8', protocol),
+    jumpIf('r1', '==', IPPROTO_UDP, `${version}-known`),
+    ...closes(version, 'out'),
+    ...rememberNumbers(version, 'r10', VALUE),
+    label(`${version}-known`),
+  ];
+}

@@ -2,7 +2,20 @@ import test from 'ava';
 import { assemble, type SourceLine } from '../../bpf/assemble.ts';
 import { disassemble } from '../../bpf/disassemble.ts';
 import { decodeInstructions, encodeInstruction } from '../../bpf/instruction.ts';
-import { alu, call, exit, jump, jumpIf, label, load, loadMap, loadValueOf, move, store } from '../../bpf/source.ts';
+import {
+  alu,
+  call,
+  exit,
+  jump,
+  jumpIf,
+  label,
+  load,
+  loadMap,
+  loadValueOf,
+  move,
+  networkOrder,
+  store,
+} from '../../bpf/source.ts';
 
 /**
  * Each row: how it is shown as the instruction 0, and the bytes of struct bpf_insn, printed by a C program that fills the fields
@@ -17,6 +30,8 @@ const GOLDENS: readonly (readonly [SourceLine, string, string])[] = [
   [alu('and', 'r5', 255), 'r5 &= 255', '57050000ff000000'],
   [alu('lsh', 'r5', 8), 'r5 <<= 8', '6705000008000000'],
   [alu('rsh', 'r3', 4), 'r3 >>= 4', '7703000004000000'],
+  [networkOrder(16, 'r1'), 'r1 = be16 r1', 'dc01000010000000'],
+  [networkOrder(32, 'r2'), 'r2 = be32 r2', 'dc02000020000000'],
   [load(8, 'r5', 'r8', 22), 'r5 = *(u8 *)(r8 + 22)', '7185160000000000'],
   [load(16, 'r5', 'r8', 12), 'r5 = *(u16 *)(r8 + 12)', '69850c0000000000'],
   [load(32, 'r8', 'r6', 76), 'r8 = *(u32 *)(r6 + 76)', '61684c0000000000'],
@@ -30,6 +45,11 @@ const GOLDENS: readonly (readonly [SourceLine, string, string])[] = [
   [loadValueOf('r1', 'm'), 'r1 = map_value[fd:42]', '182100002a0000000000000000000000'],
   [call('map_lookup_elem'), 'call bpf_map_lookup_elem', '8500000001000000'],
   [call('map_update_elem'), 'call bpf_map_update_elem', '8500000002000000'],
+  [call('map_delete_elem'), 'call bpf_map_delete_elem', '8500000003000000'],
+  [call('skb_store_bytes'), 'call bpf_skb_store_bytes', '8500000009000000'],
+  [call('l3_csum_replace'), 'call bpf_l3_csum_replace', '850000000a000000'],
+  [call('l4_csum_replace'), 'call bpf_l4_csum_replace', '850000000b000000'],
+  [call('clone_redirect'), 'call bpf_clone_redirect', '850000000d000000'],
   [call('redirect'), 'call bpf_redirect', '8500000017000000'],
   [call('skb_pull_data'), 'call bpf_skb_pull_data', '8500000027000000'],
   [call('csum_update'), 'call bpf_csum_update', '8500000028000000'],

@@ -29,12 +29,16 @@ export function findNftViolations(scope: NftScope, nft: NftFacts | undefined): r
   ];
 }
 
-/** Reports whether a rule ends a packet's way as no rule of ours does: ours drop forged IPv6 sources, and what would leave by an uplink again. */
+/** Reports whether a rule ends a packet's way as no rule of ours does: ours drop forged IPv6 sources, what would leave by an uplink again, and copies for connection tracking alone. */
 function isForeignVerdict(chain: string, rule: string): boolean {
   const isSourceCheck = rule.includes('"fib"') && rule.includes('"drop"');
   const isReturned =
     chain === 'returned' && ['"iifname"', '"oifname"', '"status"', '"drop"'].every((part) => rule.includes(part));
-  return !isSourceCheck && !isReturned && /"(?:drop|accept|reject|queue)":/.test(rule);
+  const isCopy =
+    chain === 'closing' &&
+    /"(?:ttl|hoplimit)"\}\},"right":0\}\},\{"drop":null\}\]$/.test(rule) &&
+    rule.includes('"fin"');
+  return !isSourceCheck && !isReturned && !isCopy && /"(?:drop|accept|reject|queue)":/.test(rule);
 }
 
 function eniViolations(

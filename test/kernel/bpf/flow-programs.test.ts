@@ -5,6 +5,7 @@ import { loadProgram } from '../../../bpf/bpf-program.ts';
 import { exit, load, move } from '../../../bpf/source.ts';
 import { FlowMapError, readFlows } from '../../../dataplane/fast-path/flow-maps.ts';
 import { openFlowPrograms } from '../../../dataplane/fast-path/flow-programs.ts';
+import { closingFaults } from './closing-table.ts';
 import { ipv4Fault } from './frame.ts';
 import { packetFaults } from './packet-table.ts';
 import { ProgramBench, TC_ACT_REDIRECT, TC_ACT_UNSPEC, V4, V6 } from './program-bench.ts';
@@ -20,6 +21,11 @@ test('fast: the checksum is right for each TTL', (t) => {
 test('packets of learned flows leave at once, changed as a router does; all others go on, untouched', (t) => {
   using bench = new ProgramBench();
   t.deepEqual(packetFaults(bench), []);
+});
+
+test('what ends a connection ends its flows, and connection tracking gets a copy ahead of a RST', (t) => {
+  using bench = new ProgramBench();
+  t.deepEqual(closingFaults(bench), []);
 });
 
 test('learn: what is known of a flow', (t) => {

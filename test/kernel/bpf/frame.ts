@@ -18,6 +18,8 @@ export type FrameSpec = {
   /** First byte of the IPv4 header. */
   readonly version?: number;
   readonly payloadBytes?: number;
+  /** What the payload of UDP is made of; default zeros. */
+  readonly fill?: number;
   /** Default that of the addresses. */
   readonly etherType?: number;
   readonly to?: string;
@@ -89,8 +91,8 @@ function tcp({ sport = 1000, dport = 80, tcpFlags = ACK, tcpWords = 5, payloadBy
   return bytes;
 }
 
-function udp({ sport = 1000, dport = 53, payloadBytes = 32 }: FrameSpec): Buffer {
-  const bytes = Buffer.alloc(8 + payloadBytes);
+function udp({ sport = 1000, dport = 53, payloadBytes = 32, fill = 0 }: FrameSpec): Buffer {
+  const bytes = Buffer.alloc(8 + payloadBytes, fill);
   bytes.writeUInt16BE(sport, 0);
   bytes.writeUInt16BE(dport, 2);
   bytes.writeUInt16BE(bytes.length, 4);

@@ -30,6 +30,7 @@ const STATE_FLAGS = { FIN: 0x11, SYN: 0x02, RST: 0x04 } as const;
 const FOLLOWED: readonly PacketCase[] = [
   ...[V4, V6, TCP4, TCP6].map((learn) => ({ what: 'as learned', learn, learnSkb: { priority: 6 } })),
   ...[TCP4, TCP6].map((learn) => ({ what: 'PSH and URG', learn, arrive: { ...learn, tcpFlags: ACK | 0x28 } })),
+  ...[V4, V6].map((plain) => ({ what: 'UDP with bytes where TCP has its flags', learn: { ...plain, fill: 0xff } })),
   { what: 'learned with all bits of the mark', learn: V4, learnSkb: { mark: 0xffffffff } },
   { what: 'may not be fragmented', learn: V4, arrive: { ...V4, fragment: 0x4000 } },
   { what: 'a bit of ECN', learn: V4, arrive: { ...V4, service: 0x01 } },

@@ -27,12 +27,30 @@ export class ProgramBench implements Disposable {
   readonly #mac = this.host.rtnl.link.get({ ifindex: this.iif })?.address ?? '';
 
   /** A link with the lower 24 bits of the number of `iif`, and its address: the key of a flow has no more of the number. */
-  readonly twin: number = this.#addTwin();
+  readonly twin: number = this.#addTwin('twin', this.iif);
+  /** The same of `oif`. */
+  readonly twinOfOif: number = this.#addTwin('other', this.oif);
 
   /** As the kernel sends it on, with the mark of our chain. */
   learn(spec: FrameSpec, skb: TestSkb = {}): RunResult {
     const sent = { mark: FAST_PATH_MARK, ingressIfindex: this.iif, ifindex: this.oif, ...skb };
     return this.#run(this.#fdOf('learn'), frame({ ...NEXT, ...spec }), sent);
+  }
+
+  /** A frame as the kernel sends it on, from one of the two links to the other. */
+  learnFrame(from: 'iif' | 'oif', packet: Buffer, skb: TestSkb = {}): RunResult {
+    const [ingressIfindex, ifindex] = from === 'iif' ? [this.iif, this.oif] : [this.oif, this.iif];
+    return this.#run(this.#fdOf('learn'), packet, { mark: FAST_PATH_MARK, ingressIfindex, ifindex, ...skb });
+  }
+
+  /** A frame as it comes in by one of the two links. */
+  arriveFrame(by: 'iif' | 'oif', packet: Buffer, skb: TestSkb = {}): RunResult {
+    return this.#run(this.#fdOf('fast'), packet, { ifindex: this[by], ...skb });
+  }
+
+  /** The address of a link. */
+  macOf(link: 'iif' | 'oif'): string {
+    return this.host.rtnl.link.get({ ifindex: this[link] })?.address ?? '';
   }
 
   /** As it comes in, to the address of the link. */
@@ -70,9 +88,9 @@ export class ProgramBench implements Disposable {
     }
   }
 
-  #addTwin(): number {
-    const ifindex = this.iif + 0x1000000;
-    this.host.ip(`link add name twin address ${this.#mac} index ${ifindex} type veth peer name twin1`);
+  #addTwin(name: string, of: number): number {
+    const ifindex = of + 0x1000000;
+    this.host.ip(`link add name ${name} address ${this.#mac} index ${ifindex} type veth peer name ${name}1`);
     return ifindex;
   }
 

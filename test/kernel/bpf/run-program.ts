@@ -16,7 +16,12 @@ export type TestSkb = {
 };
 
 /** What a program made of a packet. */
-export type RunResult = { readonly action: number; readonly packet: Buffer; readonly priority: number };
+export type RunResult = {
+  readonly action: number;
+  readonly packet: Buffer;
+  readonly priority: number;
+  readonly mark: number;
+};
 
 /** Runs a program of type BPF_PROG_TYPE_SCHED_CLS on one packet, without a link. @see Documentation/bpf/bpf_prog_run.rst */
 export function runProgram(fd: number, packet: Uint8Array, skb: TestSkb = {}): RunResult {
@@ -41,5 +46,6 @@ export function runProgram(fd: number, packet: Uint8Array, skb: TestSkb = {}): R
     action: view.getInt32(4, true),
     packet: Buffer.from(memory.get(out, view.getUint32(12, true))),
     priority: changed.getUint32(32, true),
+    mark: changed.getUint32(8, true),
   };
 }
