@@ -5,6 +5,7 @@ import { type RunOptions, type RunResult, run } from '../../sim/support/run.ts';
 import { killQuietly } from '../../sim/support/run-names.ts';
 import { cgroupPids, removeCgroup } from '../support/cgroup.ts';
 import { containerdConfig } from '../support/containerd-config.ts';
+import { openCriClient } from '../support/cri-client.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Flags, kubeProxyArgv } from './control-plane.ts';
 import { Daemon } from './daemon.ts';
@@ -36,6 +37,8 @@ type ClusterNodeParts = {
 const CLIENT_CA = '/etc/kubernetes/kubelet-client-ca.crt';
 /** Where containerd tells its metrics, below `/v1/metrics`, on the node's loopback. */
 export const CONTAINERD_METRICS = '127.0.0.1:1338';
+/** Where kubelet finds its runtime. */
+export const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
 const REFERENCE_PLUGINS = '/usr/lib/cni';
 const IMPORT = ['ctr', '-n', 'k8s.io', 'images', 'import', '-'] as const;
 
@@ -94,12 +97,15 @@ export class ClusterNode {
     await this.awaitRuntime();
   }
 
-  /** Waits until containerd answers. @throws Error with the end of its log */
+  /**
+   * Waits until containerd answers kubelets. Its socket is there before: for as long as it recovers its Pods the CRI answers
+   * that it is not initialized yet, and a kubelet that begins then ends at once. @throws Error with the end of its log
+   */
   async awaitRuntime(): Promise<void> {
     await waitUntil(
       async () => {
         if (!this.containerd.isRunning) throw new Error(`${this.name}: containerd ended: ${this.containerd.logs()}`);
-        return (await this.tryExec(['ctr', '-n', 'k8s.io', 'version'])).code === 0;
+        return await answersCri(this.machine.insidePath(CONTAINERD_SOCKET));
       },
       { what: `${this.name}: containerd`, timeoutMs: 30_000, everyMs: 50, explain: () => tail(this.containerd.logs()) },
     );
@@ -205,6 +211,18 @@ export class ClusterNode {
     write('/etc/cni/net.d/10-ptp.conflist', ptpConflist(podCidr));
     for (const plugin of ['loopback', 'ptp', 'host-local', 'portmap'])
       copyFileSync(join(REFERENCE_PLUGINS, plugin), join(this.#disk, 'opt/cni/bin', plugin));
+  }
+}
+
+async function answersCri(socketPath: string): Promise<boolean> {
+  const cri = openCriClient(socketPath);
+  try {
+    return await cri.call('Status').then(
+      () => true,
+      () => false,
+    );
+  } finally {
+    cri.close();
   }
 }
 

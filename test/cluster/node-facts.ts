@@ -6,7 +6,7 @@ import { findViolations } from '../support/invariants.ts';
 import { type JournalFacts, readJournalFacts } from '../support/journal-facts.ts';
 import type { SeenNec } from '../system/system.ts';
 import type { VpcCloud } from '../system/vpc-cloud.ts';
-import type { ClusterNode } from './cluster-node.ts';
+import { type ClusterNode, CONTAINERD_SOCKET } from './cluster-node.ts';
 
 /** A sandbox as containerd has it. */
 export type SeenSandbox = {
@@ -21,7 +21,6 @@ export type SeenSandbox = {
 };
 
 const STATE_DIR = '/run/tke-eni';
-const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
 
 /** Lists the sandboxes of a node's runtime. @throws Error of gRPC while containerd is away */
 export async function sandboxesOf(node: ClusterNode): Promise<readonly SeenSandbox[]> {
