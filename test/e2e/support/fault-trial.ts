@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import type { ExecutionContext, TestFn } from 'ava';
+import { type Finding, uniqueFindings } from '../../../inspection/catalogue/finding.ts';
 import type { Explanation } from '../../../inspection/explain/explanation.ts';
 import type { Child } from '../../../sim/support/child.ts';
 import { isObject, type JsonObject } from '../../../sim/support/netns.ts';
 import type { RunResult } from '../../../sim/support/run.ts';
 import { buildExecutables } from '../../../tools/build.ts';
+import { type Answer, causesOf, disagreementsOf, type NodeAnswers } from '../../inspection/judge/node-answers.ts';
 import { findViolations } from '../../support/invariants.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { firstBroken } from './explanation-text.ts';
@@ -117,6 +119,7 @@ async function tryFault(
     'diff says whose it is',
   );
   const explained = await explainAndDoctorNameIt(t, place, fault, scene);
+  t.deepEqual(disagreementsOf(await allAnswers(place, scene)), [], 'all commands say the same');
   await agentExplainsLikewise(t, place, explainer, scene, explained);
   await dryRunChangesNothing(t, place, scene);
   await (fault.expects.repair === 'mends' ? mends(t, place, fault, scene) : refuses(t, place, fault, scene));
@@ -142,6 +145,24 @@ async function explainAndDoctorNameIt(
     t.false(breaksPackets, 'explain must see what breaks packets');
   } else t.true(findingIds(document).includes(expects.explain), `explain: ${explain.stdout}`);
   return explain;
+}
+
+/** What each command says of the node at this moment. */
+async function allAnswers(place: CliPlace, { pod }: FaultScene): Promise<NodeAnswers> {
+  const answer = async (command: string, ...words: readonly string[]): Promise<Answer> => {
+    const { code, document } = await askCli(place, command, ...words);
+    const findings = command === 'explain' ? causesOf(JSON.parse(JSON.stringify(document))) : findingsIn(document);
+    return { command, findings: uniqueFindings(findings), isGood: code === 0 };
+  };
+  const element = `pod:${pod.containerId}/eth0`;
+  const diff = await answer('diff');
+  return {
+    doctor: await answer('doctor'),
+    graph: await answer('graph'),
+    explained: new Map([[element, { ...(await answer('explain', pod.ip)), element }]]),
+    // What repair does is tried below.
+    planned: { diff, repair: diff, checked: new Map([[element, await answer('check', pod.ip)]]) },
+  };
 }
 
 /** Words that ask for the way of a Pod's packets to the outside, as a document. */
@@ -179,12 +200,19 @@ async function agentExplainsLikewise(
   }
 }
 
-/** Ids of the findings anywhere in a document. */
-function findingIds(value: unknown): readonly string[] {
-  if (Array.isArray(value)) return value.flatMap(findingIds);
+function findingIds(document: unknown): readonly string[] {
+  return findingsIn(document).map(({ id }) => id);
+}
+
+/** The findings anywhere in a document. */
+function findingsIn(value: unknown): readonly Finding[] {
+  if (Array.isArray(value)) return value.flatMap(findingsIn);
   if (!isObject(value)) return [];
-  const own = typeof value['id'] === 'string' && 'severity' in value ? [value['id']] : [];
-  return [...own, ...Object.values(value).flatMap(findingIds)];
+  return [...(isFinding(value) ? [value] : []), ...Object.values(value).flatMap(findingsIn)];
+}
+
+function isFinding(value: object): value is Finding {
+  return ['id', 'severity', 'what', 'fix', 'subjects'].every((name) => name in value);
 }
 
 async function dryRunChangesNothing(t: ExecutionContext, place: CliPlace, { trial, pod }: FaultScene): Promise<void> {
