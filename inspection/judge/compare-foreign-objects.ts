@@ -21,7 +21,6 @@ import {
   RT_TABLE_LOCAL,
   RTN_BLACKHOLE,
   RTN_PROHIBIT,
-  RTN_THROW,
   RTN_UNREACHABLE,
   RTPROT_KERNEL,
 } from '../../netlink/uapi/rtnetlink.ts';
@@ -37,7 +36,8 @@ import { prefixContains } from '../node/prefix-contains.ts';
 import { ruleElement } from '../node/rule-selector.ts';
 import type { Difference } from './difference.ts';
 
-const REFUSING: ReadonlySet<number> = new Set([RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT, RTN_THROW]);
+/** Types of routes that end a packet; one of type throw sends it on to the next rule. */
+const REFUSING: ReadonlySet<number> = new Set([RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT]);
 
 const DROPPING: readonly number[] = [FR_ACT_BLACKHOLE, FR_ACT_UNREACHABLE, FR_ACT_PROHIBIT];
 const MAX_OUR_PRIORITY = Math.max(...OUR_PRIORITIES);
@@ -189,8 +189,9 @@ function isOurTwin(rule: RuleMessage, other: ObservedRule): boolean {
 
 /** Returns whether a route of table local, which is looked up before ours, refuses packets to a Pod. */
 function isAboveOurs({ pods }: NodeModel, { table, type, dst }: RouteMessage): boolean {
-  const isRefusing = table === RT_TABLE_LOCAL && REFUSING.has(type) && type !== RTN_THROW;
-  return isRefusing && pods.some(({ ips }) => ips.some((ip) => prefixContains(dst, ip)));
+  return (
+    table === RT_TABLE_LOCAL && REFUSING.has(type) && pods.some(({ ips }) => ips.some((ip) => prefixContains(dst, ip)))
+  );
 }
 
 function refusingRoute(
