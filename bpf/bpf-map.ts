@@ -8,13 +8,17 @@ import {
   BPF_MAP_LOOKUP_ELEM,
   BPF_MAP_TYPE_ARRAY,
   BPF_MAP_TYPE_LRU_HASH,
+  BPF_MAP_TYPE_PERCPU_ARRAY,
   BPF_MAP_UPDATE_ELEM,
   BPF_OBJ_NAME_LEN,
 } from './uapi/bpf.ts';
 
-/** What a map is made of. `lru-hash`: when it is full the entry that was used least goes. Sizes in bytes. */
+/**
+ * What a map is made of. `lru-hash`: when it is full the entry that was used least goes. `percpu-array`: each CPU has its own
+ * values, and one write here writes those of all. Sizes in bytes.
+ */
 export type MapShape = {
-  readonly type: 'array' | 'lru-hash';
+  readonly type: 'array' | 'percpu-array' | 'lru-hash';
   /** At most 15 letters. */
   readonly name: string;
   readonly keyBytes: number;
@@ -25,7 +29,11 @@ export type MapShape = {
 /** One entry, as bytes. */
 export type MapEntry = { readonly key: Uint8Array; readonly value: Uint8Array };
 
-const TYPE = { array: BPF_MAP_TYPE_ARRAY, 'lru-hash': BPF_MAP_TYPE_LRU_HASH } as const;
+const TYPE = {
+  array: BPF_MAP_TYPE_ARRAY,
+  'percpu-array': BPF_MAP_TYPE_PERCPU_ARRAY,
+  'lru-hash': BPF_MAP_TYPE_LRU_HASH,
+} as const;
 /** Entries that one call reads. */
 const BATCH = 1024;
 const MAP_INFO_BYTES = 40;

@@ -39,6 +39,8 @@ export function learnChainLines({ groups, ifnames }: LearningLinks): readonly st
 }
 
 const BIT = hex(FAST_PATH_MARK);
+/** Behind every other chain; NF_IP_PRI_LAST is one more. */
+const LAST = 0x7ffffffe;
 /** Matches packets of a connection that may be learned. */
 export const IS_LEARNED = `ct mark and ${BIT} == 0x0`;
 const CLEAR = `meta mark set meta mark and ${hex(~FAST_PATH_MARK >>> 0)}`;
@@ -54,6 +56,20 @@ export function closingChainLines(): readonly string[] {
     'type filter hook prerouting priority raw + 101; policy accept;',
     `${fin} ct status and ${mask} == ${wanted} ct mark set ct mark or ${BIT}`,
     ...['ip ttl', 'ip6 hoplimit'].map((hops) => `${fin} meta mark and ${BIT} == ${BIT} ${hops} 0 drop`),
+  ];
+}
+
+/**
+ * Renders the lines of the chain behind all others that clears the mark of packets that may not be learned: another program may have
+ * set this bit since our chain in the hook `forward`. What the node itself sends keeps it.
+ */
+export function leavingMarkLines(): readonly string[] {
+  const { mask, wanted } = LEARNABLE;
+  const isMarked = `meta mark and ${BIT} == ${BIT}`;
+  return [
+    `type filter hook postrouting priority ${LAST}; policy accept;`,
+    `${isMarked} ct status and ${mask} == ${wanted} ${IS_LEARNED} return`,
+    `${isMarked} fib saddr type != local ${CLEAR}`,
   ];
 }
 

@@ -2,7 +2,7 @@ import type { NftTable } from './desired.ts';
 import { eniMark, hex } from './eni-mark.ts';
 import { canonicalAddress, familyOf, withoutContained } from './ip-prefix.ts';
 import type { EniNetwork, NodeNetwork } from './network.ts';
-import { CT_STATUS, closingChainLines, learnChainLines, sentChainLines } from './nft-learn-chain.ts';
+import { CT_STATUS, closingChainLines, learnChainLines, leavingMarkLines, sentChainLines } from './nft-learn-chain.ts';
 import { DIRECT_LINK_GROUP, NFT_TABLE, NODEPORT_MARK } from './numbers.ts';
 
 /**
@@ -68,6 +68,7 @@ function learnChains(enis: readonly EniNetwork[]): readonly string[] {
     chain('learn', learnChainLines({ groups: learning.map(({ table }) => table), ifnames })),
     chain('sent', sentChainLines()),
     chain('closing', closingChainLines()),
+    chain('leaving', leavingMarkLines()),
   ];
 }
 

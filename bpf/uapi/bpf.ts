@@ -9,6 +9,7 @@ export const BPF_OBJ_GET_INFO_BY_FD = 15;
 export const BPF_MAP_LOOKUP_BATCH = 24;
 
 export const BPF_MAP_TYPE_ARRAY = 2;
+export const BPF_MAP_TYPE_PERCPU_ARRAY = 6;
 export const BPF_MAP_TYPE_LRU_HASH = 9;
 
 export const BPF_PROG_TYPE_SCHED_CLS = 3;

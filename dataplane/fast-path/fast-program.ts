@@ -2,6 +2,7 @@ import type { SourceLine } from '../../bpf/assemble.ts';
 import { alu, call, exit, jump, jumpIf, label, load, loadMap, loadValueOf, move, store } from '../../bpf/source.ts';
 import { TC_ACT_UNSPEC } from '../../bpf/uapi/bpf.ts';
 import { IPPROTO_UDP } from '../../netlink/uapi/in.ts';
+import { rememberArrival } from './arrival-source.ts';
 import { closing, receiveAgain, rememberNumbers } from './closing-source.ts';
 import { FLOW_KEY, FLOW_VALUE } from './flow-layout.ts';
 import { closes, ETH_HLEN, IPV4, IPV6, readDscp, readPacket, SKB, TCP } from './flow-source.ts';
@@ -29,7 +30,7 @@ export const FAST_PROGRAM: readonly SourceLine[] = [
   label('found4'),
   loadMap('r1', 'flows4'),
   call('map_lookup_elem'),
-  jumpIf('r0', '==', 0, 'out'),
+  jumpIf('r0', '==', 0, 'v4-slow'),
   move('r7', 'r0'),
   load(8, 'r3', 'r8', IPV4.protocol),
   ...follow('v4'),
@@ -40,7 +41,7 @@ export const FAST_PROGRAM: readonly SourceLine[] = [
   label('found6'),
   loadMap('r1', 'flows6'),
   call('map_lookup_elem'),
-  jumpIf('r0', '==', 0, 'out'),
+  jumpIf('r0', '==', 0, 'v6-slow'),
   move('r7', 'r0'),
   load(8, 'r3', 'r8', IPV6.nextHeader),
   ...follow('v6'),
@@ -60,6 +61,8 @@ export const FAST_PROGRAM: readonly SourceLine[] = [
   move('r2', 0),
   call('redirect'),
   exit(),
+  ...rememberArrival('v4', PROTOCOL),
+  ...rememberArrival('v6', PROTOCOL),
   ...closing('v4'),
   ...closing('v6'),
   ...receiveAgain(),
@@ -78,28 +81,28 @@ function follow(version: 'v4' | 'v6'): readonly SourceLine[] {
   ];
 }
 
-/** Lines that go to `out` unless the flow may still be followed and the packet fits. `r3`: protocol; `r9`: length of the IP header. */
+/** Lines that go to `<version>-slow` unless the flow may still be followed and the packet fits. `r3`: protocol; `r9`: length of the IP header. */
 function checks(name: 'v4' | 'v6'): readonly SourceLine[] {
   return [
     // Something changed since it was learned: the kernel decides again.
     loadValueOf('r1', 'epoch'),
     load(32, 'r1', 'r1', 0),
     load(32, 'r2', 'r7', FLOW_VALUE.epoch),
-    jumpIf('r1', '!=', 'r2', 'out'),
+    jumpIf('r1', '!=', 'r2', `${name}-slow`),
     // Rules rewrite it on the way, or route by it: then no packet comes in as the one that was learned from went out.
     ...readDscp(name),
     load(32, 'r2', 'r7', FLOW_VALUE.dscp),
-    jumpIf('r1', '!=', 'r2', 'out'),
+    jumpIf('r1', '!=', 'r2', `${name}-slow`),
     // Its time is over: this packet is seen by connection tracking and by everybody's rules, and renews the flow.
     store(64, 'r10', PROTOCOL, 'r3'),
     call('ktime_get_coarse_ns'),
     load(64, 'r1', 'r7', FLOW_VALUE.expiry),
-    jumpIf('r0', '>', 'r1', 'out'),
+    jumpIf('r0', '>', 'r1', `${name}-slow`),
     ...fits(name),
   ];
 }
 
-/** Lines that go to `out` for a packet that is too large for the outgoing interface: the kernel fragments or refuses it. */
+/** Lines that go to `<version>-slow` for a packet that is too large for the outgoing interface: the kernel fragments or refuses it. */
 function fits(name: 'v4' | 'v6'): readonly SourceLine[] {
   const ports = name === 'v4' ? IPV4.ports : IPV6.ports;
   return [
@@ -109,7 +112,7 @@ function fits(name: 'v4' | 'v6'): readonly SourceLine[] {
     jumpIf('r1', '<=', 'r2', `${name}-fits`),
     // Segments that were joined, or are not cut yet: each of them has to fit.
     load(32, 'r1', 'r6', SKB.gsoSize),
-    jumpIf('r1', '==', 0, 'out'),
+    jumpIf('r1', '==', 0, `${name}-slow`),
     alu('add', 'r1', 'r9'),
     load(64, 'r3', 'r10', PROTOCOL),
     jumpIf('r3', '==', IPPROTO_UDP, `${name}-udp`),
@@ -122,7 +125,7 @@ function fits(name: 'v4' | 'v6'): readonly SourceLine[] {
     label(`${name}-udp`),
     alu('add', 'r1', UDP_HEADER),
     label(`${name}-segment`),
-    jumpIf('r1', '>', 'r2', 'out'),
+    jumpIf('r1', '>', 'r2', `${name}-slow`),
     label(`${name}-fits`),
   ];
 }

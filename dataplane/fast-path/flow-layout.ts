@@ -48,6 +48,17 @@ export const FLOWS_6: MapShape = { ...FLOWS_4, name: 'tke_flows6', keyBytes: FLO
 /** The epoch: a flow of another one is not followed. */
 export const EPOCH: MapShape = { type: 'array', name: 'tke_epoch', keyBytes: 4, valueBytes: 4, maxEntries: 1 };
 
+/**
+ * Value of the arrivals: the number of the last packet that came in on a CPU and went on the slow way, then places for the keys of such
+ * packets, each with the number and the family of its packet.
+ */
+export const ARRIVALS_VALUE = { slots: 64, slotShift: 6, slotCount: 64, tag: 40 } as const;
+/** What came in last, 4 KiB a CPU. */
+export const ARRIVALS: MapShape = {
+  ...{ type: 'percpu-array', name: 'tke_arrivals', keyBytes: 4, maxEntries: 1 },
+  valueBytes: ARRIVALS_VALUE.slots + (ARRIVALS_VALUE.slotCount << ARRIVALS_VALUE.slotShift),
+};
+
 /** A learned flow, for people. */
 export type Flow = {
   readonly family: Family;

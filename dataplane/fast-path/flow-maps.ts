@@ -1,13 +1,14 @@
 import { isBpfError } from '../../bpf/bpf-error.ts';
 import { type BpfMap, createMap, type MapShape, openMap } from '../../bpf/bpf-map.ts';
 import { openProgram } from '../../bpf/bpf-program.ts';
-import { decodeFlow, EPOCH, FLOWS_4, FLOWS_6, type Flow } from './flow-layout.ts';
+import { ARRIVALS, decodeFlow, EPOCH, FLOWS_4, FLOWS_6, type Flow } from './flow-layout.ts';
 
 /** The maps that the two programs of the fast path share. The owner must close them. */
 export class FlowMaps implements Disposable {
   readonly flows4: BpfMap;
   readonly flows6: BpfMap;
   readonly epoch: BpfMap;
+  readonly arrivals: BpfMap;
 
   private constructor(open: (shape: MapShape) => BpfMap) {
     const opened: BpfMap[] = [];
@@ -17,7 +18,12 @@ export class FlowMaps implements Disposable {
       return map;
     };
     try {
-      [this.flows4, this.flows6, this.epoch] = [keep(FLOWS_4), keep(FLOWS_6), keep(EPOCH)];
+      [this.flows4, this.flows6, this.epoch, this.arrivals] = [
+        keep(FLOWS_4),
+        keep(FLOWS_6),
+        keep(EPOCH),
+        keep(ARRIVALS),
+      ];
     } catch (error) {
       for (const map of opened) map.close();
       throw error;
@@ -64,7 +70,7 @@ export class FlowMaps implements Disposable {
 
   /** Closes the descriptors. Idempotent. */
   [Symbol.dispose](): void {
-    for (const map of [this.flows4, this.flows6, this.epoch]) map.close();
+    for (const map of [this.flows4, this.flows6, this.epoch, this.arrivals]) map.close();
   }
 }
 

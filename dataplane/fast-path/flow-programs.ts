@@ -57,7 +57,7 @@ function loadFresh(): Fresh {
   };
   try {
     const maps = keep(FlowMaps.create());
-    const fds = { flows4: maps.flows4.fd, flows6: maps.flows6.fd, epoch: maps.epoch.fd };
+    const fds = { flows4: maps.flows4.fd, flows6: maps.flows6.fd, epoch: maps.epoch.fd, arrivals: maps.arrivals.fd };
     const load = (name: string, source: readonly SourceLine[]) =>
       keep(loadProgram(name, assemble(source, fds), LICENSE));
     const fast = load(FLOW_PROGRAM_NAME.fast, FAST_PROGRAM);

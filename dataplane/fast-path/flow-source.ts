@@ -5,7 +5,7 @@ import { FLOW_KEY } from './flow-layout.ts';
 
 /** Fields of struct __sk_buff, the argument of both programs. @see uapi/linux/bpf.h */
 export const SKB = {
-  ...{ len: 0, pktType: 4, mark: 8, vlanPresent: 20, priority: 32, ingressIfindex: 36, ifindex: 40 },
+  ...{ len: 0, pktType: 4, mark: 8, vlanPresent: 20, priority: 32, ingressIfindex: 36, ifindex: 40, tcIndex: 44 },
   ...{ data: 76, dataEnd: 80, gsoSize: 176 },
 } as const;
 

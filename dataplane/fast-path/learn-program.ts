@@ -3,6 +3,7 @@ import { alu, call, exit, jump, jumpIf, label, load, loadMap, loadValueOf, move,
 import { TC_ACT_UNSPEC } from '../../bpf/uapi/bpf.ts';
 import { IPPROTO_UDP } from '../../netlink/uapi/in.ts';
 import { FAST_PATH_MARK } from '../numbers.ts';
+import { isAsArrived } from './arrival-source.ts';
 import { rememberNumbers } from './closing-source.ts';
 import { FLOW_KEY, FLOW_TTL_NS, FLOW_VALUE } from './flow-layout.ts';
 import { closes, IPV4, IPV6, readDscp, readPacket, SKB } from './flow-source.ts';
@@ -28,12 +29,14 @@ export const LEARN_PROGRAM: readonly SourceLine[] = [
   ...readPacket(SKB.ingressIfindex, false),
   label('found4'),
   move('r9', 'r2'),
+  ...isAsArrived('v4', MTU_ANSWER),
   ...readNumbers('v4'),
   ...readDscp('v4'),
   loadMap('r7', 'flows4'),
   jump('learn'),
   label('found6'),
   move('r9', 'r2'),
+  ...isAsArrived('v6', MTU_ANSWER),
   ...readNumbers('v6'),
   ...readDscp('v6'),
   loadMap('r7', 'flows6'),

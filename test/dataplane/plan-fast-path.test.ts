@@ -77,7 +77,7 @@ test('planNode: has the chain that lets flows be learned with bpf only, and the 
     planNode({ ...node, ...gr, ...(fastPath && { fastPath }) }, ...world),
   );
   const chain =
-    / chain learn \{\n {2}type filter hook forward priority filter \+ 10; policy accept;\n {2}oifgroup \{ 4005 \} .*\n {2}oifname \{ "eth5" \} .*\n.*\n \}\n chain sent \{\n.*\n.*\n.*\n \}\n chain closing \{\n.*\n.*\n.*\n.*\n \}\n/;
+    / chain learn \{\n {2}type filter hook forward priority filter \+ 10; policy accept;\n {2}oifgroup \{ 4005 \} .*\n {2}oifname \{ "eth5" \} .*\n.*\n \}\n chain sent \{\n.*\n.*\n.*\n \}\n chain closing \{\n.*\n.*\n.*\n.*\n \}\n chain leaving \{\n.*\n.*\n.*\n \}\n/;
   t.regex(on?.nft?.text ?? '', chain);
   t.is(on?.nft?.text.replace(chain, ''), off?.nft?.text);
   t.is(table?.nft?.text, off?.nft?.text);

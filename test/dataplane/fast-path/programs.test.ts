@@ -8,7 +8,7 @@ import { matchesGolden } from '../../support/golden.ts';
 
 // The instructions that are loaded, with their bytes: whoever changes a program sees all of what that changes.
 
-const MAPS = { flows4: 4, flows6: 6, epoch: 1 };
+const MAPS = { flows4: 4, flows6: 6, epoch: 1, arrivals: 2 };
 
 test('FAST_PROGRAM: has the instructions of the golden file', (t) => {
   matchesGolden(t, import.meta.url, 'fast.txt', listing(FAST_PROGRAM));

@@ -6,7 +6,7 @@ import { exit, load, move } from '../../../bpf/source.ts';
 import { FlowMapError, readFlows } from '../../../dataplane/fast-path/flow-maps.ts';
 import { openFlowPrograms } from '../../../dataplane/fast-path/flow-programs.ts';
 import { closingFaults } from './closing-table.ts';
-import { ipv4Fault } from './frame.ts';
+import { frame, ipv4Fault } from './frame.ts';
 import { packetFaults } from './packet-table.ts';
 import { ProgramBench, TC_ACT_REDIRECT, TC_ACT_UNSPEC, V4, V6 } from './program-bench.ts';
 
@@ -26,6 +26,19 @@ test('packets of learned flows leave at once, changed as a router does; all othe
 test('what ends a connection ends its flows, and connection tracking gets a copy ahead of a RST', (t) => {
   using bench = new ProgramBench();
   t.deepEqual(closingFaults(bench), []);
+});
+
+test('fast: notes what came in and goes on the slow way, each with a number of its own', (t) => {
+  using bench = new ProgramBench();
+  for (const spec of [V4, V6, { ...V4, sport: 1001 }]) {
+    const before = bench.noted(frame(spec)).numbers;
+    bench.arrive(spec);
+    t.deepEqual(bench.noted(frame(spec)), { numbers: before + 1, isLast: true });
+  }
+  bench.learn(V4);
+  const { numbers } = bench.noted(frame(V4));
+  bench.arrive(V4);
+  t.is(bench.noted(frame(V4)).numbers, numbers, 'what leaves at once is not noted');
 });
 
 test('learn: what is known of a flow', (t) => {

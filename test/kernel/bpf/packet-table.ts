@@ -8,6 +8,8 @@ type PacketCase = {
   readonly what: string;
   readonly learn: FrameSpec;
   readonly learnSkb?: TestSkb;
+  /** How the packet to learn from came in, where rules rewrote it; a number: as it left, but another packet took its place. */
+  readonly cameInAs?: FrameSpec | number;
   /** What happens in between. */
   readonly between?: 'flows are forgotten' | 'a second';
   /** Default: as the one to learn from. */
@@ -66,6 +68,9 @@ const LEFT: readonly PacketCase[] = [
   { what: 'longer than the MTU, IPv6', learn: V6, arrive: { ...V6, payloadBytes: 1453 } },
   ...segments('segments of which each is longer than the MTU', 1),
   ...[V4, V6, TCP4, TCP6].flatMap((learn): readonly PacketCase[] => [
+    { what: 'learned from another packet of the same place', learn, cameInAs: 64 },
+    { what: 'learned with a rewritten source port', learn, cameInAs: { ...learn, sport: 1001 } },
+    { what: 'learned with a rewritten destination port', learn, cameInAs: { ...learn, dport: 54 } },
     { what: 'forgotten', learn, between: 'flows are forgotten' },
     { what: 'learned before a second', learn, between: 'a second' },
     { what: 'another source port', learn, arrive: { ...learn, sport: 1001 } },
@@ -87,6 +92,14 @@ const LEFT: readonly PacketCase[] = [
     ...learnedFrom('another EtherType', { ...learn, etherType: ARP }, learn),
     ...learnedFrom('ICMP', { ...learn, protocol: ICMP }, learn),
   ]),
+  { what: 'learned with a rewritten source', learn: V4, cameInAs: { ...V4, src: '10.0.5.8' } },
+  { what: 'learned with a rewritten destination', learn: V4, cameInAs: { ...V4, dst: '203.0.113.11' } },
+  ...['2001:db9::9', '2001:db8::8'].map((src) => ({
+    ...{ what: `learned with the source rewritten, ${src}`, learn: V6, cameInAs: { ...V6, src } },
+  })),
+  ...['2001:db8:fe::10', '2001:db8:ff::11'].map((dst) => ({
+    ...{ what: `learned with the destination rewritten, ${dst}`, learn: V6, cameInAs: { ...V6, dst } },
+  })),
   ...learnedFrom('options', { ...V4, version: 0x46 }, V4),
   ...learnedFrom('a fragment', { ...V4, fragment: 0x2000 }, V4),
   ...[TCP4, TCP6].flatMap((tcp) =>
@@ -111,7 +124,13 @@ export function packetFaults(bench: ProgramBench): readonly string[] {
 function faultsOf(bench: ProgramBench, each: PacketCase, isFollowed: boolean): readonly string[] {
   bench.programs.forgetFlows();
   const from = each.isTwin === 'learn' ? { ingressIfindex: bench.twin } : {};
-  const learned = bench.learn({ ...each.learn, ttl: each.learn.ttl ?? 63 }, { ...from, ...each.learnSkb });
+  const { cameInAs = 0 } = each;
+  const arrival = { packet: frame(typeof cameInAs === 'number' ? each.learn : cameInAs) };
+  const learned = bench.learn(
+    { ...each.learn, ttl: each.learn.ttl ?? 63 },
+    { ...from, ...each.learnSkb },
+    typeof cameInAs === 'number' ? { ...arrival, number: cameInAs } : arrival,
+  );
   if (each.between === 'flows are forgotten') bench.programs.forgetFlows();
   if (each.between === 'a second') bench.age();
   const spec = each.arrive ?? each.learn;

@@ -23,6 +23,8 @@ type Segments = {
   readonly bytes?: number;
   /** Default 1. */
   readonly times?: number;
+  /** Where the client sends it to; default the server. */
+  readonly to?: string;
   /** Added to the sequence number of this segment alone. */
   readonly off?: number;
 };
@@ -43,7 +45,8 @@ type Connection = {
 
 /** A node between a Pod and a server. Nothing ends learned flows when rules change, as if the agent was killed. */
 export type SegmentScene = {
-  connection(clientPort: number): Connection;
+  /** @param seen The client's port to the server, where rules rewrite it */
+  connection(clientPort: number, seen?: number): Connection;
   /** Loads more rules, in the language of nft(8). */
   load(rules: string): void;
   /** An agent of this release takes over. */
@@ -73,7 +76,7 @@ const QUIET =
 
 /**
  * Runs with segments that are built by hand: no TCP of a kernel answers.
- * @param from `older`: the node is as a release without the chain `closing` had it, with programs of its own, until `upgrade`
+ * @param from `older`: the node is as a release without the chains `closing` and `leaving` had it, with programs of its own, until `upgrade`
  */
 export async function withSegments<T>(
   fastPath: 'off' | 'bpf',
@@ -100,10 +103,13 @@ export async function withSegments<T>(
   return result;
 }
 
-/** As a release before this one had it. */
+/** As a release before these chains had it. */
 function withoutClosing(plan: HostState): HostState {
   if (plan.nft === undefined) return plan;
-  return { ...plan, nft: { ...plan.nft, text: plan.nft.text.replace(/ chain closing \{\n[^}]* \}\n/, '') } };
+  return {
+    ...plan,
+    nft: { ...plan.nft, text: plan.nft.text.replace(/ chain (?:closing|leaving) \{\n[^}]* \}\n/g, '') },
+  };
 }
 
 function openScene(node: TestNode, fastPath: 'off' | 'bpf', family: 4 | 6) {
@@ -134,14 +140,18 @@ function openScene(node: TestNode, fastPath: 'off' | 'bpf', family: 4 | 6) {
       const kernel = { ...node.kernel, flows };
       await applyOperations(kernel, diffHost(desired, await observeHost(kernel, desired)).operations);
     },
-    connection: (clientPort: number): Connection => {
-      const ports = { client: clientPort, server: SERVER_PORT };
+    connection: (clientPort: number, seen = clientPort): Connection => {
+      const sport = { client: clientPort, server: SERVER_PORT };
+      const dport = { client: SERVER_PORT, server: seen };
       const next = { client: 1_000_000, server: 2_000_000 };
-      const sendOne = async ({ by, bytes = 0, off = 0 }: Segments, flags: number): Promise<string | undefined> => {
+      const sendOne = async (
+        { by, bytes = 0, off = 0, to: place }: Segments,
+        flags: number,
+      ): Promise<string | undefined> => {
         const to = by === 'client' ? 'server' : 'client';
         const seq = (next[by] + off) >>> 0;
         const ack = (flags & TCP_FLAG.ACK) === 0 ? 0 : next[to];
-        const ends = { src: ENDS[family][by], dst: ENDS[family][to], sport: ports[by], dport: ports[to] };
+        const ends = { src: ENDS[family][by], dst: place ?? ENDS[family][to], sport: sport[by], dport: dport[by] };
         sockets[to].read();
         sockets[by].send(tcpFrame({ ...macs[by], ...ends, seq, ack, flags, bytes }));
         if (off === 0) next[by] += bytes + ((flags & (TCP_FLAG.SYN | TCP_FLAG.FIN)) === 0 ? 0 : 1);
@@ -176,12 +186,12 @@ async function lineOf(
   step: Segments,
   sendOne: (step: Segments, flags: number) => Promise<string | undefined>,
 ): Promise<string> {
-  const { by, flags, bytes = 0, times = 1 } = step;
+  const { by, flags, bytes = 0, times = 1, to } = step;
   const bits = [...flags].reduce((sum, letter) => sum | (LETTERS.get(letter) ?? 0), 0);
   const arrivals: string[] = [];
   for (let nth = 0; nth < times; nth++) arrivals.push((await sendOne(step, bits)) ?? 'nowhere');
   const places = [...new Set(arrivals)].map((place) => `${arrivals.filter((each) => each === place).length} ${place}`);
-  return `${by} ${flags}${bytes === 0 ? '' : ` ${bytes} bytes`}: ${places.join(', ')}`;
+  return `${by} ${flags}${bytes === 0 ? '' : ` ${bytes} bytes`}${to === undefined ? '' : ` to ${to}`}: ${places.join(', ')}`;
 }
 
 /** Where a segment arrived: its destination; undefined when it was dropped. */
