@@ -26,7 +26,10 @@ function brokenSight(): NodeSnapshot {
       rules: sight.host.rules.filter(({ priority }) => priority !== 512),
       sysctls: new Map(sight.host.sysctls).set('net.ipv4.conf.eth5.rp_filter', '1'),
     },
-    facts: { ...sight.facts, host: { ...sight.facts.host, rules: [{ ...rule, priority: 0, table: 255 }, rule], routes: [route] } },
+    facts: {
+      ...sight.facts,
+      host: { ...sight.facts.host, rules: [{ ...rule, priority: 0, table: 255 }, rule], routes: [route] },
+    },
     pods: [{ ...pod, observed: { ...pod.observed, neighs: [] } }, ...others],
     unread: [{ what: 'inside of Pod c999/eth0', why: 'its namespace is gone', next: 'DEL will follow' }],
   };
