@@ -45,7 +45,9 @@ export function describeBridge(
   }
 }
 
-/** Promiscuous mode delivers some packets twice, and an MTU concerns large ones; with all else nothing passes. */
+/** What a bridge forwards nothing without; the rest concerns some packets, or shows in their marks. */
+const STOPPING = ['up', 'arp', 'master'];
+
 function describeBridgeLink(
   { ifindex, ifname, change, before }: Extract<Operation, { kind: 'set-link' }>,
   names: ObjectNames,
@@ -56,7 +58,7 @@ function describeBridgeLink(
     owner: names.ofIfindex(ifindex),
     what: `${ifname}: ${name} is ${values.get(name)}, should be ${value}`,
     subject: linkId(ifindex),
-    ...(['promisc', 'ifalias'].includes(name) && { severity: 'warning' as const }),
+    ...(!STOPPING.includes(name) && { severity: 'warning' as const }),
   }));
 }
 

@@ -6,12 +6,13 @@ import { waitUntil } from '../support/wait-until.ts';
 import { openScenes } from './support/scene.ts';
 
 /**
- * Who follows an ADD through the agent reads at most so many files: 120 on 6.18, of which 34 of netlink and 9 look at the
- * kernel's echoes. A change that needs more raises it, and says why.
+ * Who follows an ADD through the agent reads at most so many files: 126 on 6.18, of which 36 of netlink. A change that needs more
+ * raises it, and says why: six since 120, which flush the connections of an address before it is given again, look for a link of
+ * another program at the Pod's place, and keep the intent of an ADD.
  */
-const MAX_FILES = 125;
-/** The agent does other work too, by its timers and after a DEL: the run with the fewest files has least of it. */
-const RUNS = 5;
+const MAX_FILES = 130;
+/** The agent does other work too, by its timers and after a DEL: a whole repair is 15 files. One run without any is enough. */
+const MAX_RUNS = 20;
 const ROOT = join(import.meta.dirname, '..', '..');
 
 const dir = createTempDir('files-of-add');
@@ -50,7 +51,7 @@ test('ADD runs code of few files', async (t) => {
   // The first ADD loads what no later one does.
   await node.delete(await node.addPod());
   const runs: (readonly string[])[] = [];
-  for (let run = 0; run < RUNS; run += 1) {
+  for (let run = 0; run < MAX_RUNS && !runs.some(({ length }) => length <= MAX_FILES); run += 1) {
     await countedFiles(node.agent);
     const pod = await node.addPod();
     runs.push(await countedFiles(node.agent));

@@ -53,6 +53,7 @@ const CASES: readonly (readonly [when: string, (host: NetnsFacts) => Partial<Net
     withLink(isBridge, ({ flags }) => ({ flags: flags | IFF_PROMISC })),
     'warning bridge-changed',
   ],
+  ['the bridge is in a link group', withLink(isBridge, () => ({ group: 77 })), 'warning bridge-changed'],
   ['the port left', withLink(isPort, () => ({ master: 0 })), 'broken bridge-port-changed'],
   ['the port has no hairpin', withLink(isPort, () => ({ bridgePort: { mode: 0 } })), 'warning bridge-port-changed'],
   ['the bridge takes smaller packets', withLink(isBridge, () => ({ mtu: 1_400 })), 'warning mtu-mismatch'],
