@@ -11,11 +11,8 @@ export const CT_STATUS = {
 } as const;
 
 const { assured, natSource, natDestination, sequenceAdjust, helper } = CT_STATUS;
-/** Of the status of a connection that may be learned: the bits that count, and what they are. */
-const LEARNABLE = {
-  mask: hex(assured | natSource | natDestination | sequenceAdjust | helper),
-  wanted: hex(assured),
-} as const;
+/** Matches packets of a connection that may be learned by its status. */
+const IS_LEARNABLE = `ct status and ${hex(assured | natSource | natDestination | sequenceAdjust | helper)} == ${hex(assured)}`;
 
 /** The links that have the fast path's programs: those of Pods by their groups, ENIs by their names. */
 type LearningLinks = { readonly groups: readonly number[]; readonly ifnames: readonly string[] };
@@ -28,8 +25,7 @@ type LearningLinks = { readonly groups: readonly number[]; readonly ifnames: rea
  * it: a translated packet must not be learned.
  */
 export function learnChainLines({ groups, ifnames }: LearningLinks): readonly string[] {
-  const { mask, wanted } = LEARNABLE;
-  const mark = `ct status and ${mask} == ${wanted} ${IS_LEARNED} meta mark set meta mark or ${BIT} return`;
+  const mark = `${IS_LEARNABLE} ${IS_LEARNED} meta mark set meta mark or ${BIT} return`;
   return [
     'type filter hook forward priority filter + 10; policy accept;',
     ...(groups.length === 0 ? [] : [`oifgroup { ${groups.join(', ')} } ${mark}`]),
@@ -41,7 +37,7 @@ export function learnChainLines({ groups, ifnames }: LearningLinks): readonly st
 const BIT = hex(FAST_PATH_MARK);
 /** Behind every other chain; NF_IP_PRI_LAST is one more. */
 const LAST = 0x7ffffffe;
-/** Matches packets of a connection that may be learned. */
+/** Matches packets of a connection that is not marked as one that is never learned. */
 export const IS_LEARNED = `ct mark and ${BIT} == 0x0`;
 const CLEAR = `meta mark set meta mark and ${hex(~FAST_PATH_MARK >>> 0)}`;
 
@@ -50,11 +46,10 @@ const CLEAR = `meta mark set meta mark and ${hex(~FAST_PATH_MARK >>> 0)}`;
  * whose FIN it took. A copy that the fast path sends ahead of a RST has no hop left, and is for connection tracking alone.
  */
 export function closingChainLines(): readonly string[] {
-  const { mask, wanted } = LEARNABLE;
   const fin = `tcp flags & fin == fin`;
   return [
     'type filter hook prerouting priority raw + 101; policy accept;',
-    `${fin} ct status and ${mask} == ${wanted} ct mark set ct mark or ${BIT}`,
+    `${fin} ${IS_LEARNABLE} ct mark set ct mark or ${BIT}`,
     ...['ip ttl', 'ip6 hoplimit'].map((hops) => `${fin} meta mark and ${BIT} == ${BIT} ${hops} 0 drop`),
   ];
 }
@@ -64,11 +59,10 @@ export function closingChainLines(): readonly string[] {
  * set this bit since our chain in the hook `forward`. What the node itself sends keeps it.
  */
 export function leavingMarkLines(): readonly string[] {
-  const { mask, wanted } = LEARNABLE;
   const isMarked = `meta mark and ${BIT} == ${BIT}`;
   return [
     `type filter hook postrouting priority ${LAST}; policy accept;`,
-    `${isMarked} ct status and ${mask} == ${wanted} ${IS_LEARNED} return`,
+    `${isMarked} ${IS_LEARNABLE} ${IS_LEARNED} return`,
     `${isMarked} fib saddr type != local ${CLEAR}`,
   ];
 }

@@ -1,4 +1,4 @@
-import { addressElement } from '../judge/compare-supply.ts';
+import { addressElement, findSupplied } from '../judge/compare-supply.ts';
 import type { ModelEni } from '../model/node-model.ts';
 import type { ExplainContext } from './explain-context.ts';
 import type { Hop } from './explanation.ts';
@@ -17,13 +17,13 @@ export function cloudHop({ supply, facts, assessment }: ExplainContext, ip: stri
     const next = agent.kind === 'unknown' ? agent.next : 'look at `kubectl describe nec`';
     return unknownHop(fields, why, next);
   }
-  const supplied = supply.enis.find(({ addresses }) => addresses.some((address) => address.ip === ip));
-  const address = supplied?.addresses.find((each) => each.ip === ip);
+  const found = findSupplied(supply, ip);
+  const { eniId, attached, draining } = found?.eni ?? {};
   const details = [
-    `supply epoch ${supply.epoch}: ${address === undefined ? 'no ENI of this node has it' : `${supplied?.eniId}, ${address.state}, assignment ${address.assignmentId}`}`,
-    supplied === undefined
+    `supply epoch ${supply.epoch}: ${found === undefined ? 'no ENI of this node has it' : `${eniId}, ${found.address.state}, assignment ${found.address.assignmentId}`}`,
+    found === undefined
       ? undefined
-      : `${supplied.eniId}: ${supplied.attached ? 'attached' : 'not attached'}${supplied.draining ? ', draining' : ''}`,
+      : `${eniId}: ${attached === true ? 'attached' : 'not attached'}${draining === true ? ', draining' : ''}`,
   ];
   return hopOf({ ...fields, details }, assessment.about(fields.element, ['source-not-ours', 'eni-detached']));
 }

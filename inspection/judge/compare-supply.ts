@@ -1,4 +1,4 @@
-import type { Supply } from '../../agent/journal/supply.ts';
+import type { Supply, SupplyAddress, SupplyEni } from '../../agent/journal/supply.ts';
 import { finding } from '../catalogue/catalogue.ts';
 import { type ElementId, eniId, podId } from '../catalogue/element-id.ts';
 import type { Finding } from '../catalogue/finding.ts';
@@ -24,12 +24,11 @@ export function compareSupply({ supply, pods }: NodeModel, names: ObjectNames): 
     );
 }
 
-function addressFault({ enis }: Supply, { pod, name, eni }: ModelPod, ip: string): Finding | undefined {
-  const supplied = enis.find(({ addresses }) => addresses.some((address) => address.ip === ip));
-  const address = supplied?.addresses.find((each) => each.ip === ip);
+function addressFault(supply: Supply, { pod, name, eni }: ModelPod, ip: string): Finding | undefined {
+  const found = findSupplied(supply, ip);
   const said = (what: string, fix: readonly string[]): Finding =>
     finding('source-not-ours', { what, fix, subjects: [addressElement(ip), podId(pod.key)], isOurs: false });
-  if (supplied === undefined || address === undefined) {
+  if (found === undefined) {
     return said(
       `by the supply that is recorded no ENI of this node has ${ip}: if so, the VPC drops what ${name} sends and leads nothing to it`,
       [
@@ -39,6 +38,7 @@ function addressFault({ enis }: Supply, { pod, name, eni }: ModelPod, ip: string
       ],
     );
   }
+  const { eni: supplied, address } = found;
   if (eni?.eniId !== undefined && supplied.eniId !== eni.eniId) {
     const where = `${eni.eniId} here, and by the supply that is recorded on ${supplied.eniId}`;
     return said(`${ip} of ${name} is on ${where}`, ['tke-eni diff', 'delete the Pod']);
@@ -55,6 +55,18 @@ function addressFault({ enis }: Supply, { pod, name, eni }: ModelPod, ip: string
     `${ip} of ${name} is being released by ipamd, by the supply that is recorded: the cloud will take it away, or has`,
     ['kubectl describe nec', 'delete the Pod'],
   );
+}
+
+/** Finds an address of a Pod in a supply, and the ENI that has it there. */
+export function findSupplied(
+  { enis }: Supply,
+  ip: string,
+): { readonly eni: SupplyEni; readonly address: SupplyAddress } | undefined {
+  for (const eni of enis) {
+    const address = eni.addresses.find((each) => each.ip === ip);
+    if (address !== undefined) return { eni, address };
+  }
+  return undefined;
 }
 
 /** Returns the element of an address in the VPC. */

@@ -1,4 +1,5 @@
 import { formatIp, parseIp } from '../../runtime/ip-text.ts';
+import { internetChecksum, ipv4Header, macBytes } from './frame-parts.ts';
 
 /** Bits of the flags of TCP. */
 export const TCP_FLAG = { FIN: 0x01, SYN: 0x02, RST: 0x04, PSH: 0x08, ACK: 0x10 } as const;
@@ -42,7 +43,7 @@ export function tcpFrame(segment: TcpSegment): Buffer {
   const pseudo = Buffer.from([...src, ...dst, 0, IPPROTO_TCP, tcp.length >>> 8, tcp.length & 0xff]);
   tcp.writeUInt16BE(internetChecksum(Buffer.concat([pseudo, tcp])), 16);
   const type = isIpv4 ? [0x08, 0x00] : [0x86, 0xdd];
-  const header = isIpv4 ? ipv4(src, dst, tcp.length) : ipv6(src, dst, tcp.length);
+  const header = isIpv4 ? ipv4Header(src, dst, IPPROTO_TCP, tcp.length) : ipv6(src, dst, tcp.length);
   return Buffer.concat([Buffer.from([...macBytes(dstMac), ...macBytes(srcMac), ...type]), header, tcp]);
 }
 
@@ -70,18 +71,6 @@ export function hasRightChecksums(frame: Buffer): boolean {
   return isHeaderRight && internetChecksum(Buffer.concat([addresses, pseudo, tcp])) === 0;
 }
 
-function ipv4(src: Uint8Array, dst: Uint8Array, length: number): Buffer {
-  const header = Buffer.alloc(20);
-  header.writeUInt8(0x45, 0);
-  header.writeUInt16BE(header.length + length, 2);
-  header.writeUInt8(64, 8);
-  header.writeUInt8(IPPROTO_TCP, 9);
-  header.set(src, 12);
-  header.set(dst, 16);
-  header.writeUInt16BE(internetChecksum(header), 10);
-  return header;
-}
-
 function ipv6(src: Uint8Array, dst: Uint8Array, length: number): Buffer {
   const header = Buffer.alloc(40);
   header.writeUInt8(0x60, 0);
@@ -91,16 +80,4 @@ function ipv6(src: Uint8Array, dst: Uint8Array, length: number): Buffer {
   header.set(src, 8);
   header.set(dst, 24);
   return header;
-}
-
-function macBytes(mac: string): readonly number[] {
-  return mac.split(':').map((byte) => Number.parseInt(byte, 16));
-}
-
-/** @see RFC 1071 */
-function internetChecksum(bytes: Buffer): number {
-  let sum = 0;
-  for (let at = 0; at < bytes.length; at += 2) sum += ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
-  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
-  return ~sum & 0xffff;
 }

@@ -5,29 +5,15 @@ import { unknown } from '../../../inspection/node/known.ts';
 import type { NetnsFacts } from '../../../inspection/node/node-facts.ts';
 import type { LinkMessage } from '../../../netlink/link-message.ts';
 import { IFF_PROMISC, IFF_UP } from '../../../netlink/uapi/if-link.ts';
-import { AF_INET } from '../../../netlink/uapi/netlink.ts';
 import { CBR0_IFINDEX, grNode } from '../node/gr-node.ts';
 import { NOT_ASKED } from './not-asked.ts';
 
 const CALLS = 'net.bridge.bridge-nf-call-iptables';
 
-/** A node whose first Pod is on a bridge that is as it should be, but for `change`. */
+/** A node with a Pod on a bridge that is as it should be, but for `change`. */
 function contextOf(change: (host: NetnsFacts) => Partial<NetnsFacts>): ExplainContext {
   const facts = grNode();
-  const [model] = facts.host.addresses;
-  if (model === undefined) throw new Error('the fixture has addresses');
-  const own = { ...model, family: AF_INET, ifindex: CBR0_IFINDEX, address: '172.20.0.1', prefixlen: 26 };
-  const links = facts.host.links.map((link) => {
-    if (link.ifindex === CBR0_IFINDEX) return { ...link, flags: link.flags | IFF_UP };
-    return link.master === CBR0_IFINDEX ? { ...link, bridgePort: { mode: 1 } } : link;
-  });
-  const host = {
-    ...facts.host,
-    links,
-    addresses: [...facts.host.addresses, { ...own, local: '172.20.0.1' }],
-    sysctls: new Map([...facts.host.sysctls, [CALLS, '1']]),
-  };
-  const changed = { ...facts, host: { ...host, ...change(host) } };
+  const changed = { ...facts, host: { ...facts.host, ...change(facts.host) } };
   return buildExplainContext(changed, unknown('not asked', ''), NOT_ASKED);
 }
 

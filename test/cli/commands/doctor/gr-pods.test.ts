@@ -122,7 +122,7 @@ const CASES: readonly (readonly [Check, when: string, DoctorFacts, finds: readon
 ];
 
 function leaseId(): string {
-  return ifKnown(grNode().agent)?.journal.leases[0]?.containerId ?? '';
+  return ifKnown(grNode().agent)?.journal.leases.find(({ block }) => block !== undefined)?.containerId ?? '';
 }
 
 for (const [check, when, input, expected] of CASES) {

@@ -10,6 +10,7 @@ import type {
   EniNetwork,
   EniPodNetwork,
   NodeNetwork,
+  PodCidr,
   PodNetwork,
 } from '../../../../dataplane/network.ts';
 import { planNode } from '../../../../dataplane/plan-node.ts';
@@ -33,6 +34,8 @@ export type FixtureNode = {
   readonly podsPerEni: number;
   /** GlobalRoute Pods on a bridge; none when left out. */
   readonly podsOnBridge?: number;
+  /** The block of these; 172.20.0.0/26 when left out. */
+  readonly block?: string;
   readonly ruleMode?: 'compact' | 'per-pod';
   readonly families?: readonly (4 | 6)[];
   /** False: nothing but the kernel tells. */
@@ -114,7 +117,7 @@ function nodeNetwork(spec: FixtureNode): NodeNetwork {
     rpFilterMode: 'loose',
     egress: 'eni',
     primary: { ifindex: 2, ifname: 'eth0', addresses: ['10.0.0.4'] },
-    podCidrs: spec.podsOnBridge === undefined ? [] : [BLOCK],
+    podCidrs: spec.podsOnBridge === undefined ? [] : [blockOfNode(spec)],
     ...(spec.podsOnBridge !== undefined && { bridge: BRIDGE }),
     families: spec.families ?? [4],
     nodePort: true,
@@ -140,8 +143,11 @@ function eniNetwork(index: number, families: readonly (4 | 6)[]): EniNetwork {
   };
 }
 
-/** Of GlobalRoute Pods: the block, and the bridge, as another program made it. */
-const BLOCK = podCidrOf('172.20.0.0/26');
+function blockOfNode({ block = '172.20.0.0/26' }: FixtureNode): PodCidr {
+  return podCidrOf(block);
+}
+
+/** The bridge of GlobalRoute Pods, as another program made it. */
 const BRIDGE: BridgeNetwork = {
   ...{ name: 'cbr0', ifindex: 500, isPresent: true, mtu: 1500, wiring: 'bridge' },
   masquerade: { exempt: ['10.0.0.0/16'] },
@@ -157,8 +163,9 @@ function podNetwork(eni: EniNetwork, eniIndex: number, index: number, spec: Fixt
 }
 
 function bridgePodNetwork(number: number, index: number, spec: FixtureNode): BridgePodNetwork {
-  const pod = attachment(index, [`172.20.0.${number + 2}`], spec);
-  return { ...pod, kind: 'bridge', wiring: 'bridge', block: blockOf(BLOCK) };
+  const block = blockOfNode(spec);
+  const pod = attachment(index, [block.gateway.replace(/\d+$/, `${number + 2}`)], spec);
+  return { ...pod, kind: 'bridge', wiring: 'bridge', block: blockOf(block) };
 }
 
 function attachment(index: number, ips: readonly string[], spec: FixtureNode) {
@@ -186,12 +193,13 @@ function podNameOf(index: number, spec: FixtureNode): string {
 }
 
 function leaseOf(pod: PodNetwork, index: number, enis: readonly EniNetwork[], spec: FixtureNode): Lease {
+  const { cidr } = blockOfNode(spec);
   const eniId =
-    pod.kind === 'bridge' ? `pod-cidr:${BLOCK.cidr}` : (enis.find(({ table }) => table === pod.eniTable)?.eniId ?? '');
+    pod.kind === 'bridge' ? `pod-cidr:${cidr}` : (enis.find(({ table }) => table === pod.eniTable)?.eniId ?? '');
   return {
     ...pod.key,
     ...(pod.kind === 'bridge'
-      ? { network: 'tke-bridge', plugin: 'bridge', block: { cidr: BLOCK.cidr, wiring: pod.wiring } }
+      ? { network: 'tke-bridge', plugin: 'bridge', block: { cidr, wiring: pod.wiring } }
       : { network: 'tke-route-eni', plugin: 'route-eni' }),
     netns: `/run/netns/cni-${index}`,
     podNamespace: 'default',
